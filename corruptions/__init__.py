@@ -1,0 +1,15 @@
+"""Image corruptions for robustness research as jitted, vmapped JAX functions.
+
+    import jax, corruptions
+    corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)   # a batch
+    corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)               # one image
+"""
+
+from corruptions import imagenet_c, noc
+from corruptions.batch import corrupt
+from corruptions.contract import Corruption, Fraction, Levels, Parameter
+from corruptions.registry import benchmarks, get, names
+
+__all__ = [
+    "Corruption", "Fraction", "Levels", "Parameter", "benchmarks", "corrupt", "get", "imagenet_c", "names", "noc",
+]  # fmt: skip

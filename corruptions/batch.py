@@ -1,0 +1,99 @@
+"""Batches: the one place where corruptions are vmapped, jitted and given a key per image."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from corruptions import checks, registry
+
+# Pixels values worked on at a time. On a CPU the working set should stay in the caches; on an accelerator the bound
+# only keeps the temporaries of very large batches within memory.
+_CPU_CHUNK = 2**19
+_ACCELERATOR_CHUNK = 2**27
+
+
+def corrupt(key, images, name, severity=None, *, index=None, validate=True, **options):
+    """Corrupts a batch of images on the device.
+
+    Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
+    batch size, order or number of devices.
+
+    Args:
+      key: a typed PRNG key (`jax.random.key(seed)`).
+      images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
+      name: a name (see `corruptions.names`), or a `Corruption`.
+      severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per
+        image [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced.
+      index: int32 [N], the identity of each image, by default 0..N-1. Give positions in the dataset to make the
+        corruption of an image independent of its batch.
+      validate: whether the values of concrete float batches are checked (this waits for the device once).
+      **options: static options of the corruption (`get(name).options`).
+
+    Returns:
+      The corrupted images, same shape and dtype. uint8 batches are truncated (imagenet_c, cbar: as their originals)
+      or rounded to nearest (noc).
+
+    Raises:
+      ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names what was expected
+        and what was found.
+    """
+    corruption = registry.get(name)
+    checks.image_batch(images, validate)
+    checks.options(corruption, options)
+    number = images.shape[0]
+    if index is None:
+        index = jnp.arange(number)
+    elif index.shape != (number,):
+        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+    if severity is not None:
+        # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile serves all.
+        severity = corruption.scale.check(severity, options)
+        if severity.shape not in ((), (number,)):
+            raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severity.shape}")
+        severity = jnp.broadcast_to(severity, (number,))
+    return _corrupt(key, jnp.asarray(images), severity, index, corruption, tuple(sorted(options.items())))
+
+
+@functools.partial(jax.jit, static_argnames=("corruption", "options"))
+def _corrupt(key, images, severity, index, corruption, options):
+    options = dict(options)
+    drawn = severity is None
+    if not drawn and "interpolate" in corruption.options:
+        options["interpolate"] = True  # severity was validated as given; traced it is a float
+
+    def one(args):
+        image, index, level = args
+        params = corruption.sample(
+            jax.random.fold_in(key, index), image.shape, None if drawn else level, **options
+        )
+        return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
+
+    levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
+    size = _chunk(images)
+    if images.shape[0] <= size:
+        return jax.vmap(lambda *args: one(args))(images, index, levels)
+    return jax.lax.map(one, (images, index, levels), batch_size=size)
+
+
+def _chunk(images):
+    budget = _CPU_CHUNK if jax.default_backend() == "cpu" else _ACCELERATOR_CHUNK
+    height, width, channels = images.shape[1:]
+    return max(1, budget // (height * width * channels))
+
+
+def to_float(images):
+    """uint8 level k as the float32 nearest to k/255; float32 unchanged."""
+    if images.dtype != jnp.uint8:
+        return images
+    # Behind the barrier 255 is no constant: XLA would divide by it through its rounded reciprocal, which is off by
+    # one unit in the last place for half of the levels.
+    return images.astype(jnp.float32) / jax.lax.optimization_barrier(jnp.float32(255))
+
+
+def from_float(images, dtype, rounding):
+    """float32 in [0, 1] to `dtype`: uint8 by truncation or to the nearest level, float32 unchanged."""
+    if dtype != jnp.uint8:
+        return images
+    scaled = jnp.clip(images, 0.0, 1.0) * 255
+    return (scaled if rounding == "truncate" else jnp.round(scaled)).astype(jnp.uint8)

@@ -1,0 +1,98 @@
+"""Clear errors for bad input: each names what was expected and what was found."""
+
+import difflib
+
+import jax
+import numpy as np
+
+MIN_SIDE = 16
+
+
+def is_traced(x):
+    return isinstance(x, jax.core.Tracer)
+
+
+def image_shape(shape):
+    shape = tuple(shape)
+    if len(shape) != 3 or shape[-1] != 3:
+        raise ValueError(f"expected an image of shape (height, width, 3), found shape {shape}")
+    if min(shape[:2]) < MIN_SIDE:
+        raise ValueError(f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {shape[0]}x{shape[1]}")
+
+
+def one_image(image):
+    """An image inside the library: float32[H, W, 3]. Ranges are the business of `image_batch`, at the door."""
+    if not hasattr(image, "shape") or not hasattr(image, "dtype"):
+        raise TypeError(f"expected an array, found {type(image).__name__}")
+    if len(image.shape) == 4:
+        raise ValueError(
+            f"expected one image of shape (height, width, 3), found a batch of shape {tuple(image.shape)}; "
+            "use corruptions.corrupt(key, images, name, severity) for batches"
+        )
+    image_shape(image.shape)
+    if image.dtype != np.float32:
+        raise TypeError(f"expected a float32 image with values in [0, 1], found dtype {image.dtype}")
+
+
+def image_batch(images, validate):
+    """A batch at the door: uint8 or float32 [N, H, W, 3]; concrete float batches must be finite and in [0, 1]."""
+    if not hasattr(images, "shape") or not hasattr(images, "dtype"):
+        raise TypeError(f"expected an array of images, found {type(images).__name__}")
+    if len(images.shape) != 4 or images.shape[-1] != 3:
+        raise ValueError(
+            f"expected a batch of shape (number, height, width, 3), found shape {tuple(images.shape)}"
+        )
+    image_shape(images.shape[1:])
+    if images.dtype not in (np.uint8, np.float32):
+        raise TypeError(f"expected uint8 images or float32 images in [0, 1], found dtype {images.dtype}")
+    if validate and images.dtype == np.float32 and not is_traced(images) and images.shape[0]:
+        low, high = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
+        if not (low >= 0.0 and high <= 1.0):
+            hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
+            raise ValueError(f"expected float32 values in [0, 1], found values from {low:g} to {high:g}{hint}")
+
+
+def severity_level(severity, count, interpolate):
+    kind = np.dtype(getattr(severity, "dtype", type(severity))).kind
+    if kind not in "iuf":
+        raise ValueError(f"expected a severity level 1..{count} or None, found {severity!r}")
+    if is_traced(severity):
+        if kind == "f" and not interpolate:
+            raise ValueError(
+                f"expected a traced integer severity, found dtype {severity.dtype}; "
+                "pass interpolate=True for real severities between two levels"
+            )
+        return
+    values = np.asarray(severity)
+    if not np.all((values >= 1) & (values <= count)):
+        raise ValueError(f"expected a severity level 1..{count}, found {severity}")
+    if not interpolate and not np.all(values == np.round(values)):
+        raise ValueError(
+            f"expected a whole severity level 1..{count}, found {severity}; pass interpolate=True to interpolate "
+            "the parameters between two levels (our extension, not part of the benchmark)"
+        )
+
+
+def severity_fraction(severity):
+    if np.dtype(getattr(severity, "dtype", type(severity))).kind not in "iuf":
+        raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
+    if is_traced(severity):
+        return
+    values = np.asarray(severity)
+    if not np.all((values >= 0) & (values <= 1)):
+        raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
+
+
+def options(corruption, given):
+    for name in given:
+        if name not in corruption.options:
+            known = ", ".join(corruption.options) or "none"
+            raise ValueError(
+                f"{corruption.qualified_name} has no option {name!r}{suggest(name, corruption.options)}; options: {known}"
+            )
+
+
+def suggest(name, known):
+    """'; did you mean ...?' for a misspelt name, or nothing."""
+    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

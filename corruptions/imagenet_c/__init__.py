@@ -1,0 +1,1 @@
+"""ImageNet-C corruptions (Hendrycks & Dietterich)."""

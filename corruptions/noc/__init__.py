@@ -1,0 +1,1 @@
+"""ImageNet-NOC candidate corruptions (Laugros et al.)."""

@@ -1,0 +1,64 @@
+"""Distribution features of corrupted images, as the golden reference figures define them (NumPy, float64)."""
+
+import numpy as np
+
+LUMA = np.array([0.299, 0.587, 0.114])
+
+
+def features(clean, corrupted):
+    """Features of one image pair.
+
+    Args:
+      clean, corrupted: uint8 [H, W, 3].
+
+    Returns:
+      A dictionary of float64 arrays, keyed like the golden JSON files.
+    """
+    x, y = clean / 255.0, corrupted / 255.0
+    difference = y - x
+    luma = y @ LUMA
+    luma = luma - luma.mean()
+    variance = (luma**2).mean()
+    red, green = difference[..., 0].ravel(), difference[..., 1].ravel()
+    spread = red.std() * green.std()
+    return {
+        "mean_rgb": y.mean((0, 1)),
+        "std_rgb": y.std((0, 1)),
+        "mad": np.abs(difference).mean(),
+        "diff_std": difference.std(),
+        "diff_quantiles_1_25_50_75_99": np.quantile(difference, [0.01, 0.25, 0.5, 0.75, 0.99]),
+        "log10_radial_power_8bins": _radial_power(luma),
+        "autocorr_x_y": np.array(
+            [(luma[:, 1:] * luma[:, :-1]).mean(), (luma[1:] * luma[:-1]).mean()]
+        )
+        / max(variance, 1e-12),
+        "channel_corr": ((red - red.mean()) * (green - green.mean())).mean() / spread if spread > 1e-12 else 0.0,
+    }
+
+
+def _radial_power(luma):
+    power = np.abs(np.fft.fft2(luma)) ** 2 / luma.size
+    fy, fx = np.fft.fftfreq(luma.shape[0])[:, None], np.fft.fftfreq(luma.shape[1])[None]
+    radius = np.sqrt(fy**2 + fx**2)
+    edges = np.linspace(0, 0.5, 9)
+    bins = np.digitize(radius, edges) - 1
+    return np.array([np.log10(power[bins == b].mean() + 1e-12) for b in range(8)])
+
+
+def assert_matches_golden(clean, corrupt, reference, draws, reference_number):
+    """Every feature's mean over images and draws lies within 3 standard errors + 2 % of the reference mean.
+
+    Args:
+      clean: uint8 [N, H, W, 3], the images the reference was made on.
+      corrupt: draw number -> uint8 [N, H, W, 3].
+      reference: feature name -> {"mean": [...], "std": [...]} of one corruption (and severity).
+      draws: how many times `corrupt` is called.
+      reference_number: images x draws behind the reference.
+    """
+    ours = [features(x, y) for d in range(draws) for x, y in zip(clean, corrupt(d), strict=True)]
+    for name, expected in reference.items():
+        mean, std = np.array(expected["mean"]), np.array(expected["std"])
+        found = np.mean([np.atleast_1d(f[name]) for f in ours], axis=0)
+        # The images are shared, so the spread between images (in std) makes these error bars wide, not narrow.
+        tolerance = 3 * std * np.sqrt(1 / reference_number + 1 / len(ours)) + 0.02 * np.abs(mean) + 1e-4
+        assert np.all(np.abs(found - mean) <= tolerance), f"{name}: expected {mean} +- {tolerance}, found {found}"
