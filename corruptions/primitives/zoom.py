@@ -1,0 +1,40 @@
+"""The zoom of ImageNet-C: a central crop enlarged bilinearly to the image's size, as one matrix per axis."""
+
+import math
+
+import numpy as np
+
+
+def zoom_taps(size, factor):
+    """Two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C; `scipy.ndimage.zoom` of order 1).
+
+    The crop of c = ceil(size / factor) samples, starting at (size - c) // 2, is resampled to m = round(c * factor)
+    points with both ends aligned: point o lies at o (c - 1) / (m - 1). Of these, `size` are kept from (m - size) // 2.
+
+    Args:
+      size: samples along the axis.
+      factor: zoom factor >= 1, float64 on the host (it may come with the rounding of `np.arange`).
+
+    Returns:
+      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1],
+      and first + 1 < size.
+    """
+    if factor < 1:
+        raise ValueError(f"expected a zoom factor of at least 1, found {factor}")
+    crop = math.ceil(size / factor)
+    start = (size - crop) // 2
+    enlarged = round(crop * factor)
+    kept = np.arange(size) + (enlarged - size) // 2
+    position = kept * ((crop - 1) / max(enlarged - 1, 1))
+    first = np.clip(np.floor(position).astype(int), 0, crop - 2)
+    return start + first, position - first
+
+
+def zoom_matrix(size, factor):
+    """Matrix A of `zoom_taps`: A x is the zoomed axis. float64 [size, size] on the host."""
+    first, fraction = zoom_taps(size, factor)
+    matrix = np.zeros((size, size))
+    rows = np.arange(size)
+    matrix[rows, first] += 1 - fraction
+    matrix[rows, first + 1] += fraction
+    return matrix
