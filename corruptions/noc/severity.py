@@ -1,0 +1,190 @@
+"""Severity ranges of the NOC candidates: published values, their scaling to the image size, and
+custom ranges.
+
+A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is mild + f (severe
+- mild); an integer parameter is mild + floor(f (severe - mild + 1)), capped at severe, so that a
+uniform f draws the integers uniformly with both ends. Quantization is the one range that runs
+downwards (8 to 3).
+
+The ranges are those of the released code of "Increasing the Coverage and Balance of Robustness
+Benchmarks by Using Non-Overlapping Corruptions" (2021), made for 224x224 images. They are *defined*
+by the robustness they leave a standard model, so for another dataset or size the scaled values are
+only a start: calibrate, then pass `range=`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from corruptions.noc import stamps
+
+_PUBLISHED = (stamps.PUBLISHED_SIDE, stamps.PUBLISHED_SIDE, 3)
+
+
+def _side(shape):
+    return min(shape[:2])
+
+
+def _unchanged(value, shape):
+    del shape
+    return value
+
+
+def _pixels(value, shape):
+    return max(1, round(value * stamps.scale(shape)))
+
+
+def _block(value, shape):
+    return max(2, _pixels(value, shape))
+
+
+def _counted(stamp_area):
+    """n' = n (area / 224^2) / (area' / HW): shapes that shrink less than the image become fewer."""
+
+    def rule(value, shape):
+        published = stamp_area(_PUBLISHED) / stamps.PUBLISHED_SIDE**2
+        return max(1, round(value * published / (stamp_area(shape) / (shape[0] * shape[1]))))
+
+    return rule
+
+
+_discs = _counted(lambda shape: stamps.area(stamps.disc(shape)))
+_lozenges = _counted(lambda shape: stamps.area(stamps.lozenge(shape)))
+_marks = _counted(stamps.mean_mark_area)
+_upright_marks = _counted(lambda shape: stamps.mean_mark_area((shape[1], shape[0])))
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """A published severity range.
+
+    Attributes:
+      mild, severe: the ends, for 224x224 images.
+      unit: of the parameter.
+      domain: shape -> (least, greatest) meaningful value.
+      scale: (value, shape) -> the value for images of that shape.
+      integer: whether the parameter is whole.
+    """
+
+    mild: float
+    severe: float
+    unit: str
+    domain: Callable
+    scale: Callable = _unchanged
+    integer: bool = False
+
+
+def _unit_interval(shape):
+    del shape
+    return 0.0, 1.0
+
+
+def _count(shape):
+    return 0, shape[0] * shape[1]
+
+
+_RANGES = {
+    "quantization": Range(8, 3, "steps (grey levels - 1)", lambda shape: (1, 255), integer=True),
+    "gaussian": Range(0.05, 0.18, "standard deviation, intensity", _unit_interval),
+    "salt_pepper": Range(0.003, 0.032, "probability per channel value", _unit_interval),
+    "blur": Range(0.40, 0.95, "weight of the blurred image", _unit_interval),
+    "thumbnail_resize": Range(1.1, 3.25, "ratio of sides", lambda shape: (1, _side(shape))),
+    "pixelate": Range(2, 4, "pixels", lambda shape: (1, _side(shape)), _block, True),
+    "artifacts": Range(14, 170, "marks", _count, _marks, True),
+    "vertical_artifacts": Range(14, 180, "marks", _count, _upright_marks, True),
+    "rhombus": Range(9, 76, "lozenges", _count, _lozenges, True),
+    "rain": Range(12, 120, "discs", _count, _discs, True),
+    "circle": Range(7, 50, "discs", _count, _discs, True),
+    "obstruction": Range(47, 125, "pixels", lambda shape: (0, _side(shape)), _pixels, True),
+    "border": Range(9, 46, "pixels", lambda shape: (0, (_side(shape) + 1) // 2), _pixels, True),
+    "translation": Range(15, 62, "pixels", lambda shape: (0, _side(shape)), _pixels, True),
+    "shear": Range(12, 39, "degrees", lambda shape: (0, 89), integer=True),
+    "elastic": Range(44, 110, "pixels", lambda shape: (0, _side(shape) - 1), _pixels, True),
+    "rotation": Range(7, 50, "degrees", lambda shape: (0, 180), integer=True),
+    "backlight": Range(0.11, 0.44, "intensity", _unit_interval),
+    "brightness": Range(0.16, 0.51, "intensity", _unit_interval),
+    "contrast": Range(0.33, 0.74, "weight of the mean", _unit_interval),
+    "color_distortion": Range(0.09, 0.40, "intensity", _unit_interval),
+    "gray_scale": Range(0.49, 1.0, "weight of the luma", _unit_interval),
+    "hue": Range(0.05, 0.5, "turns", lambda shape: (0.0, 0.5)),
+    "arlequin": Range(3, 36, "lozenges", _count, _lozenges, True),
+}
+
+UNITS = {name: r.unit for name, r in _RANGES.items()}
+
+
+def ranges(shape):
+    """Severity ranges in use for images of a shape.
+
+    Args:
+      shape: (H, W) or (H, W, 3).
+
+    Returns:
+      {name: (mild, severe)} for the 23 candidates and arlequin, ints for whole parameters; units
+      are in `UNITS`. Pixels scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected
+      painted area, degrees, weights, intensities and ratios are unchanged.
+    """
+    shape = tuple(shape)
+    if len(shape) not in (2, 3) or min(shape[:2]) < 1:
+        raise ValueError(
+            f"expected an image shape (height, width) or (height, width, 3), found {shape}"
+        )
+    return {name: (r.scale(r.mild, shape), r.scale(r.severe, shape)) for name, r in _RANGES.items()}
+
+
+def resolve(name, shape, given=None):
+    """The range (mild, severe) to use: `given` once checked, or the published one scaled to
+    `shape`.
+
+    Raises:
+      ValueError: `given` is no pair of finite numbers in the meaningful domain, from mild to
+        severe.
+    """
+    published = _RANGES[name]
+    if given is None:
+        return published.scale(published.mild, shape), published.scale(published.severe, shape)
+    kind = "whole numbers" if published.integer else "numbers"
+    try:
+        mild, severe = (float(v) for v in given)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name}: expected range=(mild, severe), two {kind}, found {given!r}"
+        ) from None
+    least, greatest = published.domain(shape)
+    if not all(math.isfinite(v) and least <= v <= greatest for v in (mild, severe)):
+        raise ValueError(
+            f"{name}: expected a range within [{least}, {greatest}] ({published.unit}) "
+            f"for images of {shape[0]}x{shape[1]}, found {given!r}"
+        )
+    if published.integer and not (mild.is_integer() and severe.is_integer()):
+        raise ValueError(
+            f"{name}: expected a range of whole numbers ({published.unit}), found {given!r}"
+        )
+    down = published.severe < published.mild
+    if mild != severe and (severe < mild) != down:
+        order = (
+            "from the greater (mild) to the smaller (severe)"
+            if down
+            else "from the smaller to the greater"
+        )
+        raise ValueError(f"{name}: expected a range {order} value, found {given!r}")
+    return (int(mild), int(severe)) if published.integer else (mild, severe)
+
+
+def value(name, bounds, fraction):
+    """The parameter at a fraction of `bounds`: float32, or int32 for whole parameters (see the
+    module).
+    """
+    mild, severe = bounds
+    if not _RANGES[name].integer:
+        return mild + fraction * (severe - mild)
+    sign = -1 if severe < mild else 1
+    steps = abs(severe - mild)
+    return mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps).astype(jnp.int32)
+
+
+def lookup(name, shape, given, fraction):
+    """`value` in the range `resolve` gives."""
+    return value(name, resolve(name, shape, given), fraction)
