@@ -1,0 +1,153 @@
+"""The JPEG codec's lossy half, exactly: what writing a baseline JPEG file and reading it back does to the pixels.
+
+Entropy coding loses nothing and is left out. All the rest is integer arithmetic, fixed to the last bit by the
+accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma, quantisation tables of the
+standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's quality rule, triangle-filter chroma upsampling.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+_LUMA_TABLE = np.array(
+    [
+        [16, 11, 10, 16, 24, 40, 51, 61],
+        [12, 12, 14, 19, 26, 58, 60, 55],
+        [14, 13, 16, 24, 40, 57, 69, 56],
+        [14, 17, 22, 29, 51, 87, 80, 62],
+        [18, 22, 37, 56, 68, 109, 103, 77],
+        [24, 35, 55, 64, 81, 104, 113, 92],
+        [49, 64, 78, 87, 103, 121, 120, 101],
+        [72, 92, 95, 98, 112, 100, 103, 99],
+    ],
+    np.int32,
+)
+_CHROMA_TABLE = np.full((8, 8), 99, np.int32)
+_CHROMA_TABLE[:4, :4] = [[17, 18, 24, 47], [18, 21, 26, 66], [24, 26, 56, 99], [47, 66, 99, 99]]
+
+# The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2) cos(...) up to
+# the last bit, where the butterflies of the islow transform add up rounded factors (hence 11362 beside 11363).
+# Even frequencies are symmetric in position and odd ones antisymmetric, so four columns say all.
+_HALF_DCT = np.array(
+    [
+        [8192, 8192, 8192, 8192],
+        [11363, 9633, 6437, 2260],
+        [10703, 4433, -4433, -10703],
+        [9633, -2259, -11362, -6436],
+        [8192, -8192, -8192, 8192],
+        [6437, -11362, 2261, 9633],
+        [4433, -10704, 10704, -4433],
+        [2260, -6436, 9633, -11363],
+    ]
+)
+_DCT = np.concatenate([_HALF_DCT, _HALF_DCT[:, ::-1] * (-1) ** np.arange(8)[:, None]], axis=1)
+
+
+def quantization_tables(quality):
+    """Quantisation steps of luma and chroma, int32[8, 8] each, at a quality 1..100 (possibly traced)."""
+    quality = jnp.clip(jnp.asarray(quality, jnp.int32), 1, 100)
+    scale = jnp.where(quality < 50, 5000 // quality, 200 - 2 * quality)
+    return tuple(jnp.clip((table * scale + 50) // 100, 1, 255) for table in (_LUMA_TABLE, _CHROMA_TABLE))
+
+
+def round_trip(levels, quality):
+    """Writes an image as JPEG and reads it back.
+
+    Bit for bit what Pillow's `save(..., "JPEG", quality=quality)` and `open` give (libjpeg-turbo).
+
+    Args:
+      levels: int32[H, W, 3], RGB levels 0..255.
+      quality: integer 1..100, possibly traced.
+
+    Returns:
+      int32[H, W, 3], the decoded levels 0..255.
+    """
+    height, width, _ = levels.shape
+    even = _pad(levels, height % 2, -width % 16)
+    luma, blue, red = _rgb_to_ycc(even)
+    planes = [luma, _halve(blue), _halve(red)]
+    planes = [_pad(plane, -plane.shape[0] % 8, 0) for plane in planes]
+    # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long rows.
+    blocks = jnp.concatenate([_to_blocks(plane) for plane in planes], axis=-1) - 128
+    luma_table, chroma_table = quantization_tables(quality)
+    is_luma = np.arange(blocks.shape[-1]) < planes[0].size // 64
+    table = jnp.where(is_luma, luma_table[..., None], chroma_table[..., None])
+    blocks = jnp.clip(_decode(_encode(blocks, table), table) + 128, 0, 255)
+    luma, blue, red = _from_blocks(blocks, [plane.shape for plane in planes])
+    chroma = [_double(plane[: (height + 1) // 2, : (width + 1) // 2])[:height, :width] for plane in (blue, red)]
+    return _ycc_to_rgb(luma[:height, :width], *chroma)
+
+
+def _rgb_to_ycc(levels):
+    """BT.601 full range in 16-bit fixed point."""
+    red, green, blue = (levels[..., k] for k in range(3))
+    half, centre = 2**15, 128 * 2**16 + 2**15 - 1
+    return (
+        (19595 * red + 38470 * green + 7471 * blue + half) >> 16,
+        (-11059 * red - 21709 * green + 32768 * blue + centre) >> 16,
+        (32768 * red - 27439 * green - 5329 * blue + centre) >> 16,
+    )
+
+
+def _ycc_to_rgb(luma, blue, red):
+    blue, red = blue - 128, red - 128
+    half = 2**15
+    rgb = (
+        luma + ((91881 * red + half) >> 16),
+        luma + ((-22554 * blue - 46802 * red + half) >> 16),
+        luma + ((116130 * blue + half) >> 16),
+    )
+    return jnp.clip(jnp.stack(rgb, axis=-1), 0, 255)
+
+
+def _halve(plane):
+    """Means of 2x2; exact halves go down and up in alternate columns."""
+    total = plane[0::2, 0::2] + plane[1::2, 0::2] + plane[0::2, 1::2] + plane[1::2, 1::2]
+    return (total + 1 + np.arange(total.shape[1], dtype=np.int32) % 2) >> 2
+
+
+def _double(plane):
+    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows; ties alternate as in `_halve`."""
+    height, width = plane.shape
+    padded = jnp.pad(plane, ((1, 1), (0, 0)), mode="edge")
+    rows = jnp.stack([3 * plane + padded[:-2], 3 * plane + padded[2:]], axis=1).reshape(2 * height, width)
+    padded = jnp.pad(rows, ((0, 0), (1, 1)), mode="edge")
+    left, right = (3 * rows + padded[:, :-2] + 8) >> 4, (3 * rows + padded[:, 2:] + 7) >> 4
+    return jnp.stack([left, right], axis=2).reshape(2 * height, 2 * width)
+
+
+def _encode(blocks, table):
+    """Quantised coefficients; the transform's are 8 times the orthonormal ones."""
+    coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15)
+    # floor((|c| + 4 q) / (8 q)) in float32: the extra half keeps it clear of whole numbers, so no rounding error of
+    # the reciprocal can change the floor (|c| < 2^15).
+    magnitude = jnp.abs(coefficients) + 4 * table
+    quotient = jnp.floor((magnitude + 0.5) * (0.125 / table)).astype(jnp.int32)
+    return jnp.sign(coefficients) * quotient
+
+
+def _decode(quantized, table):
+    return _transform(_transform(quantized * table, _DCT.T, 0, 11), _DCT.T, 1, 18)
+
+
+def _transform(x, matrix, axis, shift):
+    """(matrix x + 1/2 unit) >> shift along an axis of 8, as sums of slices: exact in int32, and plain vector code."""
+    parts = [x[(slice(None),) * axis + (k,)] for k in range(8)]
+    rows = [sum(int(m) * part for m, part in zip(row, parts, strict=True)) for row in matrix]
+    return jnp.stack([(row + (1 << (shift - 1))) >> shift for row in rows], axis=axis)
+
+
+def _pad(x, bottom, right):
+    return jnp.pad(x, ((0, bottom), (0, right)) + ((0, 0),) * (x.ndim - 2), mode="edge")
+
+
+def _to_blocks(plane):
+    height, width = plane.shape
+    return plane.reshape(height // 8, 8, width // 8, 8).transpose(1, 3, 0, 2).reshape(8, 8, -1)
+
+
+def _from_blocks(blocks, shapes):
+    ends = np.cumsum([h * w // 64 for h, w in shapes])[:-1]
+    return [
+        part.reshape(8, 8, h // 8, w // 8).transpose(2, 0, 3, 1).reshape(h, w)
+        for part, (h, w) in zip(jnp.split(blocks, ends, axis=-1), shapes, strict=True)
+    ]
