@@ -1,16 +1,50 @@
-"""ImageNet-NOC candidate corruptions (Laugros et al.)."""
+"""The 23 candidate corruptions of ImageNet-NOC, arlequin, and the 8 that were selected.
+
+A. Laugros, A. Caplier, M. Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
+Using Non-Overlapping Corruptions" (2021). Severity is a fraction in [0, 1] of a range; see `ranges`
+and the option `range`.
+"""
 
 from corruptions.noc.color import color_distortion, gray_scale, hue, quantization
+from corruptions.noc.geometry import elastic, rotation, shear, translation
+from corruptions.noc.lighting import backlight, brightness, contrast
+from corruptions.noc.marks import artifacts, vertical_artifacts
+from corruptions.noc.noise import gaussian, salt_pepper
 from corruptions.noc.occlusion import border, obstruction
+from corruptions.noc.resize import pixelate, thumbnail_resize
 from corruptions.noc.severity import UNITS, ranges
+from corruptions.noc.shapes import arlequin, circle, rain, rhombus
+from corruptions.noc.smoothing import blur
+from corruptions.registry import register_benchmark
 
-__all__ = [
-    "UNITS",
-    "border",
-    "color_distortion",
-    "gray_scale",
-    "hue",
-    "obstruction",
-    "quantization",
-    "ranges",
-]
+_CANDIDATES = (
+    quantization,
+    gaussian,
+    salt_pepper,
+    blur,
+    thumbnail_resize,
+    pixelate,
+    artifacts,
+    vertical_artifacts,
+    rhombus,
+    rain,
+    circle,
+    obstruction,
+    border,
+    translation,
+    shear,
+    elastic,
+    rotation,
+    backlight,
+    brightness,
+    contrast,
+    color_distortion,
+    gray_scale,
+    hue,
+)
+_SELECTED = (quantization, blur, vertical_artifacts, rain, border, shear, brightness, hue)
+
+register_benchmark("noc_candidates", [c.qualified_name for c in _CANDIDATES])
+register_benchmark("imagenet_noc", [c.qualified_name for c in _SELECTED])
+
+__all__ = ["UNITS", "arlequin", "ranges", *(c.name for c in _CANDIDATES)]
