@@ -1,0 +1,32 @@
+# Everything a fresh machine needs is made here: a virtual environment in .venv, then the job.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test slow lint clean
+
+demo: $(VENV)/.study
+	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+$(VENV)/.study: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -e '.[study]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	touch $@ $(VENV)/.study
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,58 @@
+"""One model on the embedded dataset, and every setting there is.
+
+    python train.py --config=configs/default.py --workdir=runs/default
+
+Settings are overridden on the command line, `--config.seed=3 --config.train.epochs=10`; a misspelt name is answered
+with a suggestion.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config():
+    return ConfigDict(
+        {
+            "seed": 0,
+            "dataset": {
+                "name": "shapes",  # shapes, cifar10, cifar100, or image_folder
+                "data_dir": "",  # where prepared datasets are; "" is TFDS_DATA_DIR or ~/tensorflow_datasets
+                "seed": 0,  # of the drawing of shapes
+                "image_size": 32,  # for shapes and image folders
+                "train_limit": 0,  # use only so many images, balanced over classes; 0 is all
+                "test_limit": 0,
+            },
+            "model": {
+                "name": "small_resnet",  # see models.names()
+                "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
+            },
+            "train": {
+                "corruption": "standard",  # standard, a corruption, or mixture=BENCHMARK
+                "corruption_options": {},  # corruption name -> its static options, e.g. calibrated ranges
+                "corrupted_fraction": 0.5,  # of each batch
+                "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
+                "flip": True,  # mirror with probability 1/2
+                "epochs": 40,
+                "batch_size": 256,
+                "schedule": "step",  # step or cosine
+                "learning_rate": 0.1,
+                "milestones": (20, 30),  # epochs at which the step schedule decays
+                "decay_factor": 0.1,
+                "warmup_epochs": 0,  # of the cosine schedule
+                "momentum": 0.9,
+                "nesterov": False,
+                "weight_decay": 1e-4,
+                "checkpoint_epochs": 1,  # save every so many epochs, and at the end
+            },
+            "eval": {
+                "seed": 0,  # of the corrupted test sets, the same for every model
+                "corruptions": ("imagenet_c", "imagenet_noc"),  # corruptions and benchmarks
+                "severity": "random",  # random, levels, or a tuple of levels or fractions
+                "batch_size": 500,
+            },
+            "study": {
+                "corruptions": (),  # overlap.py trains one model on each, besides the standard one
+                "seeds": (0,),
+                "threshold": 0.1,  # largest overlap within the selected benchmark
+            },
+        }
+    )

@@ -1,0 +1,37 @@
+"""Overlap of twelve corruptions on CIFAR-10 with the papers' recipe: ResNet-18, 40 epochs, SGD .1, batch 256.
+
+    python overlap.py --config=configs/overlap_cifar10.py --workdir=runs/overlap_cifar10
+    python overlap.py --config=configs/overlap_cifar10.py:smoke --workdir=runs/smoke     # CPU: a small network, few epochs
+"""
+
+from configs import default
+
+CORRUPTIONS = (
+    "imagenet_c/gaussian_noise",
+    "imagenet_c/impulse_noise",
+    "imagenet_c/defocus_blur",
+    "imagenet_c/fog",
+    "imagenet_c/brightness",
+    "imagenet_c/contrast",
+    "imagenet_c/pixelate",
+    "imagenet_c/jpeg_compression",
+    "noc/border",
+    "noc/obstruction",
+    "noc/quantization",
+    "noc/hue",
+)
+
+
+def get_config(variant="paper"):
+    config = default.get_config()
+    config.dataset.name = "cifar10"
+    config.model.name = "cifar_resnet18"
+    config.study.corruptions = CORRUPTIONS
+    if variant == "smoke":
+        config.model.name = "small_resnet"
+        config.train.epochs = 4
+        config.train.schedule = "cosine"
+        config.train.warmup_epochs = 1
+    elif variant != "paper":
+        raise ValueError(f"expected overlap_cifar10.py, overlap_cifar10.py:paper or :smoke, found {variant!r}")
+    return config

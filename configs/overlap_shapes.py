@@ -1,0 +1,27 @@
+"""The demo: overlap of nine corruptions on the embedded dataset, from nothing to a selected benchmark.
+
+    python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
+"""
+
+from configs import default
+
+
+def get_config():
+    config = default.get_config()
+    config.train.epochs = 5
+    config.train.batch_size = 128
+    config.train.schedule = "cosine"
+    config.train.warmup_epochs = 1
+    config.train.checkpoint_epochs = 5
+    config.study.corruptions = (
+        "imagenet_c/gaussian_noise",
+        "imagenet_c/impulse_noise",
+        "imagenet_c/defocus_blur",
+        "imagenet_c/fog",
+        "imagenet_c/contrast",
+        "imagenet_c/pixelate",
+        "noc/obstruction",
+        "noc/border",
+        "noc/hue",
+    )
+    return config

@@ -1,0 +1,52 @@
+"""The direction of imports: scripts -> training, analysis -> corruptions, models, data; and what importing costs."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ALLOWED = {  # package -> our packages it may import, besides itself
+    "corruptions": set(),
+    "models": set(),
+    "data": set(),
+    "training": {"corruptions", "models", "data"},
+    "analysis": {"corruptions", "models", "data"},
+    "configs": set(),
+}
+OURS = set(ALLOWED) | {path.stem for path in ROOT.glob("*.py")}
+
+
+def imported(path):
+    """Top-level names of modules imported anywhere in a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module.split(".")[0]
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_imports_point_one_way(package):
+    files = list((ROOT / package).rglob("*.py"))
+    assert files, f"no files in {package}"
+    for path in files:
+        wrong = set(imported(path)) & OURS - ALLOWED[package] - {package}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_importing_corruptions_is_light():
+    code = (
+        "import time, sys, jax, jax.numpy; t = time.perf_counter(); import corruptions; "
+        "print(time.perf_counter() - t); "
+        "print(*[m for m in ('flax', 'tensorflow', 'tensorflow_datasets', 'matplotlib', 'PIL', 'scipy') if m in sys.modules])"
+    )
+    before = "import jax, jax.numpy, sys; print(*[m for m in ('PIL', 'scipy') if m in sys.modules])"
+    run = [sys.executable, "-c"]
+    loaded_by_jax = set(subprocess.check_output([*run, before], text=True, cwd=ROOT).split())
+    lines = subprocess.check_output([*run, code], text=True, cwd=ROOT).splitlines()
+    assert set(lines[1].split()) <= loaded_by_jax
+    assert float(lines[0]) < 1.0, f"importing corruptions took {lines[0]} s beyond jax"

@@ -1,0 +1,45 @@
+"""Trains one model: standard, with a corruption, or with a mixture of a benchmark.
+
+    python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog [--config.seed=3 --config.train.epochs=10]
+
+Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run that was stopped continues when the same
+command is given again.
+"""
+
+import jax.numpy as jnp
+from absl import app, logging
+
+from training import augment, cli, evaluation, loop, study, workdir as workdirs
+from training import mesh as meshes
+
+
+def train_and_evaluate(config, workdir):
+    """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
+    mesh = meshes.data_mesh()
+    one = study.model_config(config, config.train.corruption, config.seed)
+    with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
+        dataset, train_split, test_split = study.load_data(config, mesh)
+        graphdef, state = loop.train(
+            one, train_split, dataset.num_classes, path, mesh=mesh, description=augment.canonical(config.train.corruption)
+        )
+        correct = evaluation.correctness(
+            mesh, graphdef, state, test_split.images, jnp.asarray(test_split.labels), config.eval.batch_size
+        )
+        accuracy = float(correct.mean())
+        error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
+        workdirs.write_json(path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size})
+        logging.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
+    return accuracy
+
+
+def main(argv):
+    with cli.errors():
+        config, workdir = cli.read_flags(argv)
+        study.enable_compilation_cache()
+        train_and_evaluate(config, workdir)
+    logging.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags()
+    app.run(main)

@@ -1,0 +1,1 @@
+"""Training and evaluation: state, step, loop, checkpoints, mesh, studies."""

@@ -1,0 +1,80 @@
+"""What the corrupted half of a batch goes through: a corruption, a mixture of a benchmark, or nothing."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+
+import corruptions
+
+STANDARD = "standard"
+_MIXTURE = "mixture="
+
+
+def members(augmentation):
+    """Qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
+
+    Args:
+      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members).
+
+    Raises:
+      ValueError: an unknown name.
+    """
+    if augmentation == STANDARD:
+        return ()
+    if augmentation.startswith(_MIXTURE):
+        return corruptions.names(augmentation.removeprefix(_MIXTURE))
+    return (corruptions.get(augmentation).qualified_name,)
+
+
+def canonical(augmentation):
+    """The one spelling of an augmentation: `standard`, a qualified name, or `mixture=BENCHMARK`."""
+    found = members(augmentation)
+    return found[0] if len(found) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
+
+
+def augment(mesh, augmentation, key, images, index, options=None):
+    """Corrupts uint8 images [M, H, W, 3], each at a severity of its own.
+
+    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a random member and
+    every batch holds all of them in equal shares.
+
+    Args:
+      mesh: images are split over its 'data' axis when M divides evenly.
+      augmentation: see `members`; not `standard`.
+      key: root key of the augmentation.
+      index: int32 [M], identity of each image within the run.
+      options: corruption name -> static options (for example calibrated ranges).
+    """
+    names = members(augmentation)
+    options = options or {}
+    if len(names) == 1:
+        return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
+    out = jnp.zeros_like(images)
+    for turn, name in enumerate(names):
+        chosen = slice(turn, None, len(names))
+        part = corrupt_on_mesh(
+            mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], options.get(name, {})
+        )
+        out = out.at[chosen].set(part)
+    return out
+
+
+def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
+    """`corruptions.corrupt` with the batch split over the mesh; the result does not depend on the split."""
+    devices = mesh.shape["data"]
+    if devices == 1 or images.shape[0] % devices:
+        return corruptions.corrupt(key, images, name, severity, index=index, **options)
+    corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
+    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
+
+
+@functools.lru_cache(maxsize=256)
+def _corrupt_shards(mesh, name, options):
+    def local(key, images, index, severity):
+        return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
+
+    whole, batch = PartitionSpec(), PartitionSpec("data")
+    specs = (whole, batch, batch, whole)
+    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))

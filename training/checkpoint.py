@@ -1,0 +1,89 @@
+"""Checkpoints: Orbax, each with a digest of its arrays, falling back to the one before when damaged."""
+
+import hashlib
+import pathlib
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from absl import logging
+
+
+class CheckpointError(RuntimeError):
+    """No stored checkpoint could be read."""
+
+
+def digest(state):
+    """sha256 over names, dtypes, shapes and bytes of every array of a pytree."""
+    total = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        array = np.ascontiguousarray(jax.device_get(leaf))
+        total.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+class Checkpoints:
+    """Checkpoints of one training run under `directory`, the newest `keep` of them.
+
+    Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The digest also finds
+    those that were damaged later.
+    """
+
+    def __init__(self, directory, keep=2):
+        self._directory = pathlib.Path(directory).resolve()
+        options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
+        self._manager = ocp.CheckpointManager(
+            self._directory, options=options, item_names=("state", "meta")
+        )
+
+    def save(self, state):
+        step = int(state.step)
+        self._manager.save(
+            step,
+            args=ocp.args.Composite(
+                state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)})
+            ),
+        )
+
+    def restore(self, template):
+        """The newest undamaged checkpoint, or None when none was written.
+
+        Args:
+          template: a state with the structure, shapes, dtypes and shardings to restore into.
+
+        Raises:
+          CheckpointError: checkpoints exist and none can be read.
+        """
+        abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
+        steps = sorted(self._manager.all_steps(), reverse=True)
+        failures = []
+        for step in steps:
+            try:
+                restored = self._manager.restore(
+                    step,
+                    args=ocp.args.Composite(
+                        state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore()
+                    ),
+                )
+                found = digest(restored.state)
+                if found != restored.meta["digest"]:
+                    raise ValueError(f"digest {found[:12]} differs from the stored {restored.meta['digest'][:12]}")
+            except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
+                reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+                failures.append(f"step {step}: {reason}")
+                logging.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
+                continue
+            for damaged in steps[: len(failures)]:
+                self._manager.delete(damaged)  # it will be written again
+            return restored.state
+        if failures:
+            raise CheckpointError(
+                f"no checkpoint under {self._directory} can be read; remove the folder to train again:\n  "
+                + "\n  ".join(failures)
+            )
+        return None
+
+    def close(self):
+        self._manager.wait_until_finished()
+        self._manager.close()

@@ -1,0 +1,40 @@
+"""What the scripts share: flags, workdir defaults, and errors a person can act on."""
+
+import contextlib
+import os
+import pathlib
+
+from absl import app, flags, logging
+from ml_collections import config_flags
+
+_HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
+
+
+def define_flags(default_config="configs/default.py"):
+    config_flags.DEFINE_config_file("config", default_config, _HELP, lock_config=True)
+    flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
+
+
+def read_flags(argv):
+    """(config, workdir) from the command line; positional arguments are refused."""
+    if len(argv) > 1:
+        raise app.UsageError(f"expected only flags, found {argv[1:]}")
+    logging.set_verbosity(logging.INFO)
+    config = flags.FLAGS.config
+    if flags.FLAGS.workdir is not None:
+        return config, pathlib.Path(flags.FLAGS.workdir)
+    given = config_flags.get_config_filename(flags.FLAGS["config"])
+    name = os.path.basename(given).replace(".py", "").replace(":", "-").replace("/", ".")
+    return config, pathlib.Path("runs") / name
+
+
+@contextlib.contextmanager
+def errors():
+    """Turns foreseen errors into one message and exit status 1, without a traceback."""
+    try:
+        yield
+    except (ValueError, TypeError, FileNotFoundError, RuntimeError) as error:
+        if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
+            raise
+        logging.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
+        raise SystemExit(1) from error

@@ -1,0 +1,93 @@
+"""Evaluation: one corrupted test set per condition, from fixed keys, shown to every model."""
+
+import dataclasses
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import corruptions
+from training import augment, mesh as meshes, step as steps
+
+CLEAN = "clean"
+RANDOM = "random"
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A corruption at a severity: a level, a fraction, or `random` (drawn per image from its distribution)."""
+
+    corruption: str
+    severity: str
+
+    @property
+    def value(self):
+        """The severity as `corruptions.corrupt` takes it."""
+        if self.severity == RANDOM:
+            return None
+        return int(self.severity) if self.severity.isdigit() else float(self.severity)
+
+    @property
+    def file_name(self):
+        return f"{self.corruption.replace('/', '.')}-{self.severity}"
+
+
+def conditions(names, severities):
+    """Clean and every corruption of `names` (corruptions or benchmarks) at every severity.
+
+    Args:
+      names: names of corruptions or of benchmarks.
+      severities: `random`, `levels` (every level of the corruption; benchmarks with ranges: fractions 0, 1/4 .. 1), or
+        a list of levels or fractions.
+    """
+    found = [Condition(CLEAN, "0")]
+    for name in expand(names):
+        scale = corruptions.get(name).scale
+        if severities == RANDOM:
+            chosen = [RANDOM]
+        elif severities == "levels":
+            levels = isinstance(scale, corruptions.Levels)
+            chosen = range(1, scale.count + 1) if levels else (0.0, 0.25, 0.5, 0.75, 1.0)
+        elif isinstance(severities, str):
+            raise ValueError(f"expected config.eval.severity 'random', 'levels' or a list, found {severities!r}")
+        else:
+            chosen = severities
+        for severity in chosen:
+            if severity != RANDOM:
+                scale.check(severity, {})
+            found.append(Condition(name, str(severity)))
+    return found
+
+
+def expand(names):
+    """Corruption names, with benchmarks replaced by their members, qualified, without repetition, in order."""
+    qualified = []
+    for name in names:
+        several = corruptions.names(name) if name in corruptions.benchmarks() else (name,)
+        qualified += [corruptions.get(one).qualified_name for one in several]
+    return tuple(dict.fromkeys(qualified))
+
+
+def corrupted_images(mesh, split, condition, seed, options=None):
+    """The test images under a condition, uint8 [N, H, W, 3] on the device.
+
+    Draws depend on (seed, corruption, severity, image), on nothing else: every model and every later run sees the
+    same pixels.
+    """
+    if condition.corruption == CLEAN:
+        return split.images
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(condition.corruption.encode()))
+    return augment.corrupt_on_mesh(
+        mesh, key, split.images, condition.corruption, condition.value, jnp.asarray(split.index), options or {}
+    )
+
+
+def correctness(mesh, graphdef, state, images, labels, batch_size):
+    """Which of the images [N] the model answers correctly, bool numpy [N]; the last batch is padded, not dropped."""
+    meshes.check_batch_size(mesh, batch_size, "config.eval.batch_size")
+    sharding = meshes.batch_sharding(mesh, axis=1)
+    batches = jax.device_put(steps.pad_to_batches(images, batch_size, 0), sharding)
+    answers = jax.device_put(steps.pad_to_batches(labels, batch_size, -1), sharding)
+    correct = steps.correct_answers(graphdef, state.params, state.statistics, batches, answers)
+    return np.asarray(correct).reshape(-1)[: images.shape[0]]

@@ -1,0 +1,33 @@
+"""Metrics as JSON lines, one per block of steps, consistent with the checkpoint a run resumes from."""
+
+import json
+import os
+import pathlib
+
+
+class MetricsLog:
+    """Appends to `metrics.jsonl`. Opening at a step drops what a killed run wrote after its last checkpoint."""
+
+    def __init__(self, path, step):
+        self._path = pathlib.Path(path)
+        kept = [line for line in self._lines() if line["step"] <= step]
+        aside = self._path.with_suffix(".tmp")
+        aside.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        os.replace(aside, self._path)
+        self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
+
+    def _lines(self):
+        if not self._path.exists():
+            return
+        for text in self._path.read_text().splitlines():
+            try:
+                yield json.loads(text)
+            except json.JSONDecodeError:
+                return  # the line a killed process was writing; nothing complete follows it
+
+    def write(self, step, **values):
+        self._file.write(json.dumps({"step": step} | values) + "\n")
+        self._file.flush()
+
+    def close(self):
+        self._file.close()

@@ -1,0 +1,75 @@
+"""The two device programs of a study: a block of training steps, and counting correct answers."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef", "optimizer"), donate_argnames=("state",))
+def train_block(graphdef, optimizer, state, images, labels, key):
+    """Runs K steps of training in one `lax.scan`.
+
+    Compiled once per architecture, optimiser and shape; every corruption of a study runs this same program.
+
+    Args:
+      graphdef: static half of the model.
+      optimizer: optax transformation.
+      state: TrainState, donated.
+      images: uint8 [K, B, H, W, 3].
+      labels: int32 [K, B].
+      key: root key of the run; dropout of step s uses `fold_in(key, s)`.
+
+    Returns:
+      (state, {"loss": [K], "accuracy": [K]}), cross-entropy and accuracy over each whole batch.
+    """
+
+    def step(state, batch):
+        images, labels = batch
+
+        def loss_fn(params):
+            model = nnx.merge(graphdef, params, state.statistics, copy=True)
+            logits, _ = model(images, train=True, key=jax.random.fold_in(key, state.step))
+            loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+            _, _, statistics = nnx.split(model, nnx.Param, ...)
+            return loss, (logits, statistics)
+
+        (loss, (logits, statistics)), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
+        updates, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
+        params = optax.apply_updates(state.params, updates)
+        accuracy = (logits.argmax(-1) == labels).mean()
+        state = type(state)(state.step + 1, params, statistics, optimizer_state)
+        return state, {"loss": loss, "accuracy": accuracy}
+
+    return jax.lax.scan(step, state, (images, labels))
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef",))
+def correct_answers(graphdef, params, statistics, images, labels):
+    """Which images are classified correctly.
+
+    Args:
+      images: uint8 [M, B, H, W, 3], padded to whole batches.
+      labels: int32 [M, B], -1 where padded (never correct).
+
+    Returns:
+      bool [M, B].
+    """
+    model = nnx.merge(graphdef, params, statistics, copy=True)
+
+    def batch_correct(batch):
+        images, labels = batch
+        logits, _ = model(images, train=False)
+        return logits.argmax(-1) == labels
+
+    return jax.lax.map(batch_correct, (images, labels))
+
+
+def pad_to_batches(array, batch_size, fill):
+    """[N, ...] to [ceil(N / B), B, ...], the tail filled with `fill`; nothing is dropped."""
+    number = array.shape[0]
+    padding = -number % batch_size
+    array = jnp.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)
+    return array.reshape(-1, batch_size, *array.shape[1:])

@@ -1,0 +1,160 @@
+"""A study: train what is missing, evaluate every model under every condition, keep all counts."""
+
+import io
+import os
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from absl import logging
+from ml_collections import ConfigDict
+from tqdm import tqdm
+
+import data
+from training import augment, evaluation, loop, mesh as meshes
+from training.workdir import WorkdirError, open_workdir, read_json
+
+
+FREE = ("dataset.data_dir",)  # where files are does not determine a result
+
+
+def load_data(config, mesh):
+    """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh."""
+    optional = ("data_dir", "train_limit", "test_limit")  # "" and 0 stand for the default
+    dataset = data.load(**{k: v for k, v in config.dataset.items() if k not in optional or v})
+    placed = meshes.replicated(mesh)
+    return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
+
+
+def model_config(config, corruption, seed):
+    """The part of a study's config that determines one of its models."""
+    one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    one.seed = seed
+    one.train.corruption = augment.canonical(corruption)
+    return one
+
+
+def model_dir(workdir, corruption, seed):
+    return pathlib.Path(workdir) / "models" / augment.canonical(corruption).replace("/", ".") / f"seed{seed}"
+
+
+def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
+    """Trains every (corruption, seed) that is not finished; returns {(corruption, seed): (graphdef, state)}.
+
+    Finished models are read back. All share one compiled train step.
+    """
+    found = {}
+    jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
+    for number, (corruption, seed) in enumerate(tqdm(jobs, desc="models", unit="model", dynamic_ncols=True), 1):
+        one = model_config(config, corruption, seed)
+        directory = model_dir(workdir, corruption, seed)
+        with open_workdir(directory, one.to_dict(), free=FREE) as path:
+            if not loop.finished(path):
+                logging.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
+            found[corruption, seed] = loop.train(
+                one, split, dataset.num_classes, path, mesh=mesh, description=f"{corruption} seed {seed}"
+            )
+    return found
+
+
+def read_models(workdir, num_classes, image_size, mesh):
+    """{(corruption, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py."""
+    workdir = pathlib.Path(workdir)
+    directories = [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
+    if not directories:
+        raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
+    found = {}
+    for directory in directories:
+        one = ConfigDict(read_json(directory / "config.json"))
+        found[one.train.corruption, one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
+    return found
+
+
+class Answers:
+    """Per-image correctness of every model under every condition, one file per condition, in `workdir/answers`.
+
+    Each file holds packed bits by `model|seed`. Counts, scores and bootstraps all derive from these bits.
+    """
+
+    def __init__(self, workdir, number):
+        self._directory = pathlib.Path(workdir) / "answers"
+        self._directory.mkdir(exist_ok=True)
+        self._number = number
+
+    def read(self, condition):
+        """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
+        path = self._directory / f"{condition.file_name}.npz"
+        if not path.exists():
+            return {}
+        try:
+            with np.load(path) as file:
+                stored = {name: file[name] for name in file.files}
+        except Exception as error:  # noqa: BLE001 - a damaged zip raises many kinds
+            raise WorkdirError(f"{path} cannot be read ({error}); remove it to evaluate this condition again") from error
+        answers = {}
+        for name, bits in stored.items():
+            model, seed = name.rsplit("|", 1)
+            if bits.shape != (-(-self._number // 8),):
+                raise WorkdirError(f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}")
+            answers[model, int(seed)] = np.unpackbits(bits, count=self._number).astype(bool)
+        return answers
+
+    def write(self, condition, answers):
+        buffer = io.BytesIO()
+        np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
+        path = self._directory / f"{condition.file_name}.npz"
+        aside = path.with_suffix(".tmp")
+        with open(aside, "wb") as file:
+            file.write(buffer.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+
+
+def evaluate_models(config, models, found_conditions, workdir, split, mesh):
+    """Evaluates what is missing; returns {condition: {(model, seed): bool [N]}}.
+
+    Args:
+      models: {(model, seed): (graphdef, state)}.
+      found_conditions: list of `evaluation.Condition`.
+    """
+    answers = Answers(workdir, split.images.shape[0])
+    labels = jnp.asarray(split.labels)
+    options = {name: dict(values) for name, values in config.train.corruption_options.items()}
+    results = {}
+    for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
+        known = answers.read(condition)
+        missing = [key for key in models if key not in known]
+        if missing:
+            images = evaluation.corrupted_images(
+                mesh, split, condition, config.eval.seed, options.get(condition.corruption)
+            )
+            for key in missing:
+                known[key] = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
+            answers.write(condition, known)
+        results[condition] = {key: known[key] for key in models}
+    return results
+
+
+def counts(results):
+    """Rows (model, seed, corruption, severity, correct, total) of `counts.csv`."""
+    return [
+        {
+            "model": model,
+            "seed": seed,
+            "corruption": condition.corruption,
+            "severity": condition.severity,
+            "correct": int(bits.sum()),
+            "total": int(bits.size),
+        }
+        for condition, by_model in results.items()
+        for (model, seed), bits in by_model.items()
+    ]
+
+
+def enable_compilation_cache():
+    """Compiled programs are kept between processes, unless the user configured JAX's cache otherwise."""
+    if jax.config.jax_compilation_cache_dir is None:
+        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(cache / "jax-corruptions" / "xla"))

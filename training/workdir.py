@@ -1,0 +1,121 @@
+"""A workdir holds one run or one study: its config, provenance and results. One process at a time."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import tempfile
+
+from training.provenance import provenance
+
+
+class WorkdirError(RuntimeError):
+    """The workdir cannot be used as asked; nothing in it was changed."""
+
+
+def write_json(path, value):
+    """Writes JSON aside, flushes it to disk and renames it into place."""
+    path = pathlib.Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(value, file, indent=2, sort_keys=True)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def read_json(path):
+    try:
+        with open(path) as file:
+            return json.load(file)
+    except json.JSONDecodeError as error:
+        raise WorkdirError(f"{path} is not valid JSON ({error}); move it away or use another workdir") from error
+
+
+@contextlib.contextmanager
+def open_workdir(path, config, free=()):
+    """Locks a workdir, checks that it belongs to this config, and records config and provenance.
+
+    Args:
+      path: directory; created when missing.
+      config: plain nested dict that determines the results.
+      free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
+
+    Yields:
+      The directory as a `pathlib.Path`.
+
+    Raises:
+      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, or holding a run
+        with another config (the differing keys are named).
+    """
+    path = pathlib.Path(path)
+    if path.exists() and not path.is_dir():
+        raise WorkdirError(f"expected a directory as workdir, found a file: {path}")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkdirError(f"workdir {path} cannot be made: {error.strerror}") from error
+    with lock(path):
+        _check_owner(path, config, free)
+        write_json(path / "config.json", config)
+        write_json(path / "provenance.json", provenance() | {"seed": config.get("seed")})
+        yield path
+
+
+@contextlib.contextmanager
+def lock(path):
+    """Holds the workdir against other processes; WorkdirError when one has it or the directory is not writable."""
+    try:
+        file = open(path / ".lock", "a")  # noqa: SIM115 - held until the end of the run
+    except OSError as error:
+        raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
+        yield
+
+
+def _check_owner(path, config, free):
+    stored = path / "config.json"
+    if not stored.exists():
+        foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
+        if foreign:
+            raise WorkdirError(
+                f"expected an empty workdir or one of this project (with config.json), found {path} holding "
+                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
+        return
+    differences = config_differences(read_json(stored), config, free)
+    if differences:
+        raise WorkdirError(
+            f"workdir {path} holds a run with another config; use another --workdir or the same settings:\n  "
+            + "\n  ".join(differences)
+        )
+
+
+def config_differences(stored, config, free=()):
+    """Lines naming every dotted key whose value differs, apart from those under `free`."""
+    before, now = _flatten(stored), _flatten(json.loads(json.dumps(config)))
+    keys = [
+        key
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key) and not any(key == f or key.startswith(f + ".") for f in free)
+    ]
+    return [f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}" for key in keys]
+
+
+def _flatten(tree, prefix=""):
+    flat = {}
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        flat |= _flatten(value, name + ".") if isinstance(value, dict) else {name: value}
+    return flat
