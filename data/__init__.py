@@ -1,0 +1,66 @@
+"""Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
+
+    shapes         drawn by our own code from a seed; needs no download (`data.shapes`)
+    cifar10/100    TensorFlow Datasets in array_record, read without TensorFlow (`data.tfds_source`)
+    image_folder   a tree of class folders (`data.image_folder`)
+    imagenet100    every tenth ImageNet class, from such a tree (`data.image_folder`)
+"""
+
+import difflib
+import importlib
+import os
+from typing import Any
+
+from data.dataset import Dataset, Split, balanced_prefix
+
+__all__ = ["Dataset", "Split", "balanced_prefix", "load", "names"]
+
+# Modules are imported when asked for: `shapes` must not wait for what reads CIFAR-10.
+_LOADERS = {
+    "shapes": ("data.shapes", "load_shapes"),
+    "cifar10": ("data.tfds_source", "load_cifar"),
+    "cifar100": ("data.tfds_source", "load_cifar"),
+    "image_folder": ("data.image_folder", "load_image_folder"),
+    "imagenet100": ("data.image_folder", "load_imagenet100"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names `load` knows."""
+    return tuple(_LOADERS)
+
+
+def load(
+    name: str,
+    *,
+    data_dir: str | os.PathLike | None = None,
+    seed: int = 0,
+    image_size: int | None = None,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+    **kwargs: Any,
+) -> Dataset:
+    """The data set called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
+
+    Args:
+      name: one of `names()`.
+      data_dir: where files are looked for (no meaning for `shapes`).
+      seed: of what is drawn or split at random.
+      image_size: side in pixels; None is the data set's own (32; 224 for folders).
+      train_limit: at most so many training images, a class-balanced prefix that is the same every time. `index`
+        keeps the place of each in the whole split.
+      test_limit: the same for test images.
+      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_size` of `shapes`.
+
+    Raises:
+      ValueError: there is no such data set, or an argument is out of range.
+      FileNotFoundError: the files are not there; the message says where they were looked for and what to do.
+    """
+    if name not in _LOADERS:
+        close = difflib.get_close_matches(name, _LOADERS, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"expected a data set out of {', '.join(_LOADERS)}, found {name!r}{hint}")
+    module, function = _LOADERS[name]
+    loader = getattr(importlib.import_module(module), function)
+    limits = {"train_limit": train_limit, "test_limit": test_limit}
+    return loader(name, data_dir=data_dir, seed=seed, image_size=image_size, **limits, **kwargs)

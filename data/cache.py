@@ -1,0 +1,186 @@
+"""Decoded images on disk, so that a data set is decoded once per machine.
+
+An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and `meta.json`. It is
+written aside, under a name nobody looks for, and renamed when it is complete: a reader sees a whole entry or none.
+Images come back as a read-only memory map, so a data set larger than memory costs no more than what is touched.
+
+The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/jax-corruptions`, or
+`~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
+"""
+
+import dataclasses
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# One piece of a data set: images uint8[n, H, W, 3], labels [n], index [n].
+Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+_FORMAT = 1  # raise it when the layout of an entry changes
+_ARRAYS = ("images", "labels", "index")
+_STALE_SECONDS = 24 * 3600
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """The three arrays of a split, their sha256 and what the builder noted about them."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    index: np.ndarray
+    sha256: dict[str, str]
+    notes: dict[str, Any]
+
+
+def root(cache_dir: str | os.PathLike | None = None) -> Path:
+    """The folder that holds the entries."""
+    if cache_dir is not None:
+        return Path(cache_dir).expanduser()
+    if "JAXC_CACHE_DIR" in os.environ:
+        return Path(os.environ["JAXC_CACHE_DIR"]).expanduser()
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "jax-corruptions"
+
+
+def fingerprint(*parts: Any) -> str:
+    """16 hexadecimal digits that change when any of the (JSON-able) parts does."""
+    text = json.dumps([_FORMAT, *parts], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def cached(
+    name: str,
+    key: str,
+    build: Callable[[dict[str, Any]], Iterable[Chunk]],
+    cache_dir: str | os.PathLike | None = None,
+) -> Entry:
+    """The entry `<name>-<key>`, built and stored if it is not there, complete and readable.
+
+    Args:
+      name: of the data set and split, for people who look into the folder.
+      key: a `fingerprint` of everything the pixels depend on.
+      build: given a dictionary to write notes into, yields the data set in pieces; called only when needed.
+      cache_dir: see the module.
+    """
+    folder = root(cache_dir) / f"{name}-{key}"
+    found = _read(folder)
+    if found is not None:
+        return found
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder.parent)
+        aside = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
+    except OSError as error:
+        logging.warning("cannot write the cache %s (%s): keeping %s in memory", folder.parent, error, name)
+        return _in_memory(build)
+    try:
+        _write(aside, build)
+        _publish(aside, folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    entry = _read(folder)
+    if entry is None:
+        raise OSError(f"the cache entry {folder} was written but cannot be read back; is the disk full or failing?")
+    return entry
+
+
+def _read(folder: Path) -> Entry | None:
+    """The entry, or None when it is absent, unfinished or not of the size it says."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        if any((folder / f"{name}.npy").stat().st_size != meta["bytes"][name] for name in _ARRAYS):
+            return None
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+        return Entry(**arrays, sha256=meta["sha256"], notes=meta["notes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> None:
+    """Streams the pieces into .npy files: what is built need never be in memory at once."""
+    notes: dict[str, Any] = {}
+    labels, index, digest = [], [], hashlib.sha256()
+    with open(aside / "images.npy", "wb") as file:
+        shape = None
+        count = 0
+        for piece, piece_labels, piece_index in build(notes):
+            shape = _piece_shape(piece, shape)
+            if count == 0:
+                header = _write_header(file, (0, *shape))
+            data = np.ascontiguousarray(piece).data
+            file.write(data)
+            digest.update(data)
+            labels.append(piece_labels)
+            index.append(piece_index)
+            count += len(piece)
+        if shape is None:
+            raise ValueError("expected at least one image to cache, found none")
+        file.seek(0)
+        # NumPy pads the header so that the first axis can grow in place.
+        if _write_header(file, (count, *shape)) != header:
+            raise RuntimeError("the length of the .npy header changed; the entry would be shifted")
+        file.flush()
+        os.fsync(file.fileno())
+    hashes = {"images": digest.hexdigest()}
+    for name, pieces in (("labels", labels), ("index", index)):
+        array = np.concatenate(pieces).astype(np.int32)
+        np.save(aside / f"{name}.npy", array)
+        hashes[name] = hashlib.sha256(array).hexdigest()
+    sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
+    meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "notes": notes}
+    (aside / "meta.json").write_text(json.dumps(meta, indent=1))
+
+
+def _piece_shape(piece: np.ndarray, expected: tuple[int, ...] | None) -> tuple[int, ...]:
+    shape = piece.shape[1:]
+    if piece.dtype != np.uint8 or len(shape) != 3 or (expected is not None and shape != expected):
+        wanted = "uint8[n, H, W, 3]" if expected is None else f"uint8[n, {', '.join(map(str, expected))}]"
+        raise ValueError(f"expected images {wanted}, found {piece.dtype}{list(piece.shape)}")
+    return shape
+
+
+def _write_header(file, shape: tuple[int, ...]) -> int:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.uint8)), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.tell()
+
+
+def _publish(aside: Path, folder: Path) -> None:
+    """Renames the finished entry into place; another process may have been faster, which is as good."""
+    if _read(folder) is not None:
+        return
+    if folder.exists():  # what an older program or a damaged disk left there
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        os.rename(aside, folder)
+    except OSError:
+        if _read(folder) is None:
+            raise
+
+
+def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
+    notes: dict[str, Any] = {}
+    columns = [np.concatenate(column) for column in zip(*build(notes), strict=True)]
+    arrays = dict(zip(_ARRAYS, (columns[0], columns[1].astype(np.int32), columns[2].astype(np.int32)), strict=True))
+    hashes = {name: hashlib.sha256(np.ascontiguousarray(array)).hexdigest() for name, array in arrays.items()}
+    return Entry(**arrays, sha256=hashes, notes=notes)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Removes what killed runs left behind; a day is longer than any build that is still alive."""
+    for path in _parts(folder):
+        if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.glob(".part-*") if path.is_dir())
