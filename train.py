@@ -7,10 +7,12 @@ command is given again.
 """
 
 import jax.numpy as jnp
-from absl import app, logging
+from absl import app
 
-from training import augment, cli, evaluation, loop, study, workdir as workdirs
+from training import augment, cli, evaluation, loop, study
 from training import mesh as meshes
+from training import workdir as workdirs
+from training.log import log
 
 
 def train_and_evaluate(config, workdir):
@@ -20,15 +22,22 @@ def train_and_evaluate(config, workdir):
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         graphdef, state = loop.train(
-            one, train_split, dataset.num_classes, path, mesh=mesh, description=augment.canonical(config.train.corruption)
+            one,
+            train_split,
+            dataset.num_classes,
+            path,
+            mesh=mesh,
+            description=augment.canonical(config.train.corruption),
         )
         correct = evaluation.correctness(
             mesh, graphdef, state, test_split.images, jnp.asarray(test_split.labels), config.eval.batch_size
         )
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
-        workdirs.write_json(path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size})
-        logging.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
+        workdirs.write_json(
+            path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size}
+        )
+        log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
     return accuracy
 
 
@@ -37,7 +46,7 @@ def main(argv):
         config, workdir = cli.read_flags(argv)
         study.enable_compilation_cache()
         train_and_evaluate(config, workdir)
-    logging.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
+    log.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
 
 
 if __name__ == "__main__":

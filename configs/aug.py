@@ -1,7 +1,7 @@
 """A model trained with one corruption, or with a mixture of a benchmark: half of each batch is corrupted.
 
-    python train.py --config=configs/aug.py:noc/border --workdir=runs/border
-    python train.py --config=configs/aug.py:mixture=imagenet_noc --workdir=runs/m_inoc
+python train.py --config=configs/aug.py:noc/border --workdir=runs/border
+python train.py --config=configs/aug.py:mixture=imagenet_noc --workdir=runs/m_inoc
 """
 
 from configs import default

@@ -1,6 +1,6 @@
 """ResNet-18 (CIFAR stem) on CIFAR-10, half of each batch under ImageNet-C fog at random severities.
 
-    python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog
+python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog
 """
 
 from configs import aug

@@ -1,6 +1,6 @@
 """The demo: overlap of nine corruptions on the embedded dataset, from nothing to a selected benchmark.
 
-    python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
+python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 """
 
 from configs import default

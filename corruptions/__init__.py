@@ -1,8 +1,8 @@
 """Image corruptions for robustness research as jitted, vmapped JAX functions.
 
-    import jax, corruptions
-    corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)   # a batch
-    corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)               # one image
+import jax, corruptions
+corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)   # a batch
+corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)               # one image
 """
 
 from corruptions import imagenet_c, noc

@@ -64,9 +64,7 @@ def _corrupt(key, images, severity, index, corruption, options):
 
     def one(args):
         image, index, level = args
-        params = corruption.sample(
-            jax.random.fold_in(key, index), image.shape, None if drawn else level, **options
-        )
+        params = corruption.sample(jax.random.fold_in(key, index), image.shape, None if drawn else level, **options)
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity

@@ -39,9 +39,7 @@ def image_batch(images, validate):
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         raise TypeError(f"expected an array of images, found {type(images).__name__}")
     if len(images.shape) != 4 or images.shape[-1] != 3:
-        raise ValueError(
-            f"expected a batch of shape (number, height, width, 3), found shape {tuple(images.shape)}"
-        )
+        raise ValueError(f"expected a batch of shape (number, height, width, 3), found shape {tuple(images.shape)}")
     image_shape(images.shape[1:])
     if images.dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected uint8 images or float32 images in [0, 1], found dtype {images.dtype}")

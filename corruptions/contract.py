@@ -105,9 +105,7 @@ class Corruption:
     def options(self) -> Mapping[str, Any]:
         """Static keyword options and their defaults, read from the sampler's keyword-only arguments."""
         signature = inspect.signature(self.sampler)
-        options = {
-            p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY
-        }
+        options = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
         return options | ({"interpolate": False} if isinstance(self.scale, Levels) else {})
 
     def sample(self, key, shape, severity=None, **options) -> Params:

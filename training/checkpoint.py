@@ -6,7 +6,8 @@ import pathlib
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
-from absl import logging
+
+from training.log import log
 
 
 class CheckpointError(RuntimeError):
@@ -33,9 +34,7 @@ class Checkpoints:
     def __init__(self, directory, keep=2):
         self._directory = pathlib.Path(directory).resolve()
         options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
-        self._manager = ocp.CheckpointManager(
-            self._directory, options=options, item_names=("state", "meta")
-        )
+        self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
     def save(self, state):
         step = int(state.step)
@@ -62,9 +61,7 @@ class Checkpoints:
             try:
                 restored = self._manager.restore(
                     step,
-                    args=ocp.args.Composite(
-                        state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore()
-                    ),
+                    args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore()),
                 )
                 found = digest(restored.state)
                 if found != restored.meta["digest"]:
@@ -72,7 +69,7 @@ class Checkpoints:
             except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
                 reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
                 failures.append(f"step {step}: {reason}")
-                logging.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
+                log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue
             for damaged in steps[: len(failures)]:
                 self._manager.delete(damaged)  # it will be written again

@@ -4,8 +4,10 @@ import contextlib
 import os
 import pathlib
 
-from absl import app, flags, logging
+from absl import app, flags
 from ml_collections import config_flags
+
+from training.log import configure, log
 
 _HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
 
@@ -19,7 +21,7 @@ def read_flags(argv):
     """(config, workdir) from the command line; positional arguments are refused."""
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    logging.set_verbosity(logging.INFO)
+    configure()
     config = flags.FLAGS.config
     if flags.FLAGS.workdir is not None:
         return config, pathlib.Path(flags.FLAGS.workdir)
@@ -36,5 +38,5 @@ def errors():
     except (ValueError, TypeError, FileNotFoundError, RuntimeError) as error:
         if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
             raise
-        logging.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
+        log.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
         raise SystemExit(1) from error

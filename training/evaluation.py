@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from training import augment, mesh as meshes, step as steps
+from training import augment
+from training import mesh as meshes
+from training import step as steps
 
 CLEAN = "clean"
 RANDOM = "random"
@@ -84,8 +86,12 @@ def corrupted_images(mesh, split, condition, seed, options=None):
 
 
 def correctness(mesh, graphdef, state, images, labels, batch_size):
-    """Which of the images [N] the model answers correctly, bool numpy [N]; the last batch is padded, not dropped."""
-    meshes.check_batch_size(mesh, batch_size, "config.eval.batch_size")
+    """Which of the images [N] the model answers correctly, bool numpy [N]; the last batch is padded, not dropped.
+
+    `batch_size` is rounded up to a multiple of the devices; it only matters for speed and memory.
+    """
+    devices = mesh.shape["data"]
+    batch_size += -batch_size % devices
     sharding = meshes.batch_sharding(mesh, axis=1)
     batches = jax.device_put(steps.pad_to_batches(images, batch_size, 0), sharding)
     answers = jax.device_put(steps.pad_to_batches(labels, batch_size, -1), sharding)

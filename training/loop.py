@@ -8,11 +8,14 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from absl import logging
 from tqdm import tqdm
 
-from training import augment, mesh as meshes, state as states, step as steps
+from training import augment
+from training import mesh as meshes
+from training import state as states
+from training import step as steps
 from training.checkpoint import Checkpoints, digest
+from training.log import log
 from training.metrics import MetricsLog
 from training.workdir import write_json
 
@@ -63,12 +66,16 @@ def read_back(config, image_size, num_classes, workdir, *, mesh):
       FileNotFoundError: the run in `workdir` has not reached its end.
     """
     if not finished(workdir):
-        raise FileNotFoundError(f"expected a finished training run in {workdir}, found no final.json; run train.py again")
+        raise FileNotFoundError(
+            f"expected a finished training run in {workdir}, found no final.json; run train.py again"
+        )
     graphdef, template = _fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(template)
     if state is None:
-        raise FileNotFoundError(f"{workdir} is marked as finished but holds no checkpoint; remove final.json to train again")
+        raise FileNotFoundError(
+            f"{workdir} is marked as finished but holds no checkpoint; remove final.json to train again"
+        )
     return graphdef, state
 
 
@@ -100,7 +107,9 @@ class _Plan:
         batch_bytes = recipe.batch_size * math.prod(shape[1:])
         limit = _CPU_BLOCK_STEPS if jax.default_backend() == "cpu" else max(1, _BLOCK_BYTES // batch_bytes)
         # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
-        self.block_steps = max(d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0)
+        self.block_steps = max(
+            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
+        )
 
 
 def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description):
@@ -109,7 +118,7 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
     order_key, flip_key, corrupt_key, step_key = (jax.random.fold_in(root, purpose) for purpose in range(4))
     first = int(state.step)
     if first:
-        logging.info("Resuming %s at step %d of %d.", workdir, first, plan.total_steps)
+        log.info("Resuming %s at step %d of %d.", workdir, first, plan.total_steps)
     report = _Report(workdir, plan, first, recipe.batch_size, description)
     pending = None
     try:

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import models
 import optax
 from flax import nnx
-
-import models
 
 
 class TrainState(NamedTuple):
@@ -84,9 +83,7 @@ def _forgetting(transformation, steps):
     def update(updates, state, params=None):
         count, inner = state
         afresh = jnp.isin(count, jnp.asarray(steps, jnp.int32))
-        inner = jax.tree.map(
-            lambda old, new: jnp.where(afresh, new, old), inner, transformation.init(updates)
-        )
+        inner = jax.tree.map(lambda old, new: jnp.where(afresh, new, old), inner, transformation.init(updates))
         updates, inner = transformation.update(updates, inner, params)
         return updates, (count + 1, inner)
 

@@ -7,14 +7,14 @@ import pathlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from absl import logging
 from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, evaluation, loop, mesh as meshes
+from training import augment, evaluation, loop
+from training import mesh as meshes
+from training.log import log
 from training.workdir import WorkdirError, open_workdir, read_json
-
 
 FREE = ("dataset.data_dir",)  # where files are does not determine a result
 
@@ -51,7 +51,7 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
         directory = model_dir(workdir, corruption, seed)
         with open_workdir(directory, one.to_dict(), free=FREE) as path:
             if not loop.finished(path):
-                logging.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
+                log.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
             found[corruption, seed] = loop.train(
                 one, split, dataset.num_classes, path, mesh=mesh, description=f"{corruption} seed {seed}"
             )
@@ -61,7 +61,9 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
 def read_models(workdir, num_classes, image_size, mesh):
     """{(corruption, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py."""
     workdir = pathlib.Path(workdir)
-    directories = [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
+    directories = (
+        [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
+    )
     if not directories:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
@@ -90,13 +92,17 @@ class Answers:
         try:
             with np.load(path) as file:
                 stored = {name: file[name] for name in file.files}
-        except Exception as error:  # noqa: BLE001 - a damaged zip raises many kinds
-            raise WorkdirError(f"{path} cannot be read ({error}); remove it to evaluate this condition again") from error
+        except Exception as error:
+            raise WorkdirError(
+                f"{path} cannot be read ({error}); remove it to evaluate this condition again"
+            ) from error
         answers = {}
         for name, bits in stored.items():
             model, seed = name.rsplit("|", 1)
             if bits.shape != (-(-self._number // 8),):
-                raise WorkdirError(f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}")
+                raise WorkdirError(
+                    f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}"
+                )
             answers[model, int(seed)] = np.unpackbits(bits, count=self._number).astype(bool)
         return answers
 

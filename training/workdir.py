@@ -80,7 +80,9 @@ def lock(path):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
+            raise WorkdirError(
+                f"workdir {path} is in use by another run; wait for it or use another --workdir"
+            ) from None
         yield
 
 

@@ -42,17 +42,15 @@ def test_tuples_equal_the_lists_that_json_makes_of_them(tmp_path):
 
 def test_foreign_files_are_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(workdirs.WorkdirError, match=r"thesis\.tex"):
-        with workdirs.open_workdir(tmp_path, {}):
-            pass
+    with pytest.raises(workdirs.WorkdirError, match=r"thesis\.tex"), workdirs.open_workdir(tmp_path, {}):
+        pass
     assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["thesis.tex"]
 
 
 def test_a_file_as_workdir_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(workdirs.WorkdirError, match="found a file"):
-        with workdirs.open_workdir(tmp_path / "file", {}):
-            pass
+    with pytest.raises(workdirs.WorkdirError, match="found a file"), workdirs.open_workdir(tmp_path / "file", {}):
+        pass
     with pytest.raises(workdirs.WorkdirError, match="cannot be made"):
         with workdirs.open_workdir(tmp_path / "file" / "below", {}):
             pass

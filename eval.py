@@ -1,0 +1,73 @@
+"""Evaluates trained models under corruptions.
+
+    python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
+
+The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used, what a model is comes from
+its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and where a benchmark defines it,
+errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated again.
+"""
+
+import json
+
+import numpy as np
+from absl import app
+from ml_collections import ConfigDict
+
+from analysis import matrices, tables
+from training import cli, evaluation, study
+from training import mesh as meshes
+from training import workdir as workdirs
+from training.log import log
+from training.provenance import provenance
+
+
+def run(config, workdir):
+    """Evaluates every finished model of `workdir` under config.eval; returns the list of `analysis.tables.Count`."""
+    conditions = evaluation.conditions(config.eval.corruptions, config.eval.severity)
+    mesh = meshes.data_mesh()
+    if not workdir.is_dir():
+        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
+    with workdirs.lock(workdir):
+        stored = ConfigDict(workdirs.read_json(workdir / "config.json"))
+        if config.dataset.data_dir:
+            stored.dataset.data_dir = config.dataset.data_dir
+        stored.eval = config.eval
+        dataset, _, test_split = study.load_data(stored, mesh)
+        models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
+        answers = study.evaluate_models(stored, models, conditions, workdir, test_split, mesh)
+        workdirs.write_json(workdir / "evaluation.json", {"eval": config.eval.to_dict(), "provenance": provenance()})
+        path = workdir / "counts.csv"
+        counts = {row.key: row for row in tables.read_counts(path)} if path.exists() else {}
+        for row in map(tables.check_count, study.counts(answers)):
+            counts[row.key] = row
+        comment = json.dumps({"git_revision": provenance()["git_revision"], "dataset": dataset.name})
+        tables.write_counts(path, counts.values(), comment)
+        matrices.write_scores(workdir / "scores.csv", counts.values(), comment)
+    return list(counts.values())
+
+
+def print_scores(counts):
+    """Prints accuracy and R of every model, averaged over severities, as a table."""
+    models = sorted({(count.model, count.seed) for count in counts})
+    names = list(dict.fromkeys(count.corruption for count in counts))
+    for model, seed in models:
+        print(f"\n{model}, seed {seed}")
+        of = {name: [c for c in counts if (c.model, c.seed, c.corruption) == (model, seed, name)] for name in names}
+        clean = of[tables.CLEAN][0].correct / of[tables.CLEAN][0].total
+        for name, rows in of.items():
+            accuracy = np.mean([row.correct / row.total for row in rows])
+            error = np.sqrt(accuracy * (1 - accuracy) / (rows[0].total * len(rows)))
+            print(f"  {name:34s} accuracy {100 * accuracy:6.2f} % +- {100 * error:.2f}   R {accuracy / clean:.3f}")
+
+
+def main(argv):
+    with cli.errors():
+        config, workdir = cli.read_flags(argv)
+        study.enable_compilation_cache()
+        print_scores(run(config, workdir))
+    log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags()
+    app.run(main)

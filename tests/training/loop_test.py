@@ -1,0 +1,203 @@
+"""The training loop: what a batch holds, resuming, one compile for a study, independence of the device count."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import data
+from tests.training import tiny
+from training import augment, loop, study
+from training import mesh as meshes
+from training import step as steps
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return meshes.data_mesh()
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return data.load("shapes", train_limit=160, test_limit=70)
+
+
+def run(config, dataset, workdir, mesh):
+    workdir.mkdir(exist_ok=True)
+    one = study.model_config(config, config.train.corruption, config.seed)
+    return loop.train(one, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)[1]
+
+
+def block(config, dataset, mesh, begin=0):
+    split = dataset.train.to_device()
+    plan = loop._Plan(config.train, split.images.shape)
+    order = loop._epoch_order(jax.random.key(5), plan.views)
+    images, labels = loop._block(config, plan, split, order, 0, begin, jax.random.key(6), jax.random.key(7), mesh)
+    return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
+
+
+def test_standard_batches_are_the_shuffled_epoch_with_flips(dataset, mesh):
+    plan, order, images, labels = block(tiny.config(), dataset, mesh)
+    assert plan.steps_per_epoch == plan.block_steps == 5
+    assert sorted(order) == list(range(160))
+    original = dataset.train.images[order].reshape(5, 32, 32, 32, 3)
+    np.testing.assert_array_equal(labels, dataset.train.labels[order].reshape(5, 32))
+    same = (images == original).all((2, 3, 4))
+    mirrored = (images == original[:, :, :, ::-1]).all((2, 3, 4))
+    assert np.all(same | mirrored)
+    assert 50 <= np.sum(mirrored & ~same) <= 110  # binomial(160, 1/2), six standard deviations are 38
+
+
+def test_paper_reading_corrupts_the_first_half_of_every_batch(dataset, mesh):
+    clean = block(tiny.config(), dataset, mesh)[2]
+    corrupted = block(tiny.config(corruption="noc/border"), dataset, mesh)[2]
+    changed = (clean != corrupted).any((2, 3, 4))
+    assert changed[:, :16].all() and not changed[:, 16:].any()
+
+
+def test_code_reading_shows_every_image_clean_and_corrupted(dataset, mesh):
+    config = tiny.config(corruption="noc/border", reading="code", flip=False)
+    plan, order, images, _ = block(config, dataset, mesh)
+    assert plan.steps_per_epoch == 10 and sorted(order) == list(range(320))
+    views = order[: plan.block_steps * 32]
+    shown = images.reshape(-1, 32, 32, 3)
+    changed = (shown != dataset.train.images[views % 160]).any((1, 2, 3))
+    np.testing.assert_array_equal(changed, views >= 160)
+
+
+def test_mixture_deals_all_members(dataset, mesh):
+    images = jnp.asarray(dataset.train.images[:32])
+    key = jax.random.key(0)
+    mixed = np.asarray(augment.augment(mesh, "mixture=imagenet_noc", key, images, jnp.arange(32)))
+    members = augment.members("mixture=imagenet_noc")
+    assert len(members) == 8
+    for turn, name in enumerate(members):
+        alone = augment.augment(mesh, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8])
+        np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
+
+
+def test_one_compiled_train_step_serves_every_corruption(dataset, mesh, tmp_path):
+    before = steps.train_block._cache_size()
+    for name in ("standard", "noc/border", "noc/hue"):
+        run(tiny.config(corruption=name, epochs=1), dataset, tmp_path / name.replace("/", "."), mesh)
+    assert steps.train_block._cache_size() - before <= 1
+
+
+def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
+    first = run(tiny.config(), dataset, tmp_path, mesh)
+    lines = (tmp_path / "metrics.jsonl").read_text()
+    again = run(tiny.config(), dataset, tmp_path, mesh)
+    jax.tree.map(np.testing.assert_array_equal, first, again)
+    assert (tmp_path / "metrics.jsonl").read_text() == lines
+    assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
+
+
+def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
+    with pytest.raises(loop.NonFiniteLossError, match=r"at step \d+; lower config\.train\.learning_rate"):
+        run(tiny.config(learning_rate=1e30, epochs=4), dataset, tmp_path, mesh)
+    assert not loop.finished(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"batch_size": 0}, "config.train.batch_size"),
+        ({"batch_size": 1000}, "expected config.train.batch_size up to 160"),
+        ({"schedule": "linear"}, "'step' or 'cosine', found 'linear'"),
+        ({"reading": "lines"}, "'paper' or 'code', found 'lines'"),
+    ],
+)
+def test_bad_recipes_are_named(dataset, mesh, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        run(tiny.config(**change), dataset, tmp_path, mesh)
+
+
+def test_unknown_corruption_is_answered_with_a_suggestion():
+    with pytest.raises(ValueError, match=r"did you mean .*noc/border"):
+        study.model_config(tiny.config(), "noc/borders", 0)
+
+
+COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
+    f"--config.{setting}"
+    for setting in (
+        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
+    )
+]  # fmt: skip
+
+
+def start(workdir, **environment):
+    return subprocess.Popen(
+        [*COMMAND, f"--workdir={workdir}"],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
+    whole = start(tmp_path / "whole")
+    output, _ = whole.communicate(timeout=250)
+    assert whole.returncode == 0, output
+    expected = json.loads((tmp_path / "whole" / "final.json").read_text())
+
+    rng = random.Random(0)
+    killed = tmp_path / "killed"
+    for goal in (1, 2, 4):  # kill -9 once so many checkpoints were begun, at a random moment after
+        process = start(killed)
+        while process.poll() is None and checkpoints_begun(killed) < goal:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    last = start(killed)
+    output, _ = last.communicate(timeout=250)
+    assert last.returncode == 0, output
+    assert json.loads((killed / "final.json").read_text()) == expected
+
+    def curve(path):
+        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+        return [(line["step"], line["loss"]) for line in lines]
+
+    assert curve(killed) == curve(tmp_path / "whole")
+
+
+def checkpoints_begun(workdir):
+    """Highest number of epochs whose checkpoint exists, finished or not (5 steps an epoch)."""
+    folder = workdir / "checkpoints"
+    found = (
+        [int(p.name.split(".")[0]) for p in folder.iterdir() if p.name.split(".")[0].isdigit()]
+        if folder.exists()
+        else []
+    )
+    return max(found, default=0) // 5
+
+
+def test_eight_devices_train_like_one(tmp_path):
+    process = start(tmp_path / "one")
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 0, output
+    flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
+    process = start(tmp_path / "eight", XLA_FLAGS=flags)
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 0, output
+    record = json.loads((tmp_path / "eight" / "provenance.json").read_text())
+    assert record["device"].startswith("8 x")
+
+    def losses(name):
+        lines = (tmp_path / name / "metrics.jsonl").read_text().splitlines()
+        return np.array([json.loads(line)["loss"] for line in lines])
+
+    np.testing.assert_allclose(losses("eight"), losses("one"), rtol=2e-3)
