@@ -1,0 +1,107 @@
+"""Is a benchmark balanced, and what does it cover?
+
+Balanced: robustness to each of its corruptions counts about equally, so no family dominates the mean.
+Covered: a corruption outside the benchmark overlaps with something inside.
+Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
+Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Balance(NamedTuple):
+    """Spread of one value per corruption (mCE, mean overlap): smaller is better balanced.
+
+    Attributes:
+      mean: mean.
+      std: population standard deviation (as published).
+      sample_std: with n - 1.
+      range: largest minus smallest.
+    """
+
+    mean: float
+    std: float
+    sample_std: float
+    range: float
+
+
+def balance(values):
+    """Spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
+    values = np.asarray(values, float)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(f"expected two or more finite values, found {values.tolist()}")
+    return Balance(float(values.mean()), float(values.std()), float(values.std(ddof=1)), float(np.ptp(values)))
+
+
+def mean_overlap(matrix):
+    """Mean overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
+    return _mean_off_diagonal(matrix, axis=1)
+
+
+def off_diagonal_mean(matrix):
+    """Mean over all pairs of a matrix [n, n]; the diagonal is left out, NaN ignored."""
+    matrix = _square(matrix)
+    off = matrix[~np.eye(len(matrix), dtype=bool)]
+    off = off[~np.isnan(off)]
+    return float(off.mean()) if off.size else float("nan")
+
+
+def mean_transfer(transfer):
+    """(outgoing, incoming) means of directed transfer T [trained, tested], each [n].
+
+    Outgoing: how much training on a corruption helps the others (it predicts the mCE of models
+    trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the
+    difference.
+    """
+    return _mean_off_diagonal(transfer, axis=1), _mean_off_diagonal(transfer, axis=0)
+
+
+def coverage(matrix, names, benchmark, covered_above=0.0):
+    """How a benchmark covers the corruptions outside it.
+
+    Args:
+      matrix: overlap [n, n] of a study that holds the benchmark and more.
+      names: its n names.
+      benchmark: names of the benchmark's members, all in `names`.
+      covered_above: a corruption is covered if its largest overlap with a member is above this.
+
+    Returns:
+      {name: (largest overlap with a member, that member, covered)} for names outside the benchmark
+      in their order; (NaN, "", False) where no overlap is defined.
+
+    Raises:
+      ValueError: a member that is not in `names`, or an empty benchmark.
+    """
+    matrix, names, benchmark = _square(matrix), tuple(names), tuple(benchmark)
+    unknown = [name for name in benchmark if name not in names]
+    if unknown or not benchmark or len(names) != len(matrix):
+        raise ValueError(f"expected members among the {len(matrix)} names of the matrix, found {unknown or benchmark}")
+    members = [names.index(name) for name in benchmark]
+    result = {}
+    for i, name in enumerate(names):
+        if i in members:
+            continue
+        row = matrix[i, members]
+        if np.isnan(row).all():
+            result[name] = (float("nan"), "", False)
+            continue
+        k = int(np.nanargmax(row))
+        result[name] = (float(row[k]), benchmark[k], bool(row[k] > covered_above))
+    return result
+
+
+def _square(matrix):
+    matrix = np.asarray(matrix, float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"expected a square matrix, found shape {matrix.shape}")
+    return matrix
+
+
+def _mean_off_diagonal(matrix, axis):
+    matrix = _square(matrix).copy()
+    np.fill_diagonal(matrix, np.nan)
+    count = (~np.isnan(matrix)).sum(axis=axis)
+    with np.errstate(invalid="ignore"):
+        return np.where(count > 0, np.nansum(matrix, axis=axis) / np.maximum(count, 1), np.nan)

@@ -1,0 +1,176 @@
+"""Figures: overlap heatmap, balance bars, threshold sweep. PNG and PDF, written atomically.
+
+Drawn with Matplotlib's object interface (no global state, no display); colours are readable with
+colour-blindness and in grey. Colour maps: cividis (Nunez et al. 2018); bars and lines: Okabe and Ito.
+"""
+
+import io
+import pathlib
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+
+from analysis.files import write_atomically
+
+FORMATS = ("png", "pdf")
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
+_MARKS = {"weak": " *", "invalid": " !"}
+_LEGEND = {"weak": "* weak gain: unreliable", "invalid": "! no gain: undefined"}
+
+
+def save(figure, stem, formats=FORMATS, dpi=200):
+    """Writes `<stem>.<format>` for every format, atomically; returns the paths."""
+    paths = []
+    for name in formats:
+        buffer = io.BytesIO()
+        # Without dates equal figures are equal files.
+        metadata = {"CreationDate": None} if name == "pdf" else {"Software": None}
+        with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "overlap"}):
+            figure.savefig(buffer, format=name, dpi=dpi, bbox_inches="tight", metadata=metadata)
+        path = pathlib.Path(f"{stem}.{name}")
+        write_atomically(path, buffer.getvalue())
+        paths.append(path)
+    return paths
+
+
+def cluster_order(matrix):
+    """Order [n] that puts overlapping corruptions next to each other: average linkage on 1 - O
+    (O clipped to [0, 1], NaN as 0), with optimal leaf ordering."""
+    matrix = np.asarray(matrix, float)
+    if len(matrix) < 3:
+        return np.arange(len(matrix))
+    distance = 1 - np.clip(np.nan_to_num(matrix), 0, 1)
+    np.fill_diagonal(distance, 0)
+    tree = hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
+    return hierarchy.leaves_list(tree)
+
+
+def heatmap(matrix, names, *, flags=None, se=None, title="Corruption overlap", provenance="", cluster=False):
+    """Heatmap of an overlap matrix.
+
+    Args:
+      matrix: O [n, n]; NaN entries are hatched, the diagonal is grey.
+      names: n labels.
+      flags: n of "", "weak", "invalid", marked on the labels; None for none.
+      se: standard errors [n, n], printed small under the values; None leaves them out.
+      title: above the matrix. provenance: a second, small line (revision, versions, seeds).
+      cluster: order by `cluster_order` instead of as given.
+
+    Returns:
+      A Matplotlib figure for `save`.
+    """
+    matrix, names = np.asarray(matrix, float), tuple(names)
+    n = len(names)
+    if matrix.shape != (n, n):
+        raise ValueError(f"expected a matrix of {n} names, found shape {matrix.shape}")
+    flags = tuple(flags) if flags is not None else ("",) * n
+    if len(flags) != n or set(flags) - {"", *_MARKS}:
+        raise ValueError(f"expected {n} flags of '', 'weak', 'invalid', found {flags}")
+    order = cluster_order(matrix) if cluster else np.arange(n)
+    matrix = matrix[np.ix_(order, order)]
+    se = None if se is None else np.asarray(se, float)[np.ix_(order, order)]
+    labels = [names[i] + _MARKS.get(flags[i], "") for i in order]
+
+    side = max(3.5, 0.42 * n + 1.5)
+    figure = Figure(figsize=(side + 0.8, side), layout="constrained")
+    axes = figure.add_subplot()
+    colours = matplotlib.colormaps["cividis"]
+    shown = np.ma.masked_invalid(matrix)
+    shown[np.eye(n, dtype=bool)] = np.ma.masked
+    axes.set_facecolor("#dddddd")
+    image = axes.pcolormesh(shown, cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
+    image.set_rasterized(False)
+    for i, j in np.ndindex(n, n):
+        value = matrix[i, j]
+        if i != j and np.isnan(value):
+            patch = matplotlib.patches.Rectangle(
+                (j, i), 1, 1, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0
+            )
+            axes.add_patch(patch)
+            continue
+        if np.isnan(value):
+            continue
+        dark = i == j or value > 0.55  # cividis is bright at the top
+        text = _decimals(value)
+        if se is not None and i != j and np.isfinite(se[i, j]):
+            text += f"\n±{_decimals(se[i, j])}"
+        axes.text(
+            j + 0.5, i + 0.5, text, ha="center", va="center", linespacing=0.9,
+            color="black" if dark else "white", fontsize=5 if se is not None else 6.5,
+        )  # fmt: skip
+    axes.set_xticks(np.arange(n) + 0.5, labels, rotation=60, ha="right", fontsize=7)
+    axes.set_yticks(np.arange(n) + 0.5, labels, fontsize=7)
+    axes.tick_params(length=0)
+    axes.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
+    notes = [text for flag, text in _LEGEND.items() if flag in flags]
+    _titles(axes, title, provenance, notes)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max")
+    bar.set_label("overlap", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    return figure
+
+
+def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of the benchmark", provenance=""):
+    """One bar per corruption (mCE of the model trained with it, or its mean overlap), sorted, with the
+    mean as a line and mean, population standard deviation and range in the title's second line."""
+    values, names = np.asarray(values, float), tuple(names)
+    if values.shape != (len(names),) or not len(names):
+        raise ValueError(f"expected one value for each of {len(names)} names, found {values.shape}")
+    order = np.argsort(-values, kind="stable")
+    figure = Figure(figsize=(max(3.5, 0.35 * len(names) + 1.5), 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    errors = None if se is None else np.asarray(se, float)[order]
+    axes.bar(np.arange(len(names)), values[order], yerr=errors, color=BLUE, ecolor="black", capsize=2)
+    axes.axhline(np.nanmean(values), color=ORANGE, linestyle="--", linewidth=1)
+    axes.set_xticks(np.arange(len(names)), [names[i] for i in order], rotation=60, ha="right", fontsize=7)
+    axes.set_ylabel(ylabel, fontsize=8)
+    axes.tick_params(axis="y", labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+    spread = np.nanmax(values) - np.nanmin(values)
+    note = f"mean {np.nanmean(values):.3g}, std {np.nanstd(values):.3g}, range {spread:.3g}"
+    _titles(axes, title, provenance, [note])
+    return figure
+
+
+def threshold_sweep(selections, *, title="Selected benchmark by threshold", provenance=""):
+    """Size and mean overlap of the winner at every threshold (from `analysis.selection.sweep`)."""
+    if not selections:
+        raise ValueError("expected at least one selection, found none")
+    thresholds = [s.threshold for s in selections]
+    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.step(thresholds, [s.size for s in selections], where="post", color=BLUE, marker="o", ms=3)
+    axes.set_xlabel("largest overlap allowed", fontsize=8)
+    axes.set_ylabel("members", color=BLUE, fontsize=8)
+    axes.set_ylim(bottom=0)
+    other = axes.twinx()
+    means = [s.mean_overlap for s in selections]
+    other.plot(thresholds, means, color=ORANGE, marker="s", ms=3, linestyle="--")
+    other.set_ylabel("mean overlap of the members", color=ORANGE, fontsize=8)
+    other.set_ylim(bottom=0)
+    for one in (axes, other):
+        one.tick_params(labelsize=7)
+        one.spines["top"].set_visible(False)
+    _titles(axes, title, provenance, [])
+    return figure
+
+
+def _decimals(value):
+    """Two decimals without the leading zero: .97, -.03, 1, 0."""
+    text = f"{value:.2f}"
+    if text in ("0.00", "-0.00"):
+        return "0"
+    return text.replace("0.", ".", 1) if abs(value) < 1 and text.lstrip("-")[0] == "0" else text
+
+
+def _titles(axes, title, provenance, notes):
+    small = [*notes, provenance] if provenance else list(notes)
+    axes.set_title(title, fontsize=9, loc="left", pad=6 + 9 * len(small))
+    for k, line in enumerate(reversed(small)):
+        axes.annotate(
+            line, (0, 1), xytext=(0, 4 + 9 * k), xycoords="axes fraction",
+            textcoords="offset points", fontsize=6, color="#555555",
+        )  # fmt: skip
