@@ -1,0 +1,128 @@
+"""Noise of ImageNet-C: Gaussian, shot (Poisson), impulse and speckle.
+
+Source of the definitions and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
+Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions import levels
+from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.imagenet_c import tables
+from corruptions.primitives import poisson, random
+from corruptions.registry import register
+
+_GAUSSIAN = {
+    "cifar": (0.04, 0.06, 0.08, 0.09, 0.10),
+    "tiny": (0.04, 0.08, 0.12, 0.15, 0.18),
+    "imagenet": (0.08, 0.12, 0.18, 0.26, 0.38),
+    "inception": (0.09, 0.13, 0.19, 0.27, 0.40),
+}
+_SPECKLE = {
+    "cifar": (0.06, 0.1, 0.12, 0.16, 0.2),
+    "tiny": (0.15, 0.2, 0.25, 0.3, 0.35),
+    "imagenet": (0.15, 0.2, 0.35, 0.45, 0.6),
+    "inception": (0.16, 0.21, 0.36, 0.46, 0.61),
+}
+_SHOT = {
+    "cifar": (500.0, 250.0, 100.0, 75.0, 50.0),
+    "tiny": (250.0, 100.0, 50.0, 30.0, 15.0),
+    "imagenet": (60.0, 25.0, 12.0, 5.0, 3.0),
+    "inception": (50.0, 20.0, 10.0, 5.0, 3.0),
+}
+_IMPULSE = {
+    "cifar": (0.01, 0.02, 0.03, 0.05, 0.07),
+    "tiny": (0.01, 0.02, 0.05, 0.08, 0.14),
+    "imagenet": (0.03, 0.06, 0.09, 0.17, 0.27),
+    "inception": (0.04, 0.07, 0.10, 0.18, 0.28),
+}
+
+
+def _sample_gaussian(key, shape, severity, *, table=None):
+    """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
+    sigma = levels.lookup(_GAUSSIAN[tables.table_for(shape, table)], severity)
+    return {"noise": sigma * random.normal(key, shape)}
+
+
+def _apply_gaussian(image, params):
+    """clip(x + noise). ImageNet-C, gaussian_noise."""
+    return jnp.clip(image + params["noise"], 0.0, 1.0)
+
+
+def _sample_speckle(key, shape, severity, *, table=None):
+    """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
+    sigma = levels.lookup(_SPECKLE[tables.table_for(shape, table)], severity)
+    return {"noise": sigma * random.normal(key, shape)}
+
+
+def _apply_speckle(image, params):
+    """clip(x + x noise). ImageNet-C, speckle_noise."""
+    return jnp.clip(image + image * params["noise"], 0.0, 1.0)
+
+
+def _sample_shot(key, shape, severity, *, table=None):
+    """Draws `uniform` ~ U[0, 1), float32[H, W, 3]; `photons` is the severity's count c at full white."""
+    photons = levels.lookup(_SHOT[tables.table_for(shape, table)], severity)
+    return {"uniform": random.uniform(key, shape), "photons": photons}
+
+
+def _apply_shot(image, params):
+    """clip(K / c) with K the Poisson(c x) quantile of `uniform`: K ~ Poisson(c x). ImageNet-C, shot_noise."""
+    photons = params["photons"]
+    return jnp.clip(poisson.quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
+
+
+def _sample_impulse(key, shape, severity, *, table=None):
+    """Draws `flip` ~ Bernoulli(amount), then `salt` ~ Bernoulli(1/2), bool[H, W, 3] each.
+
+    Channels are independent, so single values change, not whole pixels.
+    """
+    amount = levels.lookup(_IMPULSE[tables.table_for(shape, table)], severity)
+    flip_key, salt_key = jax.random.split(key)
+    return {
+        "flip": random.bernoulli(flip_key, amount, shape),
+        "salt": random.bernoulli(salt_key, 0.5, shape),
+    }
+
+
+def _apply_impulse(image, params):
+    """Where `flip`: 1 if `salt` else 0; x elsewhere. ImageNet-C, impulse_noise."""
+    return jnp.where(params["flip"], params["salt"].astype(image.dtype), image)
+
+
+def _noise(name, sampler, applier, parameter):
+    return register(
+        Corruption(
+            name=name,
+            benchmark="imagenet_c",
+            family="noise",
+            sampler=sampler,
+            applier=applier,
+            scale=Levels(5),
+            rounding="truncate",
+            parameters=(parameter,),
+        )
+    )
+
+
+_SOURCE = "Hendrycks & Dietterich 2019, released code"
+gaussian_noise = _noise(
+    "gaussian_noise",
+    _sample_gaussian,
+    _apply_gaussian,
+    Parameter("sigma", "intensity, range 0 to 1", _SOURCE),
+)
+shot_noise = _noise("shot_noise", _sample_shot, _apply_shot, Parameter("photons", "photons at white", _SOURCE))
+impulse_noise = _noise(
+    "impulse_noise",
+    _sample_impulse,
+    _apply_impulse,
+    Parameter("amount", "fraction of values", _SOURCE),
+)
+speckle_noise = _noise(
+    "speckle_noise",
+    _sample_speckle,
+    _apply_speckle,
+    Parameter("sigma", "relative intensity", _SOURCE),
+)
