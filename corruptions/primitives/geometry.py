@@ -4,6 +4,9 @@ Whole pixels are gathered, all channels of a neighbour at once; nothing is scatt
 one write per pixel.
 """
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 
 MODES = ("edge", "symmetric", "reflect", "zero")
@@ -36,22 +39,61 @@ def fold(index, size, mode):
     raise ValueError(f"expected a boundary mode among {', '.join(MODES)}, found {mode!r}")
 
 
-def bilinear(image, row, column, row_fraction, column_fraction, mode):
-    """Bilinear interpolation between the pixels (row, column) and (row + 1, column + 1).
+class Neighbours(NamedTuple):
+    """The four pixels around each position and their weights: rows and columns int32 [...], weights float32 [...]."""
+
+    top: jax.Array
+    bottom: jax.Array
+    left: jax.Array
+    right: jax.Array
+    top_weight: jax.Array
+    bottom_weight: jax.Array
+    left_weight: jax.Array
+    right_weight: jax.Array
+
+
+def neighbours(row, column, row_fraction, column_fraction, shape, mode):
+    """The pixels (row, column) to (row + 1, column + 1), brought inside the image, and their bilinear weights.
 
     Args:
-      image: float32 [H, W, C].
       row, column: int32 [...], any integers.
       row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in pixels.
+      shape: (H, W, ...), of the image.
       mode: how the image continues beyond its border, see `fold`; "zero" is black.
-
-    Returns:
-      float32 [..., C].
     """
-    down, right = row_fraction[..., None], column_fraction[..., None]
-    top = _pixel(image, row, column, mode) * (1 - right) + _pixel(image, row, column + 1, mode) * right
-    bottom = _pixel(image, row + 1, column, mode) * (1 - right) + _pixel(image, row + 1, column + 1, mode) * right
-    return top * (1 - down) + bottom * down
+    height, width = shape[:2]
+    weights = [1 - row_fraction, row_fraction, 1 - column_fraction, column_fraction]
+    if mode == "zero":
+        places = ((row, height), (row + 1, height), (column, width), (column + 1, width))
+        weights = [
+            jnp.where((index >= 0) & (index < size), weight, 0)
+            for weight, (index, size) in zip(weights, places, strict=True)
+        ]
+    rows = [fold(index, height, mode) for index in (row, row + 1)]
+    columns = [fold(index, width, mode) for index in (column, column + 1)]
+    return Neighbours(*rows, *columns, *weights)
+
+
+def interpolate(image, near):
+    """Weighted sum of the neighbours of each position: image [H, W, C], near of shape [...] to [..., C]."""
+
+    def along_row(row):
+        left = image.at[row, near.left].get(mode="promise_in_bounds")
+        right = image.at[row, near.right].get(mode="promise_in_bounds")
+        return left * near.left_weight[..., None] + right * near.right_weight[..., None]
+
+    return along_row(near.top) * near.top_weight[..., None] + along_row(near.bottom) * near.bottom_weight[..., None]
+
+
+def displaced(dy, dx, shape, mode):
+    """Neighbours of (y + dy, x + dx) for every pixel (y, x); dy, dx float32 [H, W] in pixels.
+
+    The displacement is split before y is added, which keeps all bits of its fraction.
+    """
+    down, right = jnp.floor(dy), jnp.floor(dx)
+    row = jnp.arange(shape[0])[:, None] + down.astype(jnp.int32)
+    column = jnp.arange(shape[1]) + right.astype(jnp.int32)
+    return neighbours(row, column, dy - down, dx - right, shape, mode)
 
 
 def bilinear_at(image, y, x, mode):
@@ -60,37 +102,11 @@ def bilinear_at(image, y, x, mode):
     Args:
       image: float32 [H, W, C].
       y, x: float32 [...], row and column in pixels, pixel centres at whole numbers.
-      mode: see `bilinear`.
+      mode: see `neighbours`.
 
     Returns:
       float32 [..., C].
     """
     top, left = jnp.floor(y), jnp.floor(x)
-    return bilinear(image, top.astype(jnp.int32), left.astype(jnp.int32), y - top, x - left, mode)
-
-
-def displace(image, dy, dx, mode):
-    """The image with every pixel read from a displaced position: out(y, x) = image(y + dy, x + dx), bilinear.
-
-    Args:
-      image: float32 [H, W, C].
-      dy, dx: float32 [H, W], displacement in pixels. Its fraction is kept whole: y is never added to it.
-      mode: see `bilinear`.
-
-    Returns:
-      float32 [H, W, C].
-    """
-    height, width, _ = image.shape
-    down, right = jnp.floor(dy), jnp.floor(dx)
-    row = jnp.arange(height)[:, None] + down.astype(jnp.int32)
-    column = jnp.arange(width) + right.astype(jnp.int32)
-    return bilinear(image, row, column, dy - down, dx - right, mode)
-
-
-def _pixel(image, row, column, mode):
-    height, width, _ = image.shape
-    pixel = image.at[fold(row, height, mode), fold(column, width, mode)].get(mode="promise_in_bounds")
-    if mode != "zero":
-        return pixel
-    within = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-    return jnp.where(within[..., None], pixel, 0)
+    near = neighbours(top.astype(jnp.int32), left.astype(jnp.int32), y - top, x - left, image.shape, mode)
+    return interpolate(image, near)

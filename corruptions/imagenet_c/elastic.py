@@ -1,0 +1,137 @@
+"""ImageNet-C elastic_transform: a random affine map, then a smooth random displacement of every pixel."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels, registry
+from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.imagenet_c import tables
+from corruptions.primitives import filters, geometry, random
+
+# (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
+_SHAPE = {
+    "cifar": ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03)),
+    "tiny": ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), (0.16, 0.03, 0.02)),
+    "imagenet": ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02)),
+    "inception": ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02)),
+}
+_LENGTH = {"cifar": 32, "tiny": 64, "imagenet": 244, "inception": 360}
+_TRUNCATE = 3.0
+
+
+def _sample(key, shape, severity, *, table=None):
+    """Draws three displaced points and two displacement fields.
+
+    points: where the affine map takes its three anchors, anchor + U(-jitter, jitter)^2, float32[3, 2] as (x, y) px.
+    dx, dy: alpha G(U(-1, 1)), float32[H, W] px to the right and down, G a Gaussian filter of standard deviation sigma.
+    """
+    points_key, dx_key, dy_key = jax.random.split(key, 3)
+    table = tables.table_for(shape, table)
+    pixels = np.multiply(_SHAPE[table], _LENGTH[table])
+    alpha, sigma, jitter = levels.lookup(pixels, severity)
+    points = anchors(shape) + random.uniform(points_key, (3, 2), -jitter, jitter)
+    max_radius = int(_TRUNCATE * pixels[:, 1].max() + 0.5)
+    noise = (random.uniform(field_key, shape[:2], -1.0, 1.0) for field_key in (dx_key, dy_key))
+    dx, dy = smooth_fields(noise, shape, alpha, sigma, max_radius)
+    return {"points": points, "dx": dx, "dy": dy}
+
+
+def _apply(image, params):
+    """Affine warp (bilinear, coordinates in 1/32 px, border d c b | a b c d), then displacement (bilinear, c b a | a b c).
+
+    Source: ImageNet-C, elastic_transform. Anchors and parameters are pixels of the table's own image size; where the
+    original assumes a square image, (W/2, H/2) is the centre.
+    """
+    y, x = affine_coordinates(params["points"], image.shape)
+    fraction = np.float32(1 / 32)
+    affine = geometry.neighbours(y >> 5, x >> 5, (y & 31) * fraction, (x & 31) * fraction, image.shape, "reflect")
+    elastic = geometry.displaced(params["dy"], params["dx"], image.shape, "symmetric")
+    # A scan over the two warps, lest the compiler inline the first into each of the four reads of the second.
+    warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), affine, elastic)
+    warped, _ = jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)
+    return jnp.clip(warped, 0, 1)
+
+
+def anchors(shape):
+    """The three points (x, y) that define the affine map, float32[3, 2]: c + (q, q), c + (q, -q), c - (q, q)."""
+    height, width = shape[:2]
+    offset = min(height, width) // 3 * np.array([[1, 1], [1, -1], [-1, -1]])
+    return (np.array([width // 2, height // 2]) + offset).astype(np.float32)
+
+
+def smooth_fields(fields, shape, alpha, sigma, max_radius):
+    """alpha times each Gaussian-filtered field [H, W]; filter cut at 3 sigma, symmetric extension."""
+    rows, columns = (
+        filters.gaussian_matrix(size, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE) for size in shape[:2]
+    )
+    return [alpha * filters.separable(field, rows, columns) for field in fields]
+
+
+def affine_coordinates(points, shape):
+    """Source coordinates (y, x) of the warp that takes the anchors to `points`, int32[H, W] each in 1/32 px.
+
+    As OpenCV computes them: with the inverse map x' = a x + b y + c,
+    x'32 = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
+
+    Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a whole number, good to
+    half a unit, plus a small float32 correction: what the whole numbers map wrongly is computed in integers, without
+    error, and the correction is solved from that.
+    """
+    height, width = shape[:2]
+    target = 1024 * anchors(shape).astype(np.int32)
+    first, second = points[0] - points[1], points[1] - points[2]
+    slope = _to_int(_solve(first, second, jnp.asarray(target[:-1] - target[1:], jnp.float32)))
+    # 24 bits of a coordinate in three parts: whole pixels, 1/4096, and what is left of it.
+    whole = jnp.floor(points)
+    part = jnp.floor((points - whole) * 4096)
+    left = (points - whole) - part / 4096
+    part = _product(part.astype(jnp.int32), slope)
+    error = target - _product(whole.astype(jnp.int32), slope) - (part >> 12)
+    constant = error[0]
+    error = (error - constant).astype(jnp.float32) - (part & 4095).astype(jnp.float32) / 4096 - _product(left, slope)
+    slope_rest = _solve(first, second, error[:-1] - error[1:])
+    constant_rest = error[0] - jnp.sum(slope_rest * points[0], axis=1)
+    x, y = jnp.arange(width), jnp.arange(height)[:, None]
+
+    def source(k):
+        along_x = slope[k, 0] * x + _to_int(slope_rest[k, 0] * x)
+        along_y = slope[k, 1] * y + constant[k] + _to_int(slope_rest[k, 1] * y + constant_rest[k])
+        return (along_x + along_y + 16) >> 5
+
+    return source(1), source(0)
+
+
+def _solve(first, second, images):
+    """Matrix [2, 2] that maps the vectors `first` and `second` to the rows of `images`."""
+    determinant = first[0] * second[1] - first[1] * second[0]
+    # Three points on a line have no inverse map; any finite one will do.
+    determinant = jnp.where(determinant == 0, 1, determinant)
+    inverse = jnp.stack([second[1], -second[0], -first[1], first[0]]).reshape(2, 2) / determinant
+    return images[0][:, None] * inverse[0] + images[1][:, None] * inverse[1]
+
+
+def _product(points, slope):
+    """points[3, 2] @ slope[2, 2]^T by sums, exact in integers."""
+    return jnp.sum(points[:, None, :] * slope, axis=-1)
+
+
+def _to_int(x):
+    """Nearest integer, ties to even; bounded, so that products with coordinates stay within int32."""
+    return jnp.rint(jnp.clip(x, -(2**15), 2**15)).astype(jnp.int32)
+
+
+elastic_transform = registry.register(
+    Corruption(
+        name="elastic_transform",
+        benchmark="imagenet_c",
+        family="digital",
+        sampler=_sample,
+        applier=_apply,
+        scale=Levels(5),
+        rounding="truncate",
+        parameters=tuple(
+            Parameter(name, "px", "ImageNet-C, appendix B and released code") for name in ("alpha", "sigma", "jitter")
+        ),
+    )
+)
