@@ -127,9 +127,7 @@ def _apply_hue(image, params):
     red, green, blue = image[..., 0], image[..., 1], image[..., 2]
     greatest = jnp.maximum(jnp.maximum(red, green), blue)
     chroma = greatest - jnp.minimum(jnp.minimum(red, green), blue)
-    inverse = 1 / jnp.where(
-        chroma > 0, chroma, 1.0
-    )  # a grey has no hue; any will do, it is multiplied by 0
+    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)  # a grey has no hue; any will do, it is multiplied by 0
     sextant = jnp.where(
         greatest == red,
         (green - blue) * inverse,
@@ -138,7 +136,8 @@ def _apply_hue(image, params):
     sextant = sextant + 6 * params["turns"]
 
     def channel(offset):
-        k = jnp.mod(sextant + offset, 6.0)
+        k = sextant + offset
+        k -= 6 * jnp.floor(k * (1 / 6))  # mod 6; a last-place slip at the seam meets equal values
         return greatest - chroma * jnp.clip(jnp.minimum(k, 4 - k), 0.0, 1.0)
 
     return jnp.stack([channel(5), channel(3), channel(1)], axis=-1)

@@ -35,9 +35,7 @@ def _sample_translation(key, shape, severity, *, range=None):
     share_key, x_key, y_key = jax.random.split(key, 3)
     bounds = severities.resolve("translation", shape, range)
     # Inverse distribution function of the sum of two independent uniform fractions.
-    total = jnp.where(
-        severity < 0.5, jnp.sqrt(2 * severity), 2 - jnp.sqrt(jnp.maximum(0.0, 2 - 2 * severity))
-    )
+    total = jnp.where(severity < 0.5, jnp.sqrt(2 * severity), 2 - jnp.sqrt(jnp.maximum(0.0, 2 - 2 * severity)))
     least, greatest = jnp.maximum(total - 1, 0.0), jnp.minimum(total, 1.0)
     along_x = least + (greatest - least) * jax.random.uniform(share_key)
     shifts = [severities.value("translation", bounds, f) for f in (along_x, total - along_x)]
@@ -49,9 +47,7 @@ def _apply_translation(image, params):
     """out(x, y) = in(x - dx, y - dy) with whole dx and dy (ImageNet-NOC, translation)."""
     height, width, _ = image.shape
     rows, columns = jnp.arange(height) - params["dy"], jnp.arange(width) - params["dx"]
-    moved = jnp.where(
-        ((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0
-    )
+    moved = jnp.where(((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0)
     inside = (columns >= 0) & (columns < width)
     return jnp.where(inside[:, None], moved[:, jnp.clip(columns, 0, width - 1)], 0.0)
 

@@ -72,9 +72,7 @@ def _apply_border(image, params):
     """x = g within `thickness` pixels of any of the four sides (ImageNet-NOC, border)."""
     height, width, _ = image.shape
     rows, columns = jnp.arange(height)[:, None], jnp.arange(width)
-    distance = jnp.minimum(
-        jnp.minimum(rows, height - 1 - rows), jnp.minimum(columns, width - 1 - columns)
-    )
+    distance = jnp.minimum(jnp.minimum(rows, height - 1 - rows), jnp.minimum(columns, width - 1 - columns))
     return jnp.where((distance < params["thickness"])[..., None], params["grey"], image)
 
 

@@ -32,11 +32,7 @@ def _number_and_centres(key, name, shape, given, fraction, runs):
 
 def _paint(image, params, runs):
     """Shapes filled each with its own grey, later ones over earlier ones."""
-    last = painting.last_covering(
-        params["rows"], params["columns"], params["number"], runs, image.shape
-    )
-    grey = params["greys"][jnp.maximum(last, 0)]
-    return jnp.where((last >= 0)[..., None], grey[..., None], image)
+    return painting.paint(image, params["rows"], params["columns"], params["number"], params["greys"], runs)
 
 
 def _sample_rhombus(key, shape, severity, *, range=None):
@@ -116,7 +112,8 @@ def _apply_rain(image, params):
     covering = painting.covering(
         params["rows"], params["columns"], params["number"], stamps.disc(image.shape), image.shape
     )
-    return jnp.clip(1 - (1 - image) * jnp.exp2(-covering)[..., None], 0.0, 1.0)
+    # In this form a pixel that no disc covers is left exactly as it is.
+    return jnp.clip(image + (1 - image) * (1 - jnp.exp2(-covering))[..., None], 0.0, 1.0)
 
 
 rain = register(
@@ -148,9 +145,7 @@ def _sample_arlequin(key, shape, severity, *, range=None):
 def _apply_arlequin(image, params):
     """n lozenges, all of one colour (ImageNet-NOC, first released code, arlequin)."""
     runs = stamps.lozenge(image.shape)
-    covering = painting.covering(
-        params["rows"], params["columns"], params["number"], runs, image.shape
-    )
+    covering = painting.covering(params["rows"], params["columns"], params["number"], runs, image.shape)
     return jnp.where((covering > 0)[..., None], params["colour"], image)
 
 

@@ -60,8 +60,6 @@ blur = register(
         applier=_apply_blur,
         scale=Fraction(),
         rounding="nearest",
-        parameters=(
-            Parameter("weight", "1", "ImageNet-NOC (2021), appendix A, and the released code"),
-        ),
+        parameters=(Parameter("weight", "1", "ImageNet-NOC (2021), appendix A, and the released code"),),
     )
 )

@@ -1,9 +1,10 @@
-"""Painting many copies of one small shape: how many cover a pixel, and which one covers it last.
+"""Painting many copies of one small shape: how many cover a pixel, and which grey is painted last.
 
-A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included), rows
-being consecutive. Centres are entered into one map by a product of one-hot matrices, which is then
-spread over the shape by shifts of the whole map, first along rows, then along columns: work and
-memory are those of a few images whatever the number of shapes, without scatters or loops.
+A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included):
+consecutive rows, each run contained in or containing every other. Centres are entered into one map
+by a product of one-hot matrices, which is then spread over the shape by shifts of the whole map,
+first along rows, then along columns: work and memory are those of a few images whatever the number
+of shapes, without scatters or loops.
 """
 
 import jax
@@ -15,37 +16,48 @@ def covering(rows, columns, number, runs, shape):
 
     Args:
       rows, columns: int32 [N], centres.
-      number: how many of them are painted, the first ones; may be traced.
+      number: how many of them count, the first ones; may be traced.
       runs: the shape.
       shape: (H, W, ...).
 
     Returns:
       float32 [H, W] of whole numbers; what leaves the image is cut off.
     """
-    painted = jnp.arange(rows.shape[0]) < number
-    centres = _enter(rows, columns, painted.astype(jnp.float32), shape)
-    return _spread(centres, runs, jnp.add)
+    counted = jnp.arange(rows.shape[0]) < number
+    return _spread(_enter(rows, columns, counted.astype(jnp.float32), shape), runs, jnp.add)
 
 
-def last_covering(rows, columns, number, runs, shape):
-    """Index of the last shape covering each pixel, the one seen when later shapes are painted over
+def paint(image, rows, columns, number, greys, runs):
+    """Paints shapes one after the other, each with its own grey on all channels, later ones over
     earlier ones.
 
     Args:
-      rows, columns, number, runs, shape: as for `covering`; N below 2**24.
+      image: float32 [H, W, C].
+      rows, columns: int32 [N], centres; N below 2**15.
+      number: how many are painted, the first ones; may be traced.
+      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256,
+        else within
+        2**-16.
+      runs: the shape.
 
     Returns:
-      int32 [H, W]: the largest index i < number of a shape covering the pixel, -1 where there is
-      none.
+      float32 [H, W, C].
     """
     index = jnp.arange(rows.shape[0])
     painted = index < number
     same = (rows[:, None] == rows) & (columns[:, None] == columns)
-    hidden = jnp.any(
-        same & painted & (index > index[:, None]), axis=1
-    )  # by a later one with the same centre
-    values = jnp.where(painted & ~hidden, index + 1, 0).astype(jnp.float32)
-    return _spread(_enter(rows, columns, values, shape), runs, jnp.maximum).astype(jnp.int32) - 1
+    hidden = jnp.any(same & painted & (index > index[:, None]), axis=1)  # same centre, later
+    seen = (painted & ~hidden).astype(jnp.float32)
+    # One whole number holds the order (high bits) and the grey (low bits): their maximum over the
+    # shapes covering a
+    # pixel is the last one's, and no look-up of its grey is needed.
+    bits = 31 - rows.shape[0].bit_length()
+    levels = jnp.minimum(jnp.floor(greys * 2.0**bits), 2.0**bits - 1)
+    order = _enter(rows, columns, seen * (index + 1), image.shape).astype(jnp.int32)
+    level = _enter(rows, columns, seen * levels, image.shape).astype(jnp.int32)
+    last = _spread((order << bits) | level, runs, jnp.maximum)[..., None]
+    grey = (last & (2**bits - 1)).astype(jnp.float32) * 2.0**-bits
+    return jnp.where(last > 0, grey, image)
 
 
 def covered_by_products(row_sets, column_sets):
@@ -58,14 +70,14 @@ def covered_by_products(row_sets, column_sets):
     Returns:
       bool [H, W].
     """
-    # Whole numbers up to N: the accelerator's cheapest precision still tells 0 from more.
+    # Sums of ones: whatever precision the accelerator takes for products tells 0 from more.
     return row_sets.astype(jnp.float32).T @ column_sets.astype(jnp.float32) > 0.5
 
 
 def _enter(rows, columns, values, shape):
     """float32 [H, W]: the sum of the values entered at each centre."""
     height, width = shape[:2]
-    at_row = (rows[:, None] == jnp.arange(height)).astype(jnp.float32) * values[:, None]
+    at_row = (rows[:, None] == jnp.arange(height)) * values[:, None]
     at_column = (columns[:, None] == jnp.arange(width)).astype(jnp.float32)
     return jnp.matmul(at_row.T, at_column, precision=jax.lax.Precision.HIGHEST)
 
@@ -74,25 +86,17 @@ def _spread(centres, runs, combine):
     """Combines, at each pixel, the values of all centres whose shape covers it; 0 is neutral."""
     height, width = centres.shape
     reach = max(max(-left, right) for _, left, right in runs)
-    top, bottom = max(0, -runs[0][0]), max(0, runs[-1][0])
+    top, bottom = -runs[0][0], runs[-1][0]
     padded = jnp.pad(centres, ((bottom, top), (reach, reach)))
 
-    def shifted(columns):
-        return padded[:, reach - columns : reach - columns + width]
-
-    # Runs are nested, so each is the next narrower one and a few columns more.
-    lines, done = {}, ()
+    # From the shortest run to the longest, each adding the columns the last one lacks.
+    lines, line, done = {}, jnp.zeros((height + bottom + top, width), centres.dtype), set()
     for left, right in sorted({run[1:] for run in runs}, key=lambda run: run[1] - run[0]):
-        line = lines[done] if done else shifted(left)
-        for column in range(left, right + 1):
-            if column != left if not done else not done[0] <= column <= done[1]:
-                line = combine(line, shifted(column))
+        for column in sorted(set(range(left, right + 1)) - done):
+            line = combine(line, padded[:, reach - column : reach - column + width])
+            done.add(column)
         lines[left, right] = line
-        done = (left, right)
-    # Kept apart from the columns' pass: fused, every line would be computed again for each of its rows.
-    lines = jax.lax.optimization_barrier(lines)
-    result = None
+    result = jnp.zeros_like(centres)
     for row, left, right in runs:
-        line = lines[left, right][bottom - row : bottom - row + height]
-        result = line if result is None else combine(result, line)
+        result = combine(result, lines[left, right][bottom - row : bottom - row + height])
     return result

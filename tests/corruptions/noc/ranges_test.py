@@ -1,0 +1,115 @@
+"""Ranges, their scaling, custom ranges and other options, and the lists of names."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import noc
+from tests.corruptions.features import assert_matches_golden
+from tests.corruptions.noc.running import NAMES, draws
+
+PUBLISHED = {
+    "quantization": (8, 3), "gaussian": (0.05, 0.18), "salt_pepper": (0.003, 0.032), "blur": (0.40, 0.95),
+    "thumbnail_resize": (1.1, 3.25), "pixelate": (2, 4), "artifacts": (14, 170), "vertical_artifacts": (14, 180),
+    "rhombus": (9, 76), "rain": (12, 120), "circle": (7, 50), "obstruction": (47, 125), "border": (9, 46),
+    "translation": (15, 62), "shear": (12, 39), "elastic": (44, 110), "rotation": (7, 50), "backlight": (0.11, 0.44),
+    "brightness": (0.16, 0.51), "contrast": (0.33, 0.74), "color_distortion": (0.09, 0.40), "gray_scale": (0.49, 1.0),
+    "hue": (0.05, 0.5), "arlequin": (3, 36),
+}  # fmt: skip
+AT_32 = {
+    "obstruction": (7, 18), "border": (1, 7), "translation": (2, 9), "elastic": (6, 16), "circle": (3, 25),
+    "rain": (6, 59), "rhombus": (4, 30), "artifacts": (4, 43), "vertical_artifacts": (4, 45), "pixelate": (2, 2),
+}  # fmt: skip
+
+
+def test_published_ranges():
+    assert noc.ranges((224, 224)) == PUBLISHED
+    small = noc.ranges((32, 32, 3))
+    assert {name: small[name] for name in AT_32} == AT_32
+    scale_free = set(PUBLISHED) - set(AT_32) - {"arlequin"}
+    assert {name: small[name] for name in scale_free} == {name: PUBLISHED[name] for name in scale_free}
+    assert set(noc.UNITS) == set(PUBLISHED)
+
+
+def test_ranges_of_other_shapes():
+    wide = noc.ranges((224, 448))
+    assert wide["circle"] == (14, 100) and wide["border"] == (9, 46)
+    assert all(low >= 1 for name, (low, _) in noc.ranges((16, 16)).items() if isinstance(low, int))
+    with pytest.raises(ValueError, match="image shape"):
+        noc.ranges((32,))
+
+
+def test_benchmarks_and_names():
+    assert corruptions.names("noc_candidates") == tuple(f"noc/{name}" for name in list(PUBLISHED)[:-1])
+    chosen = ("quantization", "blur", "vertical_artifacts", "rain", "border", "shear", "brightness", "hue")
+    assert corruptions.names("imagenet_noc") == tuple(f"noc/{name}" for name in chosen)
+    assert corruptions.get("color_disortion") is noc.color_distortion
+    assert corruptions.get("noc/low_res") is noc.thumbnail_resize
+    assert all(corruptions.get(f"noc/{name}") is getattr(noc, name) for name in NAMES)
+
+
+def test_a_custom_range():
+    assert np.all(draws("border", 3, 1.0, range=(10, 45))["thickness"] == 45)
+    assert np.all(draws("quantization", 3, 0.0, range=(20, 5))["steps"] == 20)
+    shapes = draws("circle", 3, 1.0, range=(2, 300))
+    assert shapes["rows"].shape == (3, 300) and np.all(shapes["number"] == 300)
+    assert np.allclose(draws("contrast", 3, 0.5, range=(0.1, 0.2))["weight"], 0.15)
+    assert np.all(draws("border", 3, range=(5, 5), grey=0.5)["grey"] == 0.5)
+
+
+BAD_RANGES = [
+    ("border", (46, 9), "smaller to the greater"),
+    ("quantization", (3, 8), "greater .mild. to the smaller"),
+    ("border", (1.5, 9), "whole numbers"),
+    ("border", (1, 200), r"within \[0, 112\] \(pixels\) for images of 224x224"),
+    ("gaussian", (0.1, float("nan")), r"within \[0.0, 1.0\]"),
+    ("hue", (0.1, 0.7), r"within \[0.0, 0.5\]"),
+    ("thumbnail_resize", (0.5, 2), "within"),
+    ("rain", (1, 10**6), "within"),
+    ("shear", 12, "two whole numbers"),
+    ("contrast", (0.1, 0.2, 0.3), "two numbers"),
+    ("rain", "ab", "two whole numbers"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "message"), BAD_RANGES)
+def test_bad_ranges_are_named(name, given, message):
+    with pytest.raises(ValueError, match=f"{name}.*expected.*{message}.*found"):
+        getattr(noc, name).sample(jax.random.key(0), (224, 224, 3), range=given)
+
+
+def test_other_bad_options():
+    key, shape = jax.random.key(0), (32, 32, 3)
+    with pytest.raises(ValueError, match=r"expected grey=None .* found 2"):
+        noc.border.sample(key, shape, grey=2)
+    with pytest.raises(ValueError, match="half_normal"):
+        noc.gaussian.sample(key, shape, half_normal="yes")
+    with pytest.raises(ValueError, match="fraction"):
+        noc.rain.sample(key, shape, 1.5)
+
+
+def test_batches_are_rounded_to_nearest():
+    images = np.full((2, 16, 16, 3), 100, np.uint8)
+    found = corruptions.corrupt(jax.random.key(0), images, "noc/contrast", 1.0)
+    assert np.array_equal(found, images)
+    shifted = corruptions.corrupt(jax.random.key(0), images, "noc/brightness", range=(0.21, 0.21))
+    assert set(np.unique(shifted)) <= {100 + 54, 100 - 54}  # 53.55 to the nearest
+
+
+@pytest.mark.parametrize("name", NAMES[:-1])
+def test_distribution_equals_the_released_code(name, shared):
+    """Features of our corrupted photographs against those of the authors' released definitions."""
+    golden = json.loads((shared / "golden" / "noc_stats_224.json").read_text())["corruptions"]
+    reference = golden[{"color_distortion": "color_disortion"}.get(name, name)]
+    if name == "color_distortion":
+        # The correlation of the red and the green change: undefined, since one of them does not change.
+        reference = {feature: v for feature, v in reference.items() if feature != "channel_corr"}
+    clean = np.load(shared / "golden" / "clean_224.npz")["images"]
+
+    def corrupt(draw):
+        return np.asarray(corruptions.corrupt(jax.random.key(draw), clean, f"noc/{name}"))
+
+    assert_matches_golden(clean, corrupt, reference, draws=2, reference_number=12 * 16)
