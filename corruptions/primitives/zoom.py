@@ -1,7 +1,9 @@
 """The zoom of ImageNet-C: a central crop enlarged bilinearly to the image's size, as one matrix per axis."""
 
+import itertools
 import math
 
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -38,3 +40,57 @@ def zoom_matrix(size, factor):
     matrix[rows, first] += 1 - fraction
     matrix[rows, first + 1] += fraction
     return matrix
+
+
+def sum_of_zooms(image, rows, columns, weights, largest):
+    """sum_j w_j A_j X B_j^T of every channel X, with the interpolation matrices of n zooms.
+
+    Row o of A_j holds the two weights of linear interpolation at o + rows[j, o]: a hat function. The sum over
+    zooms is folded into two matrix products. Zooms leave a stripe of the image near its place, so both products are
+    done in stripes, each from the few rows (columns) it can need.
+
+    Args:
+      image: float32 [H, W, C].
+      rows: float32 [n, H], source minus output position, as from `zoom_taps`.
+      columns: float32 [n, W].
+      weights: float32 [n].
+      largest: static upper bound of the zoom factors, which bounds where a stripe comes from.
+
+    Returns:
+      float32 [H, W, C].
+    """
+    height, width = image.shape[:2]
+    planes = jnp.moveaxis(image, -1, 0)
+    stripes = []
+    for start, stop in _stripes(width):
+        low, high = _source_range(width, start, stop, largest)
+        across = _hats(columns, start, stop, low, high)  # [n, o, w]
+        wide = jnp.einsum("chw,jow->chjo", planes[:, :, low:high], across, precision="highest")
+        parts = []
+        for top, bottom in _stripes(height):
+            first, last = _source_range(height, top, bottom, largest)
+            down = weights[:, None, None] * _hats(rows, top, bottom, first, last)
+            parts.append(jnp.einsum("jph,chjo->cpo", down, wide[:, first:last], precision="highest"))
+        stripes.append(jnp.concatenate(parts, axis=1))
+    return jnp.moveaxis(jnp.concatenate(stripes, axis=2), 0, -1)
+
+
+def _hats(offsets, start, stop, low, high):
+    """Interpolation weights of outputs start..stop-1 on samples low..high-1: float32 [n, stop-start, high-low]."""
+    difference = jnp.arange(start, stop)[:, None] - jnp.arange(low, high)
+    position = offsets[:, start:stop, None] + difference.astype(jnp.float32)
+    return jnp.maximum(1 - jnp.abs(position), 0.0)
+
+
+def _stripes(size):
+    count = max(1, round(size / 56))
+    ends = [size * i // count for i in range(count + 1)]
+    return list(itertools.pairwise(ends))
+
+
+def _source_range(size, start, stop, largest):
+    """Samples that outputs start..stop-1 of zooms 1..largest can touch."""
+    centre = size / 2
+    ends = [o for edge in (start, stop) for o in (edge, centre + (edge - centre) / largest)]
+    # Crops are rounded to whole samples: up to two beside the ideal place, and one more for the second tap.
+    return max(0, math.floor(min(ends)) - 3), min(size, math.ceil(max(ends)) + 4)

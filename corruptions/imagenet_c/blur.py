@@ -1,0 +1,185 @@
+"""Blurs of ImageNet-C: defocus (a disk), Gaussian and zoom.
+
+Source of the definitions and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
+Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels
+from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.imagenet_c import tables
+from corruptions.primitives import filters, fourier, zoom
+from corruptions.registry import register
+
+_SOURCE = "Hendrycks & Dietterich 2019, released code"
+
+# Disk radius and standard deviation of the anti-aliasing, both in pixels.
+_DEFOCUS = {
+    "cifar": ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
+    "tiny": ((0.5, 0.6), (1, 0.1), (1.5, 0.1), (2.5, 0.01), (3, 0.1)),
+    "imagenet": ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
+    "inception": ((4, 0.1), (5, 0.5), (7, 0.5), (10, 0.5), (12, 0.5)),
+}
+_GAUSSIAN = {
+    "cifar": (0.4, 0.6, 0.7, 0.8, 1.0),
+    "tiny": (0.5, 0.75, 1.0, 1.25, 1.5),
+    "imagenet": (1.0, 2.0, 3.0, 4.0, 6.0),
+    "inception": (1.5, 2.5, 3.5, 4.5, 6.5),
+}
+# Step between zoom factors and number of factors; the first is 1.
+_ZOOM_SMALL = ((0.01, 7), (0.01, 12), (0.01, 16), (0.01, 21), (0.01, 26))
+_ZOOM_LARGE = ((0.01, 12), (0.01, 16), (0.02, 11), (0.02, 13), (0.03, 11))
+_ZOOM = {
+    "cifar": _ZOOM_SMALL,
+    "tiny": _ZOOM_SMALL,
+    "imagenet": _ZOOM_LARGE,
+    "inception": _ZOOM_LARGE,
+}
+
+
+def disk_kernel(radius, alias):
+    """Kernel of the defocus blur: a disk, smoothed by a small Gaussian inside its own square array.
+
+    The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing
+    with 3 (radius <= 8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a disk
+    that touches them (radius 8, 10, 12) gains mass: the sums are 1.013, 1.011, ... as in the original.
+
+    Returns:
+      float64 [n, n], n = 17 or 2 radius + 1.
+    """
+    reach = 8 if radius <= 8 else int(radius)
+    grid = np.arange(-reach, reach + 1)
+    disk = (grid[:, None] ** 2 + grid**2 <= radius**2).astype(np.float64)
+    disk /= disk.sum()
+    half = 1 if radius <= 8 else 2
+    taps = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * alias**2))
+    taps /= taps.sum()
+    mirrored = np.pad(np.eye(grid.size), ((half, half), (0, 0)), mode="reflect")
+    smooth = sum(w * mirrored[i : i + grid.size] for i, w in enumerate(taps))
+    return smooth @ disk @ smooth.T
+
+
+@functools.lru_cache
+def _disk_kernels(table):
+    """Kernels of the five levels, centred in arrays of one size without the empty border."""
+    kernels = [disk_kernel(*row) for row in _DEFOCUS[table]]
+    reach = max(k.shape[0] // 2 for k in kernels)
+    kernels = np.stack([np.pad(k, reach - k.shape[0] // 2) for k in kernels])
+    # Mass below 1e-12 is the tail of an anti-aliasing Gaussian of 0.1 pixel.
+    empty = min(np.flatnonzero(k.max(axis=0) > 1e-12)[0] for k in kernels)
+    return kernels[:, empty:-empty, empty:-empty] if empty else kernels
+
+
+def _sample_defocus(key, shape, severity, *, table=None):
+    """Draws nothing. `kernel` is the smoothed disk; real-valued severities mix two levels' kernels."""
+    del key
+    return {"kernel": levels.lookup(_disk_kernels(tables.table_for(shape, table)), severity)}
+
+
+def _apply_defocus(image, params):
+    """clip(kernel * x), each channel, mirrored about the border pixels. ImageNet-C, defocus_blur.
+
+    The sums of the two largest kernels exceed one by 1 % (see `disk_kernel`), as in the original.
+    """
+    return jnp.clip(fourier.filter_symmetric(image, params["kernel"]), 0.0, 1.0)
+
+
+def _sample_gaussian(key, shape, severity, *, table=None):
+    """Draws nothing. `rows` [H, H] and `columns` [W, W] are the filters of the severity's sigma."""
+    del key
+    sigmas = _GAUSSIAN[tables.table_for(shape, table)]
+    sigma, reach = levels.lookup(sigmas, severity), int(4 * max(sigmas) + 0.5)
+    return {
+        "rows": filters.gaussian_matrix(shape[0], sigma, reach),
+        "columns": filters.gaussian_matrix(shape[1], sigma, reach),
+    }
+
+
+def _apply_gaussian(image, params):
+    """clip(G_sigma * x), borders repeated, filter cut at 4 sigma. ImageNet-C, gaussian_blur."""
+    return jnp.clip(filters.separable(image, params["rows"], params["columns"]), 0.0, 1.0)
+
+
+@functools.lru_cache
+def _zoom_offsets(size, table):
+    """Source position minus output position of every level, zoom factor and sample: [5, factors, size].
+
+    Levels with fewer factors repeat the identity, which has no weight there.
+    """
+    rows = _ZOOM[table]
+    offsets = np.zeros((len(rows), max(count for _, count in rows), size))
+    for level, (step, count) in enumerate(rows):
+        # The original's own sequence, floating-point dust included: it decides crops on the edge.
+        for j, factor in enumerate(np.arange(1, 1 + (count - 0.5) * step, step)):
+            first, fraction = zoom.zoom_taps(size, factor)
+            offsets[level, j] = first + fraction - np.arange(size)
+    return offsets
+
+
+def _zoom_weights(table):
+    """Weights of the layers: 1 / (n + 1) each; the original counts twice, as itself and as zoom 1."""
+    rows = _ZOOM[table]
+    weights = np.zeros((len(rows), max(count for _, count in rows)))
+    for level, (_, count) in enumerate(rows):
+        weights[level, :count] = 1 / (count + 1)
+        weights[level, 0] *= 2
+    return weights
+
+
+def _sample_zoom(key, shape, severity, *, table=None):
+    """Draws nothing. `weights` [n] of the zoomed layers, `rows` [n, H] and `columns` [n, W] their sampling
+    positions, as offsets in pixels. Real-valued severities interpolate weights and offsets.
+    """
+    del key
+    table = tables.table_for(shape, table)
+    return {
+        "weights": levels.lookup(_zoom_weights(table), severity),
+        "rows": levels.lookup(_zoom_offsets(shape[0], table), severity),
+        "columns": levels.lookup(_zoom_offsets(shape[1], table), severity),
+    }
+
+
+def _apply_zoom(image, params):
+    """clip(sum_j w_j zoom_j(x)), central bilinear zooms of factors 1 to at most 1.3. ImageNet-C, zoom_blur.
+
+    The original is square-only; each axis is zoomed by its own rule (see `zoom.zoom_taps`).
+    """
+    rows, columns = params["rows"], params["columns"]
+    blurred = zoom.sum_of_zooms(image, rows, columns, params["weights"], largest=1.3)
+    return jnp.clip(blurred, 0.0, 1.0)
+
+
+def _blur(name, sampler, applier, *parameters):
+    return register(
+        Corruption(
+            name=name,
+            benchmark="imagenet_c",
+            family="blur",
+            sampler=sampler,
+            applier=applier,
+            scale=Levels(5),
+            rounding="truncate",
+            parameters=parameters,
+        )
+    )
+
+
+defocus_blur = _blur(
+    "defocus_blur",
+    _sample_defocus,
+    _apply_defocus,
+    Parameter("radius", "pixels", _SOURCE),
+    Parameter("alias", "pixels", _SOURCE),
+)
+gaussian_blur = _blur("gaussian_blur", _sample_gaussian, _apply_gaussian, Parameter("sigma", "pixels", _SOURCE))
+zoom_blur = _blur(
+    "zoom_blur",
+    _sample_zoom,
+    _apply_zoom,
+    Parameter("step", "zoom factor", _SOURCE),
+    Parameter("count", "layers", _SOURCE),
+)

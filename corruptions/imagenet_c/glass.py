@@ -1,0 +1,114 @@
+"""Glass blur of ImageNet-C: pixels copied from random neighbours, between two Gaussian blurs.
+
+Source of the definition and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
+Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
+"""
+
+import jax.numpy as jnp
+
+from corruptions import levels
+from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.imagenet_c import tables
+from corruptions.primitives import color, filters, random
+from corruptions.registry import register
+
+# Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
+_TABLES = {
+    "cifar": ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+    "tiny": ((0.1, 1, 1), (0.5, 1, 1), (0.6, 1, 2), (0.7, 2, 1), (0.9, 2, 2)),
+    "imagenet": ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+    "inception": ((0.8, 1, 3), (1.0, 3, 1), (1.1, 2, 4), (1.2, 4, 2), (1.6, 5, 2)),
+}
+# A chain of copies of length 2^6 has probability 0.45^64 at the largest reach.
+_DOUBLINGS = 6
+
+
+def copied_from(shifts, reach):
+    """Where each pixel's value comes from in one pass of copies.
+
+    The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1 (d the reach), and means to
+    swap the pixel with its neighbour at (+dy, +dx), dy and dx in -d..d-1. What its array views do is a copy: the
+    pixel takes the neighbour's current value, the neighbour keeps its own. A neighbour visited before (inside the
+    loop's region and later in raster order) therefore gives what it has taken itself, any other its old value. Each
+    pixel is thus a pointer; pointers to visited pixels are followed by doubling.
+
+    Args:
+      shifts: int32 [2, H, W], dy and dx of each pixel.
+      reach: d, may be traced.
+
+    Returns:
+      int32 [H, W]: index y W + x of the source in the pass's input.
+    """
+    height, width = shifts.shape[1:]
+    y, x = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
+
+    def visited(y, x):
+        return (y > reach) & (y <= height - reach) & (x > reach) & (x <= width - reach)
+
+    own = y * width + x
+    dy, dx = jnp.where(visited(y, x), shifts, 0)
+    source = own + dy * width + dx
+    follow = visited(y + dy, x + dx) & (source > own)
+    # The lowest bit says whether the pointer is to be followed further.
+    pointer = (2 * source + follow).ravel()
+    for _ in range(_DOUBLINGS):
+        pointer = jnp.where(pointer & 1, _look_up(pointer, pointer >> 1), pointer)
+    return (pointer >> 1).reshape(height, width)
+
+
+def _look_up(values, index):
+    return values.at[index].get(mode="promise_in_bounds")
+
+
+def _sample(key, shape, severity, *, table=None):
+    """Draws `shifts`, int32 [passes, 2, H, W]: for every pass and pixel dy and dx, uniform on -d..d-1.
+
+    `sigma`, `reach` d and `passes` are the severity's; under real-valued severities sigma interpolates,
+    the other two are rounded to whole numbers.
+    """
+    rows = _TABLES[tables.table_for(shape, table)]
+    sigma, reach, passes = levels.lookup(rows, severity)
+    reach = jnp.round(reach).astype(jnp.int32)
+    most = max(row[2] for row in rows)
+    radius = int(4 * max(row[0] for row in rows) + 0.5)
+    return {
+        "shifts": random.integers(key, (most, 2, *shape[:2]), -reach, reach),
+        "reach": reach,
+        "passes": jnp.round(passes).astype(jnp.int32),
+        "rows": filters.gaussian_matrix(shape[0], sigma, radius),
+        "columns": filters.gaussian_matrix(shape[1], sigma, radius),
+    }
+
+
+def _apply(image, params):
+    """clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255), borders repeated. ImageNet-C, glass_blur.
+
+    The scramble is `passes` times `copied_from`, each on the result of the one before.
+    """
+    rows, columns, shifts = params["rows"], params["columns"], params["shifts"]
+    height, width, channels = image.shape
+    index = jnp.arange(height * width)
+    for i in range(shifts.shape[0]):
+        source = copied_from(shifts[i], params["reach"]).ravel()
+        index = jnp.where(i < params["passes"], _look_up(index, source), index)
+    soft = jnp.floor(255 * filters.separable(image, rows, columns))
+    glass = _look_up(soft.reshape(-1, channels), index).reshape(image.shape)
+    return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
+
+
+glass_blur = register(
+    Corruption(
+        name="glass_blur",
+        benchmark="imagenet_c",
+        family="blur",
+        sampler=_sample,
+        applier=_apply,
+        scale=Levels(5),
+        rounding="truncate",
+        parameters=(
+            Parameter("sigma", "pixels", "Hendrycks & Dietterich 2019, released code"),
+            Parameter("reach", "pixels", "Hendrycks & Dietterich 2019, released code"),
+            Parameter("passes", "count", "Hendrycks & Dietterich 2019, released code"),
+        ),
+    )
+)
