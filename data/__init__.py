@@ -1,9 +1,9 @@
 """Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
-    shapes         drawn by our own code from a seed; needs no download (`data.shapes`)
-    cifar10/100    TensorFlow Datasets in array_record, read without TensorFlow (`data.tfds_source`)
-    image_folder   a tree of class folders (`data.image_folder`)
-    imagenet100    every tenth ImageNet class, from such a tree (`data.image_folder`)
+- shapes: drawn by our own code from a seed; needs no download (`data.shapes`)
+- cifar10, cifar100: TensorFlow Datasets in array_record, read without TensorFlow (`data.tfds_source`)
+- image_folder: a tree of class folders (`data.image_folder`)
+- imagenet100: every tenth ImageNet class, from such a tree (`data.image_folder`)
 """
 
 import difflib

@@ -40,7 +40,9 @@ def prepare(dataset: str, data_dir: str) -> Path:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", choices=sorted(tfds_source.CIFAR), required=True)
-    parser.add_argument("--data_dir", default="~/tensorflow_datasets", help="the folder to write <dataset>/<version> in")
+    parser.add_argument(
+        "--data_dir", default="~/tensorflow_datasets", help="the folder to write <dataset>/<version> in"
+    )
     flags = parser.parse_args(argv)
     try:
         print(prepare(flags.dataset, flags.data_dir))

@@ -13,7 +13,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-SILHOUETTES = ("disc", "square", "triangle", "star", "ring", "cross")
+SILHOUETTES = ("disc", "square", "triangle", "star")
 TEXTURES = ("plain", "striped", "checkered", "dotted")
 COLOURS = ("warm", "cool")
 
@@ -22,8 +22,8 @@ _WAVES = 3
 
 # name: (lowest, highest, how many values); every one uniform.
 RANGES = {
-    "centre": (-0.28, 0.28, 2),
-    "radius": (0.46, 0.70, 1),
+    "centre": (-0.36, 0.36, 2),
+    "radius": (0.48, 0.70, 1),
     "rotation": (0.0, 2 * math.pi, 1),
     "hue_within_family": (-1.0, 1.0, 1),
     "saturation": (0.35, 0.85, 1),
@@ -99,20 +99,16 @@ def silhouette_distance(silhouette: jax.Array, x: jax.Array, y: jax.Array, radiu
     """
     x, y = x / radius, y / radius
     r = jnp.sqrt(x * x + y * y)
-    ax, ay = jnp.abs(x), jnp.abs(y)
     disc = r - 0.80
-    square = jnp.maximum(ax, ay) - 0.71
-    triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.52
+    square = jnp.maximum(jnp.abs(x), jnp.abs(y)) - 0.71
+    triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.60
     # One tenth of the star, folded by symmetry: the outline there is a straight line from tip to notch.
     angle = jnp.abs(jnp.mod(jnp.arctan2(x, -y) + math.pi / 5, 2 * math.pi / 5) - math.pi / 5)
     tip, notch = 1.12, 0.56
     nx, ny = notch * math.cos(math.pi / 5), notch * math.sin(math.pi / 5)
     length = math.hypot(nx - tip, ny)
     star = ((r * jnp.cos(angle) - tip) * ny + r * jnp.sin(angle) * (tip - nx)) / length
-    ring = jnp.abs(r - 0.72) - 0.22
-    arm = 0.30
-    cross = jnp.minimum(jnp.maximum(ax - 0.98, ay - arm), jnp.maximum(ay - 0.98, ax - arm))
-    return _pick(silhouette, (disc, square, triangle, star, ring, cross)) * radius
+    return _pick(silhouette, (disc, square, triangle, star)) * radius
 
 
 def texture_pattern(texture: jax.Array, scene: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:

@@ -1,0 +1,152 @@
+"""The cache of decoded images: reuse, atomicity, damage."""
+
+import hashlib
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from data import cache
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (10, 4, 5, 3), np.uint8)
+LABELS = np.arange(10) % 3
+
+
+class Builder:
+    """Yields IMAGES in unequal pieces and counts how often it was asked; fails after `fail_after` pieces."""
+
+    def __init__(self, fail_after=None):
+        self.calls, self.fail_after = 0, fail_after
+
+    def __call__(self, notes):
+        self.calls += 1
+        notes["seen"] = 10
+        for i, piece in enumerate((slice(0, 4), slice(4, 5), slice(5, 10))):
+            if i == self.fail_after:
+                raise RuntimeError("killed")
+            yield IMAGES[piece], LABELS[piece], np.arange(10)[piece]
+
+
+def check(entry):
+    np.testing.assert_array_equal(entry.images, IMAGES)
+    np.testing.assert_array_equal(entry.labels, LABELS)
+    np.testing.assert_array_equal(entry.index, np.arange(10))
+    assert entry.labels.dtype == entry.index.dtype == np.int32
+    assert entry.sha256["images"] == hashlib.sha256(IMAGES.tobytes()).hexdigest()
+    assert entry.sha256["labels"] == hashlib.sha256(LABELS.astype(np.int32).tobytes()).hexdigest()
+    assert entry.notes == {"seen": 10}
+
+
+def test_an_entry_is_built_once_and_then_mapped(tmp_path):
+    build = Builder()
+    for _ in range(2):
+        entry = cache.cached("d-train", "k", build, tmp_path)
+        check(entry)
+        assert isinstance(entry.images, np.memmap) and not entry.images.flags.writeable
+    assert build.calls == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["d-train-k"]
+    cache.cached("d-train", "other", build, tmp_path)
+    assert build.calls == 2
+
+
+def test_the_file_is_an_ordinary_npy(tmp_path):
+    cache.cached("d", "k", Builder(), tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "d-k" / "images.npy"), IMAGES)
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match="killed"):
+        cache.cached("d", "k", Builder(fail_after=2), tmp_path)
+    assert not list(tmp_path.iterdir())
+    check(cache.cached("d", "k", Builder(), tmp_path))
+
+
+def truncate(folder):
+    path = folder / "images.npy"
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def no_meta(folder):
+    (folder / "meta.json").unlink()
+
+
+def half_meta(folder):
+    text = (folder / "meta.json").read_text()
+    (folder / "meta.json").write_text(text[: len(text) // 2])
+
+
+def no_labels(folder):
+    (folder / "labels.npy").unlink()
+
+
+@pytest.mark.parametrize("harm", [truncate, no_meta, half_meta, no_labels])
+def test_a_half_written_entry_is_ignored_and_replaced(tmp_path, harm):
+    cache.cached("d", "k", Builder(), tmp_path)
+    harm(tmp_path / "d-k")
+    build = Builder()
+    check(cache.cached("d", "k", build, tmp_path))
+    check(cache.cached("d", "k", build, tmp_path))
+    assert build.calls == 1
+
+
+def test_what_a_killed_run_left_aside_is_ignored_and_removed_after_a_day(tmp_path):
+    old, new = tmp_path / ".part-old", tmp_path / ".part-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "images.npy").write_bytes(b"half")
+    then = time.time() - 2 * 24 * 3600
+    os.utime(old, (then, then))
+    check(cache.cached("d", "k", Builder(), tmp_path))
+    assert not old.exists() and new.exists()
+
+
+def test_two_at_once_both_get_the_whole(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        for entry in pool.map(lambda _: cache.cached("d", "k", Builder(), tmp_path), range(8)):
+            check(entry)
+    assert [path.name for path in tmp_path.iterdir()] == ["d-k"]
+
+
+def test_without_a_writable_folder_images_stay_in_memory(tmp_path, caplog):
+    (tmp_path / "file").write_text("a file where a folder should be")
+    with caplog.at_level(logging.WARNING):
+        check(cache.cached("d", "k", Builder(), tmp_path / "file" / "cache"))
+    assert "in memory" in caplog.text
+
+
+def test_nothing_to_cache_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="at least one image"):
+        cache.cached("d", "k", lambda notes: iter(()), tmp_path)
+
+
+def test_images_of_unequal_size_are_refused(tmp_path):
+    pieces = [(IMAGES, LABELS, LABELS), (IMAGES[:, :3], LABELS, LABELS)]
+    with pytest.raises(ValueError, match=r"uint8\[n, 4, 5, 3\], found uint8\[10, 3, 5, 3\]"):
+        cache.cached("d", "k", lambda notes: pieces, tmp_path)
+
+
+def test_root_follows_argument_then_variables_then_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "own"))
+    assert cache.root(tmp_path / "argument") == tmp_path / "argument"
+    assert cache.root() == tmp_path / "own"
+    monkeypatch.delenv("JAXC_CACHE_DIR")
+    assert cache.root() == tmp_path / "xdg" / "jax-corruptions"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache.root() == tmp_path / "home" / ".cache" / "jax-corruptions"
+
+
+def test_fingerprint_depends_on_every_part():
+    first = cache.fingerprint("cifar10", "3.0.2", [("file", 10, 5)])
+    assert first == cache.fingerprint("cifar10", "3.0.2", [("file", 10, 5)])
+    others = [
+        ("cifar10", "3.0.2", [("file", 11, 5)]),
+        ("cifar10", "3.0.2", [("file", 10, 6)]),
+        ("cifar10", "3.0.1", []),
+    ]
+    assert len({first, *(cache.fingerprint(*parts) for parts in others)}) == 4

@@ -1,0 +1,214 @@
+"""The embedded data set: determinism, balance, and that every class pair can be told apart by a cue."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+import data
+from data import shapes, shapes_scene
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = list(itertools.combinations(range(10), 2))
+SCENES = 60
+
+
+@pytest.fixture(scope="module")
+def same_scenes():
+    """[class, scene, H, W, 3]: the same 60 scenes with an object of every class."""
+    key = shapes.split_key("train", seed=5)
+    index = np.arange(SCENES)
+    return np.stack([shapes.draw(key, index, np.full(SCENES, label)) for label in range(10)]).astype(int)
+
+
+def test_sizes_balance_and_types():
+    loaded = data.load("shapes", train_size=600, test_size=400)
+    for split, size in ((loaded.train, 600), (loaded.test, 400)):
+        assert split.images.shape == (size, 32, 32, 3) and split.images.dtype == np.uint8
+        assert split.labels.dtype == split.index.dtype == np.int32
+        assert np.bincount(split.labels).tolist() == [size // 10] * 10
+        assert split.index.tolist() == list(range(size))
+        assert 90 < split.images.mean() < 160 and split.images.std() > 35
+    assert loaded.num_classes == len(set(loaded.class_names)) == 10
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_is_drawn_with_them():
+    whole = data.load("shapes", train_size=320, test_size=20)
+    small = data.load("shapes", train_limit=7, test_limit=3)
+    np.testing.assert_array_equal(small.train.images, whole.train.images[:7])
+    np.testing.assert_array_equal(small.test.images, whole.test.images[:3])
+    index = np.array([300, 4, 251, 17])
+    some = shapes.draw(shapes.split_key("train"), index, whole.train.labels[index])
+    np.testing.assert_array_equal(some, whole.train.images[index])
+
+
+def test_another_process_with_two_devices_and_another_generator_draws_the_same(tmp_path):
+    code = (
+        "import data, numpy, sys; d = data.load('shapes', train_limit=40, test_limit=10, seed=3); "
+        "numpy.save(sys.argv[1], d.train.images)"
+    )
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_DEFAULT_PRNG_IMPL": "rbg"}
+    strict = {"JAX_NUMPY_DTYPE_PROMOTION": "strict", "JAX_NUMPY_RANK_PROMOTION": "raise", "JAX_DEBUG_KEY_REUSE": "1"}
+    path = tmp_path / "images.npy"
+    command = [sys.executable, "-W", "error", "-c", code, str(path)]
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **flags, **strict})
+    here = data.load("shapes", train_limit=40, test_limit=10, seed=3)
+    np.testing.assert_array_equal(np.load(path), here.train.images)
+
+
+def test_splits_and_seeds_share_no_picture():
+    sets = [data.load("shapes", train_size=200, test_size=200, seed=seed) for seed in (0, 1)]
+    pictures = [image.tobytes() for d in sets for split in (d.train, d.test) for image in split.images]
+    assert len(set(pictures)) == 800
+
+
+def test_a_scene_is_the_same_at_every_size():
+    key, index = shapes.split_key("test"), np.arange(40)
+    small, large = (shapes.draw(key, index, index % 10, size).astype(float) for size in (32, 64))
+    averaged = large.reshape(40, 32, 2, 32, 2, 3).mean((2, 4))
+    # What remains is pixel noise, drawn anew: at most 0.1 wide, uniform, hence 0.025 on average over both.
+    assert np.abs(averaged - small).mean() < 0.025 * 255
+
+
+@pytest.mark.parametrize("size", [16, 47])
+def test_other_sizes(size):
+    loaded = data.load("shapes", image_size=size, train_limit=5, test_limit=12)
+    assert loaded.image_shape == (size, size, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"image_size": 15}, "image_size >= 16.*found 15"),
+        ({"train_limit": 0}, "at least 1"),
+        ({"test_size": 0}, "at least 1"),
+    ],
+)
+def test_arguments_out_of_range(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        data.load("shapes", **arguments)
+
+
+def cues(a, b):
+    return [kind for kind, x, y in zip(("colour", "texture", "shape"), a, b) if x != y]
+
+
+def test_every_class_has_a_neighbour_and_every_cue_decides_alone_somewhere():
+    alone = {(a, b): cues(shapes.CLASSES[a], shapes.CLASSES[b]) for a, b in PAIRS}
+    single = {pair: kinds[0] for pair, kinds in alone.items() if len(kinds) == 1}
+    assert all(kinds for kinds in alone.values())
+    assert {label for pair in single for label in pair} == set(range(10))
+    for kind in ("colour", "texture", "shape"):
+        assert sum(cue == kind for cue in single.values()) >= 3
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_every_pair_differs_where_the_object_is_and_nowhere_else(same_scenes, a, b):
+    difference = np.abs(same_scenes[a] - same_scenes[b]).max(-1)
+    changed = difference > 0
+    # The scene carries nothing of the class: outside the object the pixels, noise included, are the same.
+    assert np.all(changed.mean((1, 2)) < 0.45)
+    assert np.median(changed.mean((1, 2))) > 0.02
+    # Where something changed it is well above the pixel noise (0.1 wide, a quarter of that on average).
+    strength = (difference * changed).sum((1, 2)) / changed.sum((1, 2))
+    assert np.quantile(strength, 0.1) > 0.04 * 255
+
+
+def test_colour_alone_tells_warm_from_cool(same_scenes):
+    for a, b in PAIRS:
+        first, second = shapes.CLASSES[a], shapes.CLASSES[b]
+        if cues(first, second) == ["colour"]:
+            warm, cool = (same_scenes[a], same_scenes[b]) if first[0] == "warm" else (same_scenes[b], same_scenes[a])
+            inside = np.abs(warm - cool).max(-1) > 0
+            red_minus_blue = [(x[..., 0] - x[..., 2])[inside].mean() for x in (warm, cool)]
+            assert red_minus_blue[0] > 30 and red_minus_blue[1] < -30
+
+
+def outline(name):
+    """Corners of the silhouette for radius 1, x to the right and y down, from its plane geometry."""
+    if name == "disc":
+        return [(0.80 * math.cos(t), 0.80 * math.sin(t)) for t in np.linspace(0, 2 * math.pi, 200)]
+    if name == "square":
+        return [(-0.71, -0.71), (0.71, -0.71), (0.71, 0.71), (-0.71, 0.71)]
+    if name == "triangle":  # equilateral, incircle 0.6, hence corners at 1.2, one of them up
+        return [(1.2 * math.sin(t), -1.2 * math.cos(t)) for t in (0, 2 * math.pi / 3, 4 * math.pi / 3)]
+    tips = [(1.12 if i % 2 == 0 else 0.56, i * math.pi / 5) for i in range(10)]
+    return [(r * math.sin(t), -r * math.cos(t)) for r, t in tips]
+
+
+@pytest.mark.parametrize("name", shapes_scene.SILHOUETTES)
+def test_silhouettes_are_the_figures_they_are_called(name):
+    size, radius = 400, 0.7
+    polygon = Image.new("1", (size, size))
+    points = [((x * radius + 1) * size / 2 - 0.5, (y * radius + 1) * size / 2 - 0.5) for x, y in outline(name)]
+    ImageDraw.Draw(polygon).polygon(points, fill=1)
+    axis = (jnp.arange(size) + 0.5) * 2 / size - 1
+    y, x = jnp.meshgrid(axis, axis, indexing="ij")
+    kind = shapes_scene.SILHOUETTES.index(name)
+    distance = np.asarray(shapes_scene.silhouette_distance(kind, x, y, radius))
+    assert np.mean((distance < 0) != np.asarray(polygon)) < 0.005
+    # The areas are alike, so that size does not give the shape away.
+    assert 1.8 < np.mean(distance < 0) * 4 / radius**2 < 2.1
+
+
+@pytest.mark.parametrize("name", shapes_scene.TEXTURES)
+def test_textures_are_what_they_are_called(name):
+    axis = (jnp.arange(400) + 0.5) / 200 - 1
+    y, x = jnp.meshgrid(axis, axis, indexing="ij")
+    scene = {"texture_angle": jnp.float32(0), "texture_period": jnp.float32(0.25), "texture_phase": jnp.zeros(2)}
+    pattern = np.asarray(shapes_scene.texture_pattern(shapes_scene.TEXTURES.index(name), scene, x, y))
+    along_x, along_y = np.abs(np.diff(pattern, axis=1)).mean(), np.abs(np.diff(pattern, axis=0)).mean()
+    if name == "plain":
+        assert not pattern.any()
+        return
+    assert abs(pattern.mean()) < 0.2 and pattern.std() > 0.5 and np.abs(pattern).max() <= 1.3
+    if name == "striped":
+        assert along_y == 0 and along_x > 0
+        assert np.sum(np.diff(np.sign(pattern[0])) > 0) in (7, 8)  # 2 / 0.25 = 8 periods, one may start at the edge
+    else:
+        assert along_x == pytest.approx(along_y, rel=0.02)
+    if name == "dotted":  # separate bright dots before a darker ground: bright parts are the smaller ones
+        assert np.mean(pattern > 0.5) < 0.4
+
+
+@pytest.mark.parametrize(
+    "hsv", [(0.0, 1.0, 1.0), (0.3, 0.5, 0.8), (0.95, 0.2, 0.4), (1.04, 0.7, 0.9), (-0.4, 0.6, 1.0)]
+)
+def test_hsv_to_rgb_agrees_with_the_standard_library(hsv):
+    import colorsys
+
+    found = shapes_scene.hsv_to_rgb(*(jnp.float32(part) for part in hsv))
+    np.testing.assert_allclose(found, colorsys.hsv_to_rgb(hsv[0] % 1, *hsv[1:]), atol=1e-5)
+
+
+def test_scene_parameters_stay_in_their_ranges():
+    scenes = jax.vmap(shapes_scene.sample)(jax.random.split(jax.random.key(0), 500))
+    assert set(scenes) == set(shapes_scene.RANGES)
+    for name, (low, high, count) in shapes_scene.RANGES.items():
+        values = np.asarray(scenes[name])
+        assert values.shape == ((500,) if count == 1 else (500, count))
+        width = high - low
+        assert low <= values.min() < low + 0.05 * width and high - 0.05 * width < values.max() <= high
+
+
+def test_the_contact_sheet(tmp_path, capsys):
+    path = tmp_path / "images" / "shapes.png"
+    shapes.main([f"--out={path}"])
+    printed = capsys.readouterr().out
+    assert path.stat().st_size < 150_000
+    with Image.open(path) as sheet:
+        assert sheet.size == (8 * 66, 10 * 66)
+        shown = np.asarray(sheet.convert("RGB")).astype(int)
+    first = data.load("shapes", train_limit=1, test_limit=25).test.images
+    # Row 3, column 2 is the test image 2 * 10 + 3, in 32 levels.
+    tile = shown[3 * 66 + 1 : 4 * 66 - 1 : 2, 2 * 66 + 1 : 3 * 66 - 1 : 2]
+    assert np.abs(tile - first[23]).max() <= 4
+    assert all(name in printed for name in ("warm-disc", "warm-star"))

@@ -1,0 +1,171 @@
+"""CIFAR through tfds: a tiny data set written by tfds itself, the errors, and the real one when it is there."""
+
+import io
+import json
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+from PIL import Image
+
+import data
+from data import prepare, tfds_source
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = np.random.default_rng(2).integers(0, 256, (40, 32, 32, 3), np.uint8)
+
+
+def builder_class(name, num_classes):
+    """A tfds builder of 30 training and 10 test images in PNG, the label of image i being 7 i modulo the classes."""
+
+    def info(self):
+        names = [f"class_{i}" for i in range(num_classes)]
+        features = {"id": tfds.features.Text(), "image": tfds.features.Image(shape=(32, 32, 3))}
+        features["label"] = tfds.features.ClassLabel(names=names)
+        return tfds.core.DatasetInfo(
+            builder=self, description="Noise.", features=tfds.features.FeaturesDict(features), disable_shuffling=True
+        )
+
+    def examples(self, indices):
+        for i in indices:
+            file = io.BytesIO()  # encoded bytes: tfds would need TensorFlow to encode an array
+            Image.fromarray(IMAGES[i]).save(file, "PNG")
+            file.seek(0)
+            yield i, {"id": f"noise_{i}", "image": file, "label": 7 * i % num_classes}
+
+    body = {
+        "VERSION": tfds.core.Version("3.0.2"),
+        "name": name,
+        "pkg_dir_path": Path(__file__).parent,
+        "_info": info,
+        "_split_generators": lambda self, _: {
+            "train": examples(self, range(30)),
+            "test": examples(self, range(30, 40)),
+        },
+        "_generate_examples": examples,
+    }
+    return type(name, (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tfds")
+    for name, num_classes in tfds_source.CIFAR.items():
+        builder_class(name, num_classes)(data_dir=str(root), file_format="array_record").download_and_prepare()
+    return root
+
+
+@pytest.mark.parametrize(("name", "num_classes"), [("cifar10", 10), ("cifar100", 100)])
+def test_every_image_and_label_arrives(tiny, name, num_classes):
+    loaded = data.load(name, data_dir=tiny)
+    np.testing.assert_array_equal(loaded.train.images, IMAGES[:30])
+    np.testing.assert_array_equal(loaded.test.images, IMAGES[30:])
+    np.testing.assert_array_equal(loaded.test.labels, 7 * np.arange(30, 40) % num_classes)
+    assert loaded.class_names == tuple(f"class_{i}" for i in range(num_classes))
+    assert loaded.provenance["version"] == "3.0.2" and loaded.provenance["source"] == str(tiny / name / "3.0.2")
+    assert loaded.provenance["train"]["size"] == 30
+    json.dumps(loaded.provenance)
+
+
+def test_the_folder_may_come_from_the_environment_and_the_second_load_from_the_cache(tiny, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tiny))
+    first = data.load("cifar10")
+    monkeypatch.setattr(tfds_source, "_decode", lambda encoded: pytest.fail("decoded again"))
+    second = data.load("cifar10", image_size=32)
+    assert isinstance(second.train.images, np.memmap)
+    assert first.provenance == second.provenance
+
+
+def test_limits_are_balanced_and_keep_the_index(tiny):
+    loaded = data.load("cifar10", data_dir=tiny, train_limit=20, test_limit=3)
+    assert np.bincount(loaded.train.labels).tolist() == [2] * 10
+    np.testing.assert_array_equal(loaded.train.images, IMAGES[loaded.train.index])
+    assert loaded.provenance["test"]["size"] == 3
+
+
+def test_reading_needs_no_tensorflow(tiny, cache_folder):
+    code = (
+        "import sys, data; d = data.load('cifar10', data_dir=sys.argv[1]); "
+        "print(len(d.train), 'tensorflow_datasets' in sys.modules, 'tensorflow' in sys.modules)"
+    )
+    out = subprocess.check_output([sys.executable, "-c", code, str(tiny)], cwd=ROOT, text=True)
+    assert out.split() == ["30", "True", "False"]
+    # And once it is cached, not even tfds.
+    out = subprocess.check_output([sys.executable, "-c", code, str(tiny)], cwd=ROOT, text=True)
+    assert out.split() == ["30", "False", "False"]
+
+
+def test_a_missing_data_set_names_the_folder_and_the_command(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        data.load("cifar100", data_dir=tmp_path)
+    assert str(tmp_path / "cifar100") in str(caught.value)
+    assert f"python -m data.prepare --dataset=cifar100 --data_dir={tmp_path}" in str(caught.value)
+
+
+def test_another_file_format_is_named(tmp_path):
+    folder = tmp_path / "cifar10" / "3.0.2"
+    folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps({"fileFormat": "tfrecord"}))
+    with pytest.raises(FileNotFoundError, match="stored as tfrecord, expected array_record"):
+        data.load("cifar10", data_dir=tmp_path)
+
+
+def test_the_newest_version_is_read(tmp_path):
+    for version in ("3.0.2", "3.0.10", "2.9.9", "incomplete.3.1.0"):
+        (tmp_path / "cifar10" / version).mkdir(parents=True)
+        (tmp_path / "cifar10" / version / "dataset_info.json").write_text('{"fileFormat": "array_record"}')
+    assert tfds_source.find("cifar10", tmp_path).name == "3.0.10"
+
+
+def test_another_size_is_refused(tiny):
+    with pytest.raises(ValueError, match=r"32x32.*found 64"):
+        data.load("cifar10", data_dir=tiny, image_size=64)
+
+
+def without(monkeypatch, *missing):
+    find_spec = prepare.importlib.util.find_spec
+    fake = types.SimpleNamespace(find_spec=lambda name: None if name in missing else find_spec("json"))
+    monkeypatch.setattr(prepare.importlib, "util", fake)
+
+
+def test_prepare_without_tensorflow_says_what_to_install(tmp_path, monkeypatch, capsys):
+    without(monkeypatch, "tensorflow")
+    assert prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}"]) == 1
+    message = capsys.readouterr().err
+    assert "needs tensorflow, which is not installed" in message
+    assert 'pip install "jax-corruptions[prepare]"' in message
+
+
+def test_prepare_writes_array_record(tmp_path, monkeypatch, capsys):
+    without(monkeypatch)
+    asked = []
+
+    def builder(name, **options):
+        asked.append((name, options))
+        return builder_class(name, 10)(**options)
+
+    monkeypatch.setattr(tfds, "builder", builder)
+    for _ in range(2):  # the second time it is there already
+        assert prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "cifar10" / "3.0.2")
+    assert [name for name, _ in asked] == ["cifar10"]
+    assert len(data.load("cifar10", data_dir=tmp_path).train) == 30
+
+
+def test_the_real_cifar10(shared, tmp_path):
+    loaded = data.load("cifar10", data_dir=shared / "data" / "tfds", train_limit=100)
+    assert np.bincount(loaded.train.labels).tolist() == [10] * 10
+    assert loaded.test.images.shape == (10000, 32, 32, 3)
+    assert np.bincount(loaded.test.labels).tolist() == [1000] * 10
+    assert loaded.class_names[:3] == ("airplane", "automobile", "bird")
+    # The published channel means of the CIFAR-10 training set, in [0, 1]; the test set's differ by less than 0.01.
+    means = loaded.test.images.mean((0, 1, 2)) / 255
+    np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=0.01)
+    source = tfds.data_source("cifar10", split="test", data_dir=str(shared / "data" / "tfds"))
+    for i in (0, 1234, 9999):
+        assert loaded.test.labels[i] == source[i]["label"]
+        np.testing.assert_array_equal(loaded.test.images[i], source[i]["image"])
