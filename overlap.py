@@ -7,11 +7,11 @@ the same corrupted test images, and writes counts.csv, scores.csv, overlap.csv (
 errors and directed transfers), overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 """
 
-import json
-
+import numpy as np
 from absl import app
 
-from analysis import matrices, overlap_files, tables
+import select_noc
+from analysis import bootstrap, figures, matrices, overlap_files, selection, tables
 from analysis.overlap import overlap_matrix
 from training import augment, cli, evaluation, study
 from training import mesh as meshes
@@ -20,6 +20,9 @@ from training.log import log
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (*study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed")
+
+
+_RESAMPLES = 1000
 
 
 def run(config, workdir):
@@ -38,20 +41,65 @@ def run(config, workdir):
 
 
 def write_results(config, path, names, answers, num_classes):
-    """Derives every table and figure from the answers of the models."""
+    """Derives every table and figure from the answers of the models; returns the `Overlap`."""
     record = workdirs.read_json(path / "provenance.json")
-    comment = json.dumps({key: record[key] for key in ("git_revision", "device")} | {"dataset": config.dataset.name})
-    counts = study.counts(answers)
-    tables.write_counts(path / "counts.csv", counts, comment)
+    comment = f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {record['device']}, revision {record['git_revision'][:12]}"
+    tables.write_counts(path / "counts.csv", study.counts(answers), comment)
     counts = tables.read_counts(path / "counts.csv")
     matrices.write_scores(path / "scores.csv", counts, comment)
     accuracy, number, seeds = matrices.accuracies(counts, names)
     found = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
     overlap_files.write_overlap(path / "overlap.csv", names, found.overlap, comment)
     overlap_files.write_overlap_long(path / "overlap_long.csv", found, comment)
-    for warning in found.warnings:
-        log.warning("%s", warning)
+    resampled = bootstrap.bootstrap(_bits(answers, names, seeds), resamples=_RESAMPLES)
+    title = f"Overlap of {len(names)} corruptions on {config.dataset.name}"
+    heatmap = figures.heatmap(
+        found.overlap, names, flags=found.flags, se=resampled.se, title=title, provenance=comment, cluster=True
+    )
+    figures.save(heatmap, path / "overlap")
+    _show(found, resampled.se)
+    chosen = select_noc.run(path / "overlap.csv", config.study.threshold)
+    stable = selection.stability(resampled.samples, names, config.study.threshold, unclipped=resampled.unclipped)
+    workdirs.write_json(
+        path / "stability.json",
+        {"resamples": stable.resamples, "members": stable.members, "sets": stable.sets[:20], "sizes": stable.sizes},
+    )
+    print(f"\nselected under {stable.resamples} resamples of the test images:")
+    for name in sorted(names, key=lambda name: -stable.members.get(name, 0)):
+        print(
+            f"  {100 * stable.members.get(name, 0):5.1f} %  {name}{'  (selected)' if name in chosen['members'] else ''}"
+        )
     return found
+
+
+def _bits(answers, names, seeds):
+    """Correctness [seeds, models, conditions, images], standard and clean first."""
+    by_name = {condition.corruption: by_model for condition, by_model in answers.items()}
+    models, conditions = (augment.STANDARD, *names), (evaluation.CLEAN, *names)
+    return np.array([[[by_name[c][m, seed] for c in conditions] for m in models] for seed in seeds])
+
+
+def _show(found, se):
+    """Prints the matrix, with standard errors of resampling, and the scores behind it."""
+    width = max(len(name) for name in found.names)
+    print(f"\n{'':{width}}  clean acc.   R std.  R own    gain   flag")
+    print(f"{augment.STANDARD:{width}}  {found.clean_accuracy[0]:10.3f}")
+    for k, name in enumerate(found.names):
+        print(
+            f"{name:{width}}  {found.clean_accuracy[k + 1]:10.3f}  {found.robustness[0, k]:7.3f} {found.robustness[k + 1, k]:6.3f}"
+            f"  {found.gain[k]:6.3f}   {found.flags[k]}"
+        )
+    print(
+        f"\noverlap (mean standard error {np.nanmean(se[~np.eye(len(se), dtype=bool)]):.3f}, from resampling test images):"
+    )
+    print(f"{'':{width}} " + " ".join(f"{k:4d}" for k in range(len(found.names))))
+    for k, name in enumerate(found.names):
+        print(
+            f"{name:{width}} "
+            + " ".join("   -" if k == j else f"{o:4.2f}" for j, o in enumerate(found.overlap[k]))
+            + f"  {k}"
+        )
+    print()
 
 
 def main(argv):

@@ -84,9 +84,11 @@ def to_float(images):
     """uint8 level k as the float32 nearest to k/255; float32 unchanged."""
     if images.dtype != jnp.uint8:
         return images
-    # Behind the barrier 255 is no constant: XLA would divide by it through its rounded reciprocal, which is off by
-    # one unit in the last place for half of the levels.
-    return images.astype(jnp.float32) / jax.lax.optimization_barrier(jnp.float32(255))
+    # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last place for half
+    # of the levels. In two parts the reciprocal is exact: k * high has no rounding, k * low is far below one.
+    high, low = jnp.float32(257 / 65536), jnp.float32(1 / 255 - 257 / 65536)
+    levels = images.astype(jnp.float32)
+    return levels * high + levels * low
 
 
 def from_float(images, dtype, rounding):

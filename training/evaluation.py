@@ -31,6 +31,11 @@ class Condition:
         return int(self.severity) if self.severity.isdigit() else float(self.severity)
 
     @property
+    def label(self):
+        """The severity as tables hold it: `random`, a level or a fraction (0 for clean)."""
+        return RANDOM if self.severity == RANDOM else self.value
+
+    @property
     def file_name(self):
         return f"{self.corruption.replace('/', '.')}-{self.severity}"
 

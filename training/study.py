@@ -146,14 +146,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
 def counts(results):
     """Rows (model, seed, corruption, severity, correct, total) of `counts.csv`."""
     return [
-        {
-            "model": model,
-            "seed": seed,
-            "corruption": condition.corruption,
-            "severity": condition.severity,
-            "correct": int(bits.sum()),
-            "total": int(bits.size),
-        }
+        (model, seed, condition.corruption, condition.label, int(bits.sum()), int(bits.size))
         for condition, by_model in results.items()
         for (model, seed), bits in by_model.items()
     ]

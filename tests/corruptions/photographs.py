@@ -17,3 +17,8 @@ def photograph(height, width, seed=0):
         scene[inside] = 0.4 * scene[inside] + 0.6 * rng.uniform(0, 1, 3)
     scene += rng.normal(0, 0.02, scene.shape)
     return np.clip(np.round(scene * 255), 0, 255).astype(np.uint8)
+
+
+def photographs(number, height, width):
+    """uint8 [number, height, width, 3], a different scene each."""
+    return np.stack([photograph(height, width, seed) for seed in range(number)])

@@ -1,0 +1,124 @@
+"""The door of the library: names, conversions, severities and clear errors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import batch
+
+KEY = jax.random.key(0)
+IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
+
+
+def test_every_level_survives_the_way_to_float_and_back():
+    levels = np.arange(256, dtype=np.uint8)
+    for convert in (batch.to_float, jax.jit(batch.to_float)):
+        np.testing.assert_array_equal(convert(levels), levels.astype(np.float32) / np.float32(255))
+        for rounding in ("truncate", "nearest"):
+            np.testing.assert_array_equal(batch.from_float(convert(levels), jnp.uint8, rounding), levels)
+
+
+def test_rounding():
+    values = jnp.array([0.0, 0.999 / 255, 1.5 / 255, 254.7 / 255, 1.0])
+    np.testing.assert_array_equal(batch.from_float(values, jnp.uint8, "truncate"), [0, 0, 1, 254, 255])
+    np.testing.assert_array_equal(batch.from_float(values, jnp.uint8, "nearest"), [0, 1, 2, 255, 255])
+
+
+def test_chunks_give_what_one_batch_gives(monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (7, 16, 16, 3)).astype(np.uint8)
+    whole = corruptions.corrupt(KEY, images, "noc/border")
+    monkeypatch.setattr(batch, "_CPU_CHUNK", 3 * 16 * 16 * 3)
+    batch._corrupt.clear_cache()
+    chunked = corruptions.corrupt(KEY, images, "noc/border")
+    batch._corrupt.clear_cache()
+    np.testing.assert_array_equal(chunked, whole)
+
+
+def test_severity_per_image():
+    images = np.full((3, 32, 32, 3), 100, np.uint8)
+    found = corruptions.corrupt(KEY, images, "noc/brightness", np.array([0.0, 0.5, 1.0], np.float32))
+    for k, severity in enumerate((0.0, 0.5, 1.0)):
+        alone = corruptions.corrupt(KEY, images, "noc/brightness", severity)
+        np.testing.assert_array_equal(found[k], alone[k])
+
+
+def test_inside_jit_with_traced_severity():
+    @jax.jit
+    def step(images, level):
+        return corruptions.corrupt(KEY, images, "imagenet_c/contrast", level)
+
+    images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
+    for level in (1, 4):
+        np.testing.assert_array_equal(
+            step(images, jnp.int32(level)), corruptions.corrupt(KEY, images, "imagenet_c/contrast", level)
+        )
+    assert step._cache_size() == 1
+
+
+def test_interpolated_levels_are_an_option():
+    images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
+    spread = [
+        float(np.std(corruptions.corrupt(KEY, images, "imagenet_c/contrast", level, interpolate=True)))
+        for level in (2, 2.5, 3)
+    ]
+    assert spread[0] > spread[1] > spread[2]
+    with pytest.raises(ValueError, match="pass interpolate=True"):
+        corruptions.corrupt(KEY, images, "imagenet_c/contrast", 2.5)
+
+
+@pytest.mark.parametrize(
+    "images, error, message",
+    [
+        (np.zeros((32, 32, 3), np.uint8), ValueError, r"\(number, height, width, 3\), found shape \(32, 32, 3\)"),
+        (np.zeros((2, 3, 32, 32), np.uint8), ValueError, r"found shape \(2, 3, 32, 32\)"),
+        (np.zeros((2, 32, 32, 1), np.uint8), ValueError, r"found shape \(2, 32, 32, 1\)"),
+        (np.zeros((2, 8, 32, 3), np.uint8), ValueError, "at least 16x16 pixels, found 8x32"),
+        (np.zeros((2, 0, 0, 3), np.uint8), ValueError, "at least 16x16 pixels, found 0x0"),
+        (np.zeros((2, 32, 32, 3), np.float64), TypeError, "found dtype float64"),
+        (np.zeros((2, 32, 32, 3), np.int32), TypeError, "found dtype int32"),
+        (np.full((2, 32, 32, 3), 200.0, np.float32), ValueError, "divide by 255"),
+        (np.full((2, 32, 32, 3), -0.1, np.float32), ValueError, r"values from -0.1 to -0.1"),
+        (np.full((2, 32, 32, 3), np.nan, np.float32), ValueError, "values from nan to nan"),
+        ([[1, 2]], TypeError, "found list"),
+    ],
+)
+def test_bad_images_are_named(images, error, message):
+    with pytest.raises(error, match=message):
+        corruptions.corrupt(KEY, images, "noc/border")
+
+
+@pytest.mark.parametrize(
+    "name, severity, options, message",
+    [
+        ("imagenet_c/fgo", 1, {}, "did you mean .*imagenet_c/fog"),
+        ("brightness", 1, {}, "say 'imagenet_c/brightness' or 'noc/brightness'"),
+        ("imagenet_c/contrast", 0, {}, r"level 1\.\.5, found 0"),
+        ("imagenet_c/contrast", 6, {}, r"level 1\.\.5, found 6"),
+        ("imagenet_c/contrast", "3", {}, r"level 1\.\.5 or None, found '3'"),
+        ("imagenet_c/contrast", 1, {"tabel": "cifar"}, "did you mean 'table'"),
+        ("imagenet_c/contrast", 1, {"table": "mnist"}, "cifar, tiny, imagenet, inception, found 'mnist'"),
+        ("noc/border", 1.5, {}, r"in \[0, 1\], a fraction of the range, found 1.5"),
+        ("noc/border", np.zeros(5, np.float32), {}, r"scalar severity or one of shape \(2,\), found \(5,\)"),
+    ],
+)
+def test_bad_requests_are_named(name, severity, options, message):
+    with pytest.raises(ValueError, match=message):
+        corruptions.corrupt(KEY, IMAGES, name, severity, **options)
+
+
+def test_a_batch_given_to_one_image_functions_is_pointed_to_corrupt():
+    with pytest.raises(ValueError, match=r"use corruptions\.corrupt"):
+        corruptions.noc.border(KEY, jnp.zeros((2, 32, 32, 3)))
+
+
+def test_benchmarks_have_their_published_sizes():
+    sizes = {name: len(corruptions.names(name)) for name in corruptions.benchmarks()}
+    assert sizes == {"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8}
+    with pytest.raises(ValueError, match="did you mean 'imagenet_c'"):
+        corruptions.names("imagenetc")
+
+
+def test_empty_batches_stay_empty():
+    assert corruptions.corrupt(KEY, IMAGES[:0], "noc/border").shape == (0, 32, 32, 3)

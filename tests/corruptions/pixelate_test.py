@@ -1,0 +1,62 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+import corruptions.batch
+from corruptions.imagenet_c.pixelate import _taps, pixelate
+from tests.corruptions.photographs import photograph
+
+SCALES = {
+    "cifar": (0.95, 0.9, 0.85, 0.75, 0.65),
+    "tiny": (0.9, 0.8, 0.7, 0.6, 0.5),
+    "imagenet": (0.6, 0.5, 0.4, 0.3, 0.25),
+    "inception": (0.5, 0.4, 0.3, 0.25, 0.2),
+}
+
+
+def pillow(image, scale):
+    height, width, _ = image.shape
+    small = Image.fromarray(image).resize((int(width * scale), int(height * scale)), Image.BOX)
+    return np.asarray(small.resize((width, height), Image.BOX))
+
+
+# 26 and 30 have pixel centres on block borders, 71 has them when enlarging.
+@pytest.mark.parametrize("shape", [(16, 17), (26, 30), (71, 33), (64, 224)])
+@pytest.mark.parametrize("table", SCALES)
+def test_is_bit_exact_with_pillow(table, shape):
+    noise = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    images = np.stack([photograph(*shape), noise])
+    for severity, scale in enumerate(SCALES[table], 1):
+        found = corruptions.batch.corrupt(jax.random.key(0), images, pixelate, severity, table=table)
+        np.testing.assert_array_equal(found, np.stack([pillow(image, scale) for image in images]))
+
+
+def test_taps_are_pillows_at_all_sizes():
+    for source in range(16, 300, 3):
+        row = np.random.default_rng(source).integers(0, 256, (1, source), dtype=np.uint8)
+        for target in {int(source * scale) for scales in SCALES.values() for scale in scales}:
+            start, stop = _taps(source, target)
+            small = np.asarray(Image.fromarray(row).resize((target, 1), Image.BOX))[0]
+            means = [row[0, a:b].mean() for a, b in zip(start, stop, strict=True)]
+            # Within 1/2 of a mean, and 2**-20 for the fixed point of the weights.
+            np.testing.assert_allclose(small, means, rtol=0, atol=0.5 + 1e-4)
+            shown, _ = _taps(target, source)
+            large = np.asarray(Image.fromarray(small[None]).resize((source, 1), Image.BOX))[0]
+            np.testing.assert_array_equal(large, small[shown])
+
+
+def test_real_severities_take_sizes_between_two_levels():
+    image = jnp.asarray(photograph(100, 100), jnp.float32) / 255
+    found = pixelate(jax.random.key(0), image, 1.5, table="imagenet", interpolate=True)
+    expected = pillow(photograph(100, 100), 0.55)
+    np.testing.assert_array_equal(np.rint(255 * np.asarray(found)), expected)
+
+
+@pytest.mark.parametrize("side", [32, 224])
+def test_matches_golden(shared, side):
+    golden = np.load(shared / f"golden/imagenet_c_{side}.npz")
+    for severity in range(1, 6):
+        found = corruptions.batch.corrupt(jax.random.key(0), golden["clean"], pixelate, severity)
+        np.testing.assert_array_equal(found, golden["pixelate"][severity - 1])

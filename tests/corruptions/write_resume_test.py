@@ -1,0 +1,193 @@
+"""Runs that end early, by a kill or a full disk, are continued by the same command and lose nothing that was done."""
+
+import errno
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from corruptions.write import WriteError, write_dataset
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAMES = "noc/contrast,noc/hue"
+
+
+def arrays(number, side=32):
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 256, (number, side, side, 3), np.uint8), rng.integers(0, 10, number)
+
+
+def command(tmp_path, out, *more):
+    source = tmp_path / "source.npz"
+    if not source.exists():
+        images, labels = arrays(3000)
+        np.savez(source, images=images, labels=labels)
+    flags = [f"--source={source}", f"--out={out}", f"--corruptions={NAMES}", "--seed=4", *more]
+    return [sys.executable, "-m", "corruptions.write", *flags]
+
+
+def run(arguments, **options):
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, **options)
+
+
+def written(out):
+    """Blocks the manifest calls complete, by corruption."""
+    path = out / "manifest.json"
+    entries = json.loads(path.read_text())["corruptions"] if path.exists() else {}
+    return {name: entry["written"] for name, entry in entries.items()}
+
+
+def count(out):
+    return sum(map(len, written(out).values()))
+
+
+def kill_in_the_middle(arguments, out, blocks):
+    """Starts the command and kills it (SIGKILL) as soon as so many blocks are complete."""
+    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 100
+        while count(out) < blocks and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL, "the command ended before it could be killed"
+
+
+def contents(out):
+    visible = (p for p in out.rglob("*") if p.is_file() and not p.relative_to(out).parts[0].startswith("."))
+    return {p.relative_to(out).as_posix(): p.read_bytes() for p in visible if p.name != "manifest.json"}
+
+
+def test_a_killed_command_continues(tmp_path):
+    out, whole = tmp_path / "killed", tmp_path / "whole"
+    arguments = command(tmp_path, out)
+    kill_in_the_middle(arguments, out, blocks=2)
+    done = written(out)
+    assert 2 <= sum(map(len, done.values())) < 10
+    assert not (out / "hue.npy").exists()
+    # Mark a finished block, to see whether it is written again.
+    finished = out / "contrast.npy"
+    if not finished.exists():
+        finished = out / ".contrast.npy.part"
+    with open(finished, "r+b") as file:
+        file.seek(128)
+        mark = bytes([file.read(1)[0] ^ 255])
+        file.seek(128)
+        file.write(mark)
+    second = run(arguments)
+    assert second.returncode == 0, second.stderr
+    assert f"{10 - sum(map(len, done.values()))} of 10 blocks to write" in second.stderr
+    assert second.stdout.strip() == str(out / "manifest.json")
+    found = json.loads((out / "manifest.json").read_text())
+    assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
+    images, labels = arrays(3000)
+    write_dataset(whole, (images, labels), corruptions=NAMES.split(","), seed=4)
+    killed, uninterrupted = contents(out), contents(whole)
+    assert killed["contrast.npy"][128:129] == mark
+    killed["contrast.npy"] = (
+        killed["contrast.npy"][:128] + uninterrupted["contrast.npy"][128:129] + killed["contrast.npy"][129:]
+    )
+    assert killed == uninterrupted
+    assert sorted(p.name for p in out.iterdir()) == [".lock", "contrast.npy", "hue.npy", "labels.npy", "manifest.json"]
+
+
+def test_a_killed_command_continues_with_folders(tmp_path):
+    out, whole = tmp_path / "killed", tmp_path / "whole"
+    more = ("--layout=folders", "--limit=200", "--severities=0,1", "--batch_size=50")
+    arguments = command(tmp_path, out, *more)
+    kill_in_the_middle(arguments, out, blocks=1)
+    visible = {p.relative_to(out).as_posix() for p in out.glob("*/*") if p.parent.name in ("contrast", "hue")}
+    complete = {f"{name.split('/')[1]}/{s}" for name, some in written(out).items() for s in some}
+    assert 1 <= len(complete) < 4 and visible <= complete  # what is visible is complete
+    assert run(arguments).returncode == 0
+    assert run(command(tmp_path, whole, *more)).returncode == 0
+    assert contents(out) == contents(whole) and len(contents(out)) == 4 * 200 + 4
+    assert not (out / ".part").exists()
+
+
+def limit_file_size():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
+
+
+def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
+    out = tmp_path / "out"
+    arguments = command(tmp_path, out)  # one .npy takes 46 MB
+    first = run(arguments, preexec_fn=limit_file_size)
+    assert first.returncode == 1
+    assert "error: the disk (or quota) is full" in first.stderr and "run the same command again" in first.stderr
+    assert "Traceback" not in first.stderr and count(out) == 0
+    assert not list(out.glob("*contrast*"))  # nothing half-written stays to fill the disk
+    second = run(arguments)
+    assert second.returncode == 0 and count(out) == 10
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders"])
+def test_a_block_whose_writing_failed_is_not_called_complete(tmp_path, monkeypatch, layout):
+    source = arrays(10)
+    options = {"corruptions": NAMES.split(","), "layout": layout, "severities": [0, 0.5, 1]}
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    from corruptions.write import layouts
+
+    original, calls = layouts.LAYOUTS[layout].write, []
+
+    def fails_on_the_second_block(self, *arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(layouts.LAYOUTS[layout], "write", fails_on_the_second_block)
+        with pytest.raises(WriteError, match="No space left on device.*continues"):
+            write_dataset(out, source, **options)
+    assert written(out) == {"noc/contrast": [0], "noc/hue": []}
+    assert len(calls) == 2
+    write_dataset(out, source, **options)
+    write_dataset(whole, source, **options)
+    assert contents(out) == contents(whole)
+
+
+def test_space_is_counted_before_anything_is_written(tmp_path, monkeypatch):
+    import shutil
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 10**5, 10**5))
+    with pytest.raises(WriteError, match=r"needs 0\.0[0-9] GB more, 0\.00 GB are free"):
+        write_dataset(tmp_path, arrays(1000), corruptions=NAMES.split(","))
+    assert not list(tmp_path.glob("*contrast*"))
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders"])
+def test_a_kill_between_record_and_rename_loses_nothing(tmp_path, layout):
+    write_dataset(tmp_path, arrays(10), corruptions=["noc/hue"], severities=[0, 1], layout=layout)
+    before = contents(tmp_path)
+    named, aside = ("hue.npy", ".hue.npy.part") if layout == "npy" else ("hue/1", ".part/hue/1")
+    (tmp_path / aside).parent.mkdir(parents=True, exist_ok=True)
+    os.rename(tmp_path / named, tmp_path / aside)
+    runs = json.loads((tmp_path / "manifest.json").read_text())["runs"]
+    write_dataset(tmp_path, arrays(10), corruptions=["noc/hue"], severities=[0, 1], layout=layout)
+    assert contents(tmp_path) == before
+    assert json.loads((tmp_path / "manifest.json").read_text())["runs"] == runs  # nothing had to be computed
+
+
+def test_the_second_of_two_commands_is_refused(tmp_path):
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        command(tmp_path, out), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as first:
+        while not (out / "manifest.json").exists() and first.poll() is None:
+            time.sleep(0.001)
+        first.send_signal(signal.SIGSTOP)
+        try:
+            second = run(command(tmp_path, out))
+        finally:
+            first.send_signal(signal.SIGCONT)
+        assert second.returncode == 1 and "another process is writing" in second.stderr
+        assert first.wait(100) == 0
+    digest = json.loads((out / "manifest.json").read_text())["files"]["hue.npy"]["sha256"]
+    assert hashlib.sha256((out / "hue.npy").read_bytes()).hexdigest() == digest

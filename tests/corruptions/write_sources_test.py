@@ -1,0 +1,235 @@
+"""Where written datasets come from: arrays, folders and tfds, through the functions and through the command."""
+
+import io
+import json
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from corruptions.write import WriteError, __main__ as command, from_arrays, from_folder, from_tfds, write_dataset
+
+IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
+LABELS = np.arange(12) % 3
+
+
+def save(path, image, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image).save(path, **options)
+
+
+def smooth(height, width):
+    coarse = np.random.default_rng(height).integers(0, 256, (6, 7, 3), np.uint8)
+    return np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
+
+
+def test_arrays_name_classes_so_that_they_sort_as_numbers():
+    source = from_arrays(np.zeros((11, 16, 16, 3), np.uint8), np.arange(11))
+    assert source.class_names[:2] == ("00", "01") and source.names[-1] == "10" and source.labels.dtype == np.int32
+    with pytest.raises(ValueError, match=r"labels 0\.\.1, one per class name, found 0\.\.2"):
+        from_arrays(IMAGES, LABELS, class_names=["a", "b"])
+
+
+def test_folders_are_read_in_sorted_order(tmp_path):
+    for i in range(6):
+        save(tmp_path / f"{'ba'[i % 2]}/{5 - i}.png", IMAGES[i])
+    source = from_folder(tmp_path)
+    assert source.class_names == ("a", "b") and source.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert source.names == ("0", "2", "4", "1", "3", "5")
+    assert np.array_equal(source.read(range(6)), IMAGES[[5, 3, 1, 4, 2, 0]])
+    assert np.array_equal(source.read([4]), IMAGES[[2]])
+    assert len(from_folder(tmp_path, limit=2)) == 2
+
+
+@pytest.mark.parametrize(("height", "width"), [(80, 61), (61, 80), (57, 57), (40, 300)])
+def test_preprocessing_is_that_of_the_published_sets(tmp_path, height, width):
+    image = smooth(height, width)
+    save(tmp_path / "a/x.png", image)
+
+    def reference(size, box=None):
+        return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BILINEAR, box=box, reducing_gap=None))
+
+    read = lambda name, size: from_folder(tmp_path, preprocess=name, size=size).read(range(1))[0]  # noqa: E731
+    assert np.array_equal(read("resize", 64), reference((64, 64)))
+    # Shorter side 256 / 224 of 56 = 64, the longer one in proportion, rounded down, as torchvision's Resize(64).
+    size = (64, int(64 * height / width)) if width <= height else (int(64 * width / height), 64)
+    whole = reference(size)
+    top, left = round((size[1] - 56) / 2), round((size[0] - 56) / 2)
+    assert np.array_equal(read("imagenet", 56), whole[top : top + 56, left : left + 56])
+    # 87.5 % of each side.
+    high, wide = round(0.875 * height), round(0.875 * width)
+    top, left = (height - high) // 2, (width - wide) // 2
+    cut = Image.fromarray(image[top : top + high, left : left + wide])
+    assert np.array_equal(read("inception", 30), np.asarray(cut.resize((30, 30), Image.Resampling.BILINEAR)))
+
+
+def test_folders_that_do_not_fit(tmp_path):
+    with pytest.raises(FileNotFoundError, match="found no folder"):
+        from_folder(tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match="class folders with images"):
+        from_folder(tmp_path)
+    save(tmp_path / "a/1.png", IMAGES[0])
+    save(tmp_path / "a/2.png", smooth(40, 30))
+    with pytest.raises(ValueError, match=r"found 32x32 and 40x30 \(.*2\.png\); choose a preprocess"):
+        write_dataset(tmp_path / "out", from_folder(tmp_path, limit=2), corruptions="noc/hue")
+    with pytest.raises(ValueError, match="a size of at least 16 pixels"):
+        from_folder(tmp_path, preprocess="imagenet")
+    with pytest.raises(ValueError, match="no size with preprocess 'none'"):
+        from_folder(tmp_path, size=32)
+    with pytest.raises(ValueError, match="preprocess among none, imagenet"):
+        from_folder(tmp_path, preprocess="crop", size=32)
+    save(tmp_path / "a/1.jpg", IMAGES[0])
+    with pytest.raises(ValueError, match="two called '1' in class a"):
+        from_folder(tmp_path)
+
+
+def test_a_damaged_image_is_named(tmp_path):
+    for i in range(3):
+        save(tmp_path / f"in/a/{i}.png", IMAGES[i])
+    damaged = tmp_path / "in/a/2.png"
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    with pytest.raises(ValueError, match=r"2\.png cannot be read as an image"):
+        write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue")
+    save(damaged, IMAGES[2])
+    write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue")
+    write_dataset(tmp_path / "arrays", (IMAGES[:3], [0, 0, 0]), corruptions="noc/hue")
+    assert (tmp_path / "out/hue.npy").read_bytes() == (tmp_path / "arrays/hue.npy").read_bytes()
+    assert not [p for p in (tmp_path / "out").iterdir() if p.name.startswith(".images")]
+
+
+def test_a_changed_folder_is_another_source(tmp_path):
+    save(tmp_path / "in/a/0.png", IMAGES[0])
+    write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue")
+    save(tmp_path / "in/a/0.png", IMAGES[1], compress_level=0)
+    with pytest.raises(WriteError, match=r"source\.listing_sha256"):
+        write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue")
+
+
+@pytest.fixture(scope="module")
+def tfds_root(tmp_path_factory):
+    """A tiny data set written by tfds itself, images of two sizes in `mixed`."""
+    import tensorflow_datasets as tfds
+
+    root = tmp_path_factory.mktemp("tfds")
+
+    def info(self):
+        features = {"image": tfds.features.Image(shape=(None, None, 3)), "file_name": tfds.features.Text()}
+        features["label"] = tfds.features.ClassLabel(names=["cat", "dog", "eel"])
+        return tfds.core.DatasetInfo(
+            builder=self, features=tfds.features.FeaturesDict(features), disable_shuffling=True
+        )
+
+    def examples(self, mixed):
+        for i in range(12):
+            file = io.BytesIO()  # encoded bytes: tfds would need TensorFlow to encode an array
+            Image.fromarray(smooth(40 + i, 50) if mixed else IMAGES[i]).save(file, "PNG")
+            file.seek(0)
+            yield i, {"image": file, "label": i % 3, "file_name": f"val_{i}.png"}
+
+    body = {
+        "VERSION": tfds.core.Version("1.0.0"),
+        "name": "jaxc_tiny",
+        "pkg_dir_path": root,
+        "_info": info,
+        "_split_generators": lambda self, _: {"test": examples(self, False), "mixed": examples(self, True)},
+        "_generate_examples": examples,
+    }
+    builder = type("JaxcTiny", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
+    builder(data_dir=str(root), file_format="array_record").download_and_prepare()
+    return root
+
+
+def test_tfds_without_tensorflow(tfds_root, tmp_path):
+    source = from_tfds("jaxc_tiny", data_dir=tfds_root)
+    assert source.class_names == ("cat", "dog", "eel") and source.names[11] == "val_11"
+    write_dataset(tmp_path / "tfds", source, corruptions="noc/hue", seed=2)
+    write_dataset(tmp_path / "arrays", (IMAGES, LABELS), corruptions="noc/hue", seed=2)
+    for name in ("hue.npy", "labels.npy"):
+        assert (tmp_path / "tfds" / name).read_bytes() == (tmp_path / "arrays" / name).read_bytes()
+    stored = json.loads((tmp_path / "tfds/manifest.json").read_text())["source"]
+    assert stored["kind"] == "tfds" and stored["name"] == "jaxc_tiny/1.0.0" and stored["split"] == "test"
+    mixed = from_tfds("jaxc_tiny", split="mixed", data_dir=tfds_root, preprocess="imagenet", size=32, limit=5)
+    assert mixed.read(range(5)).shape == (5, 32, 32, 3) and len(mixed) == 5
+    assert "tensorflow" not in sys.modules
+
+
+def test_tfds_that_is_not_there(tfds_root, tmp_path):
+    with pytest.raises(FileNotFoundError, match="cannot read 'jaxc_absent'"):
+        from_tfds("jaxc_absent", data_dir=tmp_path)
+    with pytest.raises(FileNotFoundError, match="cannot read 'jaxc_tiny', split 'train'"):
+        from_tfds("jaxc_tiny", split="train", data_dir=tfds_root)
+
+
+@pytest.mark.parametrize(
+    ("module", "why"), [("PIL", "reading images needs Pillow"), ("tensorflow_datasets", "needs tensorflow-datasets")]
+)
+def test_missing_packages_are_named_with_the_extra(module, why, tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{why}.*pip install \"jax-corruptions\[study\]\""):
+        from_folder(tmp_path) if module == "PIL" else from_tfds("cifar10")
+
+
+def test_arrays_are_written_without_the_optional_packages(tmp_path, monkeypatch):
+    for module in ("PIL", "PIL.Image", "tqdm", "tensorflow_datasets"):
+        monkeypatch.setitem(sys.modules, module, None)
+    write_dataset(tmp_path / "out", (IMAGES, LABELS), corruptions="noc/hue")
+    assert np.load(tmp_path / "out/hue.npy").shape == (60, 32, 32, 3)
+    with pytest.raises(ModuleNotFoundError, match="a progress bar needs tqdm"):
+        write_dataset(tmp_path / "bar", (IMAGES, LABELS), corruptions="noc/hue", progress=True)
+    with pytest.raises(ModuleNotFoundError, match="writing image files needs Pillow"):
+        write_dataset(tmp_path / "folders", (IMAGES, LABELS), corruptions="noc/hue", layout="folders")
+
+
+def test_the_progress_bar_counts_images(tmp_path, capsys):
+    write_dataset(tmp_path, (IMAGES, LABELS), corruptions="noc/hue", progress=True)
+    assert "corrupting: 100%" in (shown := capsys.readouterr().err) and "60.0/60.0" in shown
+
+
+def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
+    np.savez(tmp_path / "all.npz", images=IMAGES, labels=LABELS)
+    np.save(tmp_path / "images.npy", IMAGES)
+    np.save(tmp_path / "labels.npy", LABELS)
+    shared = ["--corruptions=noc/hue,noc/border", "--severities=0.5,random", "--seed=9", "--limit=7"]
+    shared += ['--options={"noc/border": {"range": [2, 4]}}']
+    assert command.main([f"--source={tmp_path}/all.npz", f"--out={tmp_path}/a", *shared]) == 0
+    assert capsys.readouterr().out.strip() == f"{tmp_path}/a/manifest.json"
+    more = [f"--labels={tmp_path}/labels.npy", f"--out={tmp_path}/b", *shared]
+    assert command.main([f"--source={tmp_path}/images.npy", *more]) == 0
+    write_dataset(
+        tmp_path / "c", (IMAGES[:7], LABELS[:7]), corruptions=["noc/hue", "noc/border"], severities=[0.5, "random"],
+        seed=9, options={"noc/border": {"range": (2, 4)}},
+    )  # fmt: skip
+    for name in ("hue.npy", "border.npy", "labels.npy"):
+        a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
+        assert a == b == c
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--source=absent"], "expected a folder of images, found no folder absent"),
+        (["--source=absent.npz"], "No such file or directory: 'absent.npz'"),
+        (["--source=x.npy"], "expected --labels=FILE.npy"),
+        (["--source=x.npz", "--size=3"], "expected no --preprocess and no --size"),
+        (["--source=x.npz", "--limit=0"], "a --limit of at least 1"),
+        (["--source=tfds:jaxc_absent"], "cannot read 'jaxc_absent'"),
+    ],
+)
+def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys):
+    assert command.main([*flags, f"--out={tmp_path}/out", "--corruptions=noc/hue"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error
+
+
+def test_the_help_needs_no_optional_package():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['PIL', 'tqdm', 'tensorflow_datasets']));"
+        "sys.argv[1:] = ['--help']; import runpy; runpy.run_module('corruptions.write', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "--jpeg_quality" in done.stdout, done.stderr
+    assert isinstance(command, types.ModuleType)

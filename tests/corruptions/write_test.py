@@ -1,0 +1,249 @@
+"""Written datasets: the published layouts, pixels equal to `corrupt`, manifests, and what is refused."""
+
+import hashlib
+import io
+import json
+import zlib
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image, JpegImagePlugin
+
+import corruptions
+from corruptions.imagenet_c import color as _  # noqa: F401 - registers brightness and contrast
+from corruptions.write import WriteError, from_folder, manifest, write_dataset
+
+NUMBER = 23
+
+
+@pytest.fixture(scope="module")
+def clean():
+    rng = np.random.default_rng(5)
+    coarse = rng.integers(0, 256, (NUMBER, 5, 6, 3), dtype=np.uint8)
+    images = np.stack([np.asarray(Image.fromarray(one).resize((24, 20), Image.Resampling.BICUBIC)) for one in coarse])
+    return images, rng.integers(0, 4, NUMBER)
+
+
+def expected(images, name, severity, seed, **options):
+    """What the dataset is defined to hold, from one call per image."""
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
+    one = [
+        corruptions.corrupt(key, image[None], name, severity, index=np.array([i]), **options)[0]
+        for i, image in enumerate(images)
+    ]
+    return np.stack(one)
+
+
+def test_npy_layout_is_that_of_cifar_10_c(clean, tmp_path):
+    images, labels = clean
+    names = ["imagenet_c/contrast", "noc/border"]
+    severities = {"imagenet_c/contrast": [1, 4, 5], "noc/border": [0, 0.5, 1]}
+    write_dataset(tmp_path, clean, corruptions=names, severities=severities, seed=7, batch_size=10)
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name[0] != ".") == [
+        "border.npy", "contrast.npy", "labels.npy", "manifest.json",
+    ]  # fmt: skip
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), np.concatenate([labels] * 3))
+    for name in names:
+        found = np.load(tmp_path / f"{name.split('/')[1]}.npy")
+        assert found.dtype == np.uint8 and found.shape == (3 * NUMBER, 20, 24, 3)
+        for block, severity in enumerate(severities[name]):
+            wanted = expected(images, name, severity, seed=7)
+            assert np.array_equal(found[block * NUMBER : (block + 1) * NUMBER], wanted), (name, severity)
+
+
+@pytest.mark.parametrize("batch_size", [1, 8, NUMBER, 100, None])
+def test_batch_size_does_not_matter(clean, tmp_path, batch_size):
+    write_dataset(tmp_path, clean, corruptions="noc/border", severities=["random"], batch_size=batch_size)
+    assert np.array_equal(np.load(tmp_path / "border.npy"), expected(clean[0], "noc/border", None, seed=0))
+
+
+def test_options_and_table_reach_the_corruption_and_the_manifest(clean, tmp_path):
+    images, _ = clean
+    options = {"noc/border": {"range": (3, 5)}}
+    names = ["noc/border", "imagenet_c/brightness"]
+    path = write_dataset(tmp_path, clean, corruptions=names, severities=[1], options=options, table="imagenet", seed=1)
+    assert np.array_equal(np.load(tmp_path / "border.npy"), expected(images, "noc/border", 1, 1, range=(3, 5)))
+    wanted = expected(images, "imagenet_c/brightness", 1, 1, table="imagenet")
+    assert np.array_equal(np.load(tmp_path / "brightness.npy"), wanted)
+    assert not np.array_equal(wanted, expected(images, "imagenet_c/brightness", 1, 1))
+    entries = json.loads(path.read_text())["corruptions"]
+    assert entries["noc/border"]["options"] == {"range": [3, 5]}
+    assert entries["imagenet_c/brightness"]["table"] == "imagenet"
+
+
+def test_manifest_says_what_was_written_and_by_what(clean, tmp_path):
+    path = write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", seed=11)
+    found = json.loads(path.read_text())
+    assert path == tmp_path / "manifest.json" and found["complete"] is True
+    assert (found["seed"], found["layout"], found["images"]) == (11, "npy", NUMBER)
+    assert found["image_shape"] == [20, 24, 3] and found["class_names"] == ["0", "1", "2", "3"]
+    entry = found["corruptions"]["imagenet_c/contrast"]
+    assert entry["severities"] == entry["written"] == [1, 2, 3, 4, 5] and entry["table"] == "cifar"
+    assert found["source"]["images_sha256"] == hashlib.sha256(clean[0].tobytes()).hexdigest()
+    assert sorted(found["files"]) == ["contrast.npy", "labels.npy"]
+    for name, facts in found["files"].items():
+        content = (tmp_path / name).read_bytes()
+        assert facts == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (run,) = found["runs"]
+    assert run["versions"]["jax"] == jax.__version__ and run["versions"]["numpy"] == np.__version__
+    assert {"jaxlib", "jax-corruptions", "python"} <= set(run["versions"]) and run["command"] and run["device"]
+
+
+def test_folders_as_published_are_jpeg_85(clean, tmp_path):
+    images, labels = clean
+    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", severities=[2, 3], layout="folders", seed=2)
+    files = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.JPEG"))
+    assert files == sorted(f"contrast/{s}/{labels[i]}/{i:02d}.JPEG" for s in (2, 3) for i in range(NUMBER))
+    corrupted = expected(images, "imagenet_c/contrast", 3, seed=2)
+    for i in range(NUMBER):
+        reference = io.BytesIO()
+        Image.fromarray(corrupted[i]).save(reference, "JPEG", quality=85, optimize=True)
+        path = tmp_path / f"contrast/3/{labels[i]}/{i:02d}.JPEG"
+        with Image.open(path) as image, Image.open(reference) as wanted:
+            assert JpegImagePlugin.get_sampling(image) == 2  # 4:2:0
+            assert image.quantization[0][:3] == [5, 3, 3]  # 16, 11, 10 of the standard, times 30 %
+            assert np.array_equal(np.asarray(image), np.asarray(wanted))
+    lines = (tmp_path / "checksums/contrast-3.sha256").read_text().splitlines()
+    assert len(lines) == NUMBER
+    for line in lines:
+        digest, name = line.split("  ")
+        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "checksums", "contrast", "manifest.json"]
+
+
+def test_folders_without_jpeg_are_lossless(clean, tmp_path):
+    images, labels = clean
+    options = {"severities": [0.25, "random"], "layout": "folders", "jpeg_quality": None}
+    write_dataset(tmp_path, clean, corruptions=["noc/border"], **options)
+    for severity, value in (("0.25", 0.25), ("random", None)):
+        wanted = expected(images, "noc/border", value, seed=0)
+        for i in range(NUMBER):
+            with Image.open(tmp_path / f"border/{severity}/{labels[i]}/{i:02d}.png") as image:
+                assert np.array_equal(np.asarray(image), wanted[i])
+
+
+def test_folders_keep_class_and_file_names(clean, tmp_path):
+    images, _ = clean
+    for i, name in enumerate(["n02/val_7.png", "n02/val_10.JPEG", "n01/x/y.png"]):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images[i]).save(tmp_path / "in" / name)
+    (tmp_path / "in/n00").mkdir()  # a class without images keeps its number
+    out = tmp_path / "out"
+    write_dataset(out, from_folder(tmp_path / "in"), corruptions="noc/border", severities=[1], layout="folders")
+    files = sorted(p.relative_to(out).as_posix() for p in out.rglob("*.JPEG"))
+    assert files == ["border/1/n01/x/y.JPEG", "border/1/n02/val_10.JPEG", "border/1/n02/val_7.JPEG"]
+    assert (out / "border/1/n00").is_dir()
+
+
+def test_a_second_call_adds_corruptions_and_does_nothing_twice(clean, tmp_path):
+    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
+    before = (tmp_path / "contrast.npy").stat()
+    path = write_dataset(tmp_path, clean, corruptions=["noc/border", "imagenet_c/contrast"])
+    after = (tmp_path / "contrast.npy").stat()
+    assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
+    found = json.loads(path.read_text())
+    assert set(found["corruptions"]) == {"imagenet_c/contrast", "noc/border"} and len(found["runs"]) == 2
+    assert np.array_equal(np.load(tmp_path / "border.npy")[:NUMBER], expected(clean[0], "noc/border", 0, seed=0))
+    write_dataset(tmp_path, clean, corruptions="noc/border")
+    assert len(json.loads(path.read_text())["runs"]) == 2  # nothing was left to do
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"seed": 1}, "seed: stored 0, asked 1"),
+        ({"table": "tiny"}, r'contrast\.table: stored "cifar", asked "tiny"'),
+        ({"severities": [1, 2]}, r"contrast\.severities: stored \[1, 2, 3, 4, 5\], asked \[1, 2\]"),
+        ({"layout": "folders"}, 'layout: stored "npy", asked "folders"'),
+    ],
+)
+def test_other_settings_are_refused_and_named(clean, tmp_path, change, named):
+    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
+    before = {p: p.read_bytes() for p in tmp_path.glob("*.*")}
+    with pytest.raises(WriteError, match=named):
+        write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", **change)
+    assert {p: p.read_bytes() for p in tmp_path.glob("*.*")} == before
+
+
+def test_other_images_are_refused(clean, tmp_path):
+    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
+    with pytest.raises(WriteError, match=r"source\.images_sha256: stored"):
+        write_dataset(tmp_path, (255 - clean[0], clean[1]), corruptions="imagenet_c/contrast")
+
+
+def test_foreign_files_are_refused(clean, tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(WriteError, match=r"holding thesis\.tex"):
+        write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
+    other = tmp_path / "other"
+    write_dataset(other, clean, corruptions="imagenet_c/contrast")
+    (other / "border.npy").write_text("published")
+    with pytest.raises(WriteError, match=r"border\.npy .*not written by this program"):
+        write_dataset(other, clean, corruptions="noc/border")
+    assert (other / "border.npy").read_text() == "published"
+
+
+def test_foreign_folders_are_refused(clean, tmp_path):
+    options = {"severities": [1], "layout": "folders"}
+    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", **options)
+    (tmp_path / "border/1").mkdir(parents=True)
+    with pytest.raises(WriteError, match=r"border/1 .*not written by this program"):
+        write_dataset(tmp_path, clean, corruptions="noc/border", **options)
+
+
+def test_unwritable_folders_are_refused(clean, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match="found a file"):
+        write_dataset(tmp_path / "file", clean, corruptions="noc/border")
+    with pytest.raises(WriteError, match="cannot write to the folder"):
+        write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border")
+
+
+def test_two_writers_at_once_are_refused(clean, tmp_path):
+    with manifest.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
+        write_dataset(tmp_path, clean, corruptions="noc/border")
+
+
+def test_damaged_and_deleted_files(clean, tmp_path):
+    write_dataset(tmp_path, clean, corruptions="noc/border")
+    path = tmp_path / "border.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    with pytest.raises(
+        WriteError, match=rf"border\.npy is damaged: expected {len(whole)} bytes, found {len(whole) - 5}"
+    ):
+        write_dataset(tmp_path, clean, corruptions="noc/border")
+    path.unlink()
+    (tmp_path / "labels.npy").unlink()
+    write_dataset(tmp_path, clean, corruptions="noc/border")
+    assert path.read_bytes() == whole and len(np.load(tmp_path / "labels.npy")) == 5 * NUMBER
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(WriteError, match=r"manifest\.json is not a readable manifest"):
+        write_dataset(tmp_path, clean, corruptions="noc/border")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"layout": "tar"}, ValueError, "layout among npy, folders, found 'tar'"),
+        ({"layout": "folders", "jpeg_quality": 0}, ValueError, "jpeg_quality 1..95 or None for PNG, found 0"),
+        ({"batch_size": 0}, ValueError, "batch_size of at least 1"),
+        ({"corruptions": "noc/borders"}, ValueError, "did you mean 'noc/border'"),
+        ({"corruptions": []}, ValueError, "at least one corruption"),
+        ({"severities": [1.5]}, ValueError, "expected a severity in"),
+        ({"severities": [1, 1]}, ValueError, "without repetition"),
+        ({"options": {"noc/border": {"rang": 1}}}, ValueError, "did you mean 'range'"),
+        ({"corruptions": ["noc/contrast", "imagenet_c/contrast"]}, ValueError, "folders of their own"),
+        ({"corruptions": ["noc/border", "noc/hue"], "severities": {"noc/hue": [1]}}, WriteError, "as many severities"),
+        ({"source": (np.zeros((2, 20, 20), np.uint8), np.zeros(2, int))}, ValueError, r"uint8\[N, H, W, 3\]"),
+        ({"source": (np.zeros((2, 20, 20, 3), np.uint8), np.zeros(3, int))}, ValueError, r"whole labels \[2\]"),
+        ({"source": (np.zeros((0, 20, 20, 3), np.uint8), np.zeros(0, int))}, ValueError, "at least one image"),
+        ({"source": (np.zeros((1, 20, 20, 3), np.uint8), np.array([-1]))}, ValueError, r"found -1\.\.-1"),
+        ({"source": (np.zeros((1, 8, 8, 3), np.uint8), np.array([0]))}, ValueError, "at least 16x16"),
+    ],
+)
+def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
+    arguments = {"source": clean, "corruptions": ["noc/border"], **change}
+    with pytest.raises(error, match=message):
+        write_dataset(tmp_path / "out", **arguments)

@@ -1,0 +1,107 @@
+"""Evaluation: the same images for every model, no image lost, finished work kept."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+import data
+from tests.training import tiny
+from training import evaluation, state, study
+from training import mesh as meshes
+from training.evaluation import Condition
+from training.workdir import WorkdirError
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return meshes.data_mesh()
+
+
+@pytest.fixture(scope="module")
+def test_split():
+    return data.load("shapes", train_limit=10, test_limit=70).test.to_device()
+
+
+@pytest.fixture(scope="module")
+def model():
+    config = tiny.config()
+    config = study.model_config(config, "standard", 0)
+    graphdef, params, statistics = state.build_model(config, 10, 32)
+    return graphdef, state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+
+
+def test_conditions_of_benchmarks_and_severities():
+    assert evaluation.conditions(["noc/border"], "random") == [Condition("clean", "0"), Condition("noc/border", "random")]
+    levels = evaluation.conditions(["imagenet_c/fog"], "levels")
+    assert [c.value for c in levels[1:]] == [1, 2, 3, 4, 5]
+    fractions = evaluation.conditions(["noc/border"], (0.0, 1.0))
+    assert [c.value for c in fractions[1:]] == [0.0, 1.0]
+    names = {c.corruption for c in evaluation.conditions(["imagenet_noc", "noc/hue"], "random")}
+    assert names == {"clean", *corruptions.names("imagenet_noc")}
+
+
+@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ((6,), "1..5"), ((0.5,), "whole severity")])
+def test_bad_severities_are_named(severities, message):
+    with pytest.raises(ValueError, match=message):
+        evaluation.conditions(["imagenet_c/fog"], severities)
+
+
+def test_no_image_is_lost_whatever_the_batch_size(mesh, model, test_split):
+    graphdef, weights = model
+    labels = jnp.asarray(test_split.labels)
+    answers = [
+        evaluation.correctness(mesh, graphdef, weights, test_split.images, labels, size) for size in (70, 32, 7, 100)
+    ]
+    assert all(found.shape == (70,) for found in answers)
+    for found in answers[1:]:
+        np.testing.assert_array_equal(found, answers[0])
+    assert 0 < answers[0].sum() < 70
+
+
+def test_the_corrupted_test_set_depends_on_seed_and_condition_alone(mesh, test_split):
+    condition = Condition("noc/border", "random")
+    once = evaluation.corrupted_images(mesh, test_split, condition, 0)
+    again = evaluation.corrupted_images(mesh, test_split, condition, 0)
+    np.testing.assert_array_equal(once, again)
+    assert (np.asarray(once) != np.asarray(evaluation.corrupted_images(mesh, test_split, condition, 1))).any()
+    part = data.Split(test_split.images[40:], test_split.labels[40:], test_split.index[40:])
+    np.testing.assert_array_equal(evaluation.corrupted_images(mesh, part, condition, 0), once[40:])
+
+
+def test_answers_are_kept_and_only_missing_ones_are_computed(mesh, model, test_split, tmp_path, monkeypatch):
+    config = tiny.config()
+    conditions = evaluation.conditions(["noc/border"], "random")
+    first = study.evaluate_models(config, {("standard", 0): model}, conditions, tmp_path, test_split, mesh)
+    calls = []
+    original = evaluation.correctness
+    monkeypatch.setattr(evaluation, "correctness", lambda *a: calls.append(1) or original(*a))
+    models = {("standard", 0): model, ("noc/border", 0): model}
+    second = study.evaluate_models(config, models, conditions, tmp_path, test_split, mesh)
+    assert len(calls) == 2  # the new model, clean and corrupted
+    for condition in conditions:
+        np.testing.assert_array_equal(first[condition]["standard", 0], second[condition]["standard", 0])
+        np.testing.assert_array_equal(second[condition]["standard", 0], second[condition]["noc/border", 0])
+    rows = study.counts(second)
+    assert rows[0] == ("standard", 0, "clean", 0, int(first[conditions[0]]["standard", 0].sum()), 70)
+    assert rows[-1][:4] == ("noc/border", 0, "noc/border", "random")
+
+
+def test_damaged_answers_are_refused_by_name(mesh, model, test_split, tmp_path):
+    conditions = evaluation.conditions([], "random")
+    models = {("standard", 0): model}
+    study.evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
+    path = tmp_path / "answers" / "clean-0.npz"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(WorkdirError, match=r"clean-0\.npz cannot be read"):
+        study.evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
+
+
+def test_eight_devices_see_the_same_corrupted_images(test_split):
+    """Through shard_map on whatever devices there are; the process tests run it on eight."""
+    mesh = meshes.data_mesh()
+    images = evaluation.corrupted_images(mesh, test_split, Condition("noc/hue", "0.5"), 0)
+    key = jax.random.fold_in(jax.random.key(0), __import__("zlib").crc32(b"noc/hue"))
+    direct = corruptions.corrupt(key, test_split.images, "noc/hue", 0.5, index=jnp.asarray(test_split.index))
+    np.testing.assert_array_equal(images, direct)
