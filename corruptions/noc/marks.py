@@ -22,7 +22,7 @@ _PARAMETERS = (
 
 def _sample_marks(key, name, shape, bounds, severity):
     """Marks on the lines (axis 0) of `shape`, for as many as the range allows."""
-    greatest = (max(bounds),)
+    greatest = (max(1, *bounds),)
     mark = stamps.mark(shape)
     line_key, centre_key, tail_key, grey_key = jax.random.split(key, 4)
     last_line, last_centre = shape[0] - 1 - mark.half_height, shape[1] - 1 - mark.half_length

@@ -19,9 +19,9 @@ def _sample_gaussian(key, shape, severity, *, range=None, half_normal=True):
     """
     if half_normal not in (True, False):
         raise ValueError(f"expected half_normal=True or False, found {half_normal!r}")
+    deviation = severities.lookup("gaussian", shape, range, severity)
     noise = random.normal(key, shape)
-    noise = jnp.abs(noise) if half_normal else noise
-    return {"noise": noise * severities.lookup("gaussian", shape, range, severity)}
+    return {"noise": deviation * (jnp.abs(noise) if half_normal else noise)}
 
 
 def _apply_gaussian(image, params):

@@ -1,4 +1,4 @@
-"""Painted shapes: artifacts, vertical_artifacts, rhombus, circle, rain and arlequin."""
+"""Painted shapes: rhombus, circle, rain and arlequin."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def _number_and_centres(key, name, shape, given, fraction, runs):
     where the shape stays inside the image (7..H-7 and 7..W-7 at 224).
     """
     bounds = severities.resolve(name, shape, given)
-    greatest = (max(bounds),)
+    greatest = (max(1, *bounds),)
     row_key, column_key = jax.random.split(key)
     margin = stamps.margin(runs)
     return {

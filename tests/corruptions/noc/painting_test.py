@@ -1,11 +1,14 @@
 """The painting primitives against loops over shapes and pixels."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from corruptions.primitives import painting
 
+COVERING = jax.jit(painting.covering, static_argnums=(3, 4))
+PAINT = jax.jit(painting.paint, static_argnums=5)
 DISC = ((-2, -1, 1), (-1, -2, 2), (0, -2, 2), (1, -2, 2), (2, -1, 1))
 LOPSIDED = ((-1, -1, 0), (0, -3, 1), (1, -1, 0))
 
@@ -27,8 +30,8 @@ def test_covering_and_paint(runs, painted):
         for y, left, right in runs:
             count[row + y, column + left : column + right + 1] += 1
             expected[row + y, column + left : column + right + 1] = grey
-    assert np.array_equal(painting.covering(rows, columns, painted, runs, shape), count)
-    found = painting.paint(image, jnp.asarray(rows), jnp.asarray(columns), painted, jnp.asarray(greys), runs)
+    assert np.array_equal(COVERING(rows, columns, painted, runs, shape), count)
+    found = PAINT(image, rows, columns, painted, greys, runs)
     assert np.array_equal(found, expected)
 
 
@@ -36,8 +39,7 @@ def test_paint_of_many_shapes_and_white():
     shape = (40, 50)
     rows, columns, greys = _draw(5, 3000, shape)
     greys[-1] = 1.0
-    arrays = (jnp.asarray(rows), jnp.asarray(columns), 3000, jnp.asarray(greys))
-    found = painting.paint(jnp.zeros((*shape, 1)), *arrays, ((0, 0, 0),))[..., 0]
+    found = PAINT(jnp.zeros((*shape, 1)), rows, columns, 3000, greys, ((0, 0, 0),))[..., 0]
     expected = np.zeros(shape)
     for row, column, grey in zip(rows, columns, greys):
         expected[row, column] = grey
@@ -45,7 +47,7 @@ def test_paint_of_many_shapes_and_white():
 
 
 def test_shapes_leaving_the_image_are_cut():
-    count = painting.covering(jnp.array([0, 9]), jnp.array([0, 11]), 2, DISC, (10, 12))
+    count = COVERING(jnp.array([0, 9]), jnp.array([0, 11]), 2, DISC, (10, 12))
     assert count.sum() == 2 * 8
     assert count[2, 1] == 1 and count[2, 2] == 0 and count[7, 10] == 1
 

@@ -54,6 +54,8 @@ def test_benchmarks_and_names():
 def test_a_custom_range():
     assert np.all(draws("border", 3, 1.0, range=(10, 45))["thickness"] == 45)
     assert np.all(draws("quantization", 3, 0.0, range=(20, 5))["steps"] == 20)
+    image = np.full((32, 32, 3), 0.5, np.float32)
+    assert np.array_equal(noc.circle(jax.random.key(0), image, range=(0, 0)), image)
     shapes = draws("circle", 3, 1.0, range=(2, 300))
     assert shapes["rows"].shape == (3, 300) and np.all(shapes["number"] == 300)
     assert np.allclose(draws("contrast", 3, 0.5, range=(0.1, 0.2))["weight"], 0.15)
