@@ -31,7 +31,7 @@ _OUT = flags.DEFINE_string("out", None, "Where to write; default benchmark.json 
 
 ALTERNATIVES = 100
 RULE = (
-    "largest set with every pair's overlap {} threshold; then smallest mean overlap, then smallest "
+    "largest set with every pair's overlap {} the threshold; then smallest mean overlap, then smallest "
     "mean unclipped overlap, then names in alphabetical order"
 )
 
@@ -66,7 +66,7 @@ def run(path, threshold, strict=False, sweep=False, out=None):
         "members": list(chosen.members),
         "threshold": chosen.threshold,
         "strict": chosen.strict,
-        "rule": RULE.format("below" if strict else "at most the"),
+        "rule": RULE.format("below" if strict else "at most"),
         "mean_overlap": chosen.mean_overlap,
         "mean_unclipped_overlap": chosen.mean_unclipped,
         "summary": chosen.describe(),

@@ -93,13 +93,13 @@ def heatmap(matrix, names, *, flags=None, se=None, title="Corruption overlap", p
             continue
         if np.isnan(value):
             continue
-        dark = i == j or value > 0.55  # cividis is bright at the top
+        bright = i == j or _luminance(colours(np.clip(value, 0, 1))) > 0.179  # black and white contrast equally there
         text = _decimals(value)
         if se is not None and i != j and np.isfinite(se[i, j]):
             text += f"\n±{_decimals(se[i, j])}"
         axes.text(
             j + 0.5, i + 0.5, text, ha="center", va="center", linespacing=0.9,
-            color="black" if dark else "white", fontsize=5 if se is not None else 6.5,
+            color="black" if bright else "white", fontsize=5 if se is not None else 6.5,
         )  # fmt: skip
     axes.set_xticks(np.arange(n) + 0.5, labels, rotation=60, ha="right", fontsize=7)
     axes.set_yticks(np.arange(n) + 0.5, labels, fontsize=7)
@@ -164,6 +164,12 @@ def _decimals(value):
     if text in ("0.00", "-0.00"):
         return "0"
     return text.replace("0.", ".", 1) if abs(value) < 1 and text.lstrip("-")[0] == "0" else text
+
+
+def _luminance(rgba):
+    """Relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
+    rgb = np.asarray(rgba)[:3]
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 
 
 def _titles(axes, title, provenance, notes):

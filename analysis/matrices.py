@@ -3,7 +3,13 @@
 import numpy as np
 
 from analysis import scores
+from analysis.references import BENCHMARKS, default_reference, qualified_members
 from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, write_rows
+
+ERRORS_HEADER = (
+    "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
+    "relative_CE_se",
+)  # fmt: skip
 
 
 def accuracies(counts, names, severity=RANDOM):
@@ -121,3 +127,45 @@ def score_rows(counts):
 def write_scores(path, counts, comment=None):
     """Writes scores.csv, derived from counts, atomically."""
     write_rows(path, SCORES_HEADER, score_rows(counts), comment)
+
+
+def benchmark_scores(counts, references=None):
+    """Raw and relative CE of every model and seed on every benchmark that its counts hold completely.
+
+    Args:
+      counts: iterable of `analysis.tables.Count`, corruptions by qualified name.
+      references: benchmark -> `analysis.references.Reference`; None takes AlexNet's published errors, which
+        belong to ImageNet (1000 classes) at 224x224 and to nothing else.
+
+    Returns:
+      {(model, seed, benchmark): `analysis.scores.BenchmarkScore`}, in the order of the counts.
+    """
+    counts, result = list(counts), {}
+    for model, seed in dict.fromkeys((count.model, count.seed) for count in counts):
+        table, clean, number = errors(counts, model, seed)
+        for benchmark in BENCHMARKS if references is None else references:
+            reference = default_reference(benchmark) if references is None else references[benchmark]
+            own = {
+                name: {severity: e for severity, e in table.get(name, {}).items() if severity in reference.severities}
+                for name in qualified_members(benchmark)
+            }
+            if all(len(cell) == len(reference.severities) for cell in own.values()):
+                result[model, seed, benchmark] = scores.mean_corruption_error(
+                    own, clean, benchmark=benchmark, reference=reference, number=number
+                )
+    return result
+
+
+def write_errors(path, counts, references=None, comment=None):
+    """Writes errors.csv atomically: one line per corruption of each `benchmark_scores`, and one for the mean
+    (corruption `mean`: unnormalised mean error, mCE, relative mCE). Percent. Returns the scores."""
+    found, rows = benchmark_scores(counts, references), []
+    for (model, seed, benchmark), one in found.items():
+        head = (model, seed, benchmark, one.reference)
+        for name in one.raw:
+            values = (d[name] for d in (one.error, one.raw, one.raw_se, one.relative, one.relative_se))
+            rows.append((*head, name, *values))
+        means = (one.mean_error, one.mce, one.mce_se, one.relative_mce, one.relative_mce_se)
+        rows.append((*head, "mean", *means))
+    write_rows(path, ERRORS_HEADER, rows, comment)
+    return found

@@ -31,7 +31,9 @@ class Overlap:
       names: corruptions, n of them.
       overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
-      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds).
+      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
+        to a tenth too small where a gain is only a few of its own standard errors (`analysis.bootstrap` has no
+        such limit, and gives intervals of the clipped score).
       transfer: T; column j is NaN where j is invalid.
       gain, gain_se: G and its standard error, [n].
       robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
@@ -198,7 +200,7 @@ def _check(accuracy, clean_accuracy, names, variant, number):
             f"shape [{n + 1}, {n + 1}] with the clean column, found {full.shape}"
         )
     if not np.all((full >= 0) & (full <= 1)):
-        raise ValueError(f"expected accuracies in [0, 1], found {np.nanmin(full)}..{np.nanmax(full)}")
+        raise ValueError(f"expected accuracies in [0, 1], found {full.min()}..{full.max()}")
     return full
 
 

@@ -1,6 +1,6 @@
-"""Published errors of AlexNet, the network that corruption errors are normalised by.
+"""Benchmarks that corruption error is defined for, and the errors of AlexNet that it is normalised by.
 
-Always paired with corruption names, never with a position in a list.
+Errors are paired with corruption names, never with a position in a list.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ class Reference(NamedTuple):
     """Errors of a reference network.
 
     Attributes:
-      name: what the errors are of, for labels.
+      name: network and benchmark, for labels (no white space).
       errors: corruption name -> top-1 error at each severity, a tuple as long as `severities`.
       clean: top-1 error on clean images.
       severities: the severities that the errors belong to.
@@ -38,7 +38,7 @@ IMAGENET_NOC = (
 # torchvision AlexNet on ImageNet-C, severities 1..5: README of github.com/hendrycks/robustness
 # (October 2019 to spring 2020; the same values stand in issue 10). Clean error: 1 - .56522.
 ALEXNET_IMAGENET_C = Reference(
-    "AlexNet (torchvision) on ImageNet-C",
+    "AlexNet:ImageNet-C",
     MappingProxyType({
         "gaussian_noise": (0.69528, 0.82542, 0.93554, 0.98138, 0.99452),
         "shot_noise": (0.71224, 0.85108, 0.93574, 0.98182, 0.99146),
@@ -68,7 +68,7 @@ ALEXNET_IMAGENET_C = Reference(
 # error they were published with: github.com/bds-ailab/common_corruption_benchmark, settings.py. They
 # belong to that repository's severity ranges; recalibrated ranges need new reference errors.
 ALEXNET_NOC = Reference(
-    "AlexNet on the ImageNet-NOC candidates",
+    "AlexNet:ImageNet-NOC",
     MappingProxyType({
         "quantization": (0.592,), "gaussian": (0.620,), "salt_pepper": (0.649,), "blur": (0.570,),
         "thumbnail_resize": (0.574,), "pixelate": (0.760,), "artifacts": (0.746,),
@@ -81,3 +81,33 @@ ALEXNET_NOC = Reference(
     0.435,
     ("random",),
 )  # fmt: skip
+
+BENCHMARKS = {
+    "imagenet_c": IMAGENET_C,
+    "imagenet_c_extra": IMAGENET_C_EXTRA,
+    "imagenet_noc": IMAGENET_NOC,
+}
+_REFERENCES = {
+    "imagenet_c": ALEXNET_IMAGENET_C,
+    "imagenet_c_extra": ALEXNET_IMAGENET_C,
+    "imagenet_noc": ALEXNET_NOC,
+}
+PREFIX = {"imagenet_c": "imagenet_c/", "imagenet_c_extra": "imagenet_c/", "imagenet_noc": "noc/"}
+
+
+def benchmark_members(benchmark):
+    """Plain names of a benchmark's corruptions, in published order; refuses unknown benchmarks."""
+    if benchmark not in BENCHMARKS:
+        raise ValueError(f"expected a benchmark of {sorted(BENCHMARKS)}, found {benchmark!r}")
+    return BENCHMARKS[benchmark]
+
+
+def qualified_members(benchmark):
+    """Qualified names of a benchmark's corruptions, in published order."""
+    return tuple(PREFIX[benchmark] + name for name in benchmark_members(benchmark))
+
+
+def default_reference(benchmark):
+    """AlexNet's published errors for a benchmark."""
+    benchmark_members(benchmark)
+    return _REFERENCES[benchmark]

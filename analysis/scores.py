@@ -9,19 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import references
+from analysis.references import PREFIX, benchmark_members, default_reference
 
-BENCHMARKS = {
-    "imagenet_c": references.IMAGENET_C,
-    "imagenet_c_extra": references.IMAGENET_C_EXTRA,
-    "imagenet_noc": references.IMAGENET_NOC,
-}
-_REFERENCES = {
-    "imagenet_c": references.ALEXNET_IMAGENET_C,
-    "imagenet_c_extra": references.ALEXNET_IMAGENET_C,
-    "imagenet_noc": references.ALEXNET_NOC,
-}
-_PREFIX = {"imagenet_c": "imagenet_c/", "imagenet_c_extra": "imagenet_c/", "imagenet_noc": "noc/"}
 _SMALL_DENOMINATOR = 0.05
 
 
@@ -102,6 +91,7 @@ class BenchmarkScore(NamedTuple):
 
     Attributes:
       benchmark, reference: what was scored, and against which network.
+      error: corruption -> mean error over severities, in percent.
       raw, relative: corruption -> CE.
       raw_se, relative_se: corruption -> standard error (NaN without a number of test images).
       mce, relative_mce: plain means over the corruptions; mce_se, relative_mce_se: their SE.
@@ -111,6 +101,7 @@ class BenchmarkScore(NamedTuple):
 
     benchmark: str
     reference: str
+    error: dict[str, float]
     raw: dict[str, float]
     relative: dict[str, float]
     raw_se: dict[str, float]
@@ -142,7 +133,7 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
       ValueError: missing, unknown or foreign corruptions, and missing or unknown severities, by name.
     """
     members = benchmark_members(benchmark)
-    reference = _REFERENCES[benchmark] if reference is None else reference
+    reference = default_reference(benchmark) if reference is None else reference
     table = complete_errors(errors, benchmark, reference.severities)
     absent = [name for name in members if name not in reference.errors]
     if absent:
@@ -160,7 +151,7 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
         if drop / len(ref) < _SMALL_DENOMINATOR:
             weak.append(name)
     return BenchmarkScore(
-        benchmark, reference.name, raw, relative, raw_se, relative_se,
+        benchmark, reference.name, {name: float(100 * own.mean()) for name, own in table.items()}, raw, relative, raw_se, relative_se,
         *(float(np.mean(list(d.values()))) for d in (raw, relative, raw_se, relative_se)),
         100 * unnormalised_mean_error(table), tuple(weak),
     )  # fmt: skip
@@ -178,16 +169,9 @@ def unnormalised_mean_error(errors):
     return float(np.mean([_fractions(own).mean() for own in table.values()]))
 
 
-def benchmark_members(benchmark):
-    """Plain names of a benchmark's corruptions, in published order; refuses unknown benchmarks."""
-    if benchmark not in BENCHMARKS:
-        raise ValueError(f"expected a benchmark of {sorted(BENCHMARKS)}, found {benchmark!r}")
-    return BENCHMARKS[benchmark]
-
-
 def complete_errors(errors, benchmark, severities):
     """Errors by plain name, arrays in the order of `severities`; refuses all but the whole benchmark."""
-    members, prefix = benchmark_members(benchmark), _PREFIX[benchmark]
+    members, prefix = benchmark_members(benchmark), PREFIX[benchmark]
     plain = {}
     for name, own in errors.items():
         short = name.removeprefix(prefix)

@@ -22,6 +22,7 @@ RESOLUTION = 1e-10
 MAX_SETS = 10_000
 MAX_NODES = 1_000_000  # a few minutes; real studies need fewer than a thousand
 _CLAMP = 100.0
+_LISTED = 500  # sets listed in a resample, where only the winner matters
 assert _CLAMP / RESOLUTION < cliques.COST_LIMIT
 
 
@@ -163,7 +164,7 @@ class Stability:
     sizes: dict[int, float]
 
 
-def stability(samples, names, threshold, strict=False, unclipped=None, *, max_sets=MAX_SETS):
+def stability(samples, names, threshold, strict=False, unclipped=None):
     """Repeats the selection on resampled overlaps [B, n, n] (`analysis.bootstrap`).
 
     `unclipped`: the same resamples before the maximum with 0, or None. Corruptions that are undefined
@@ -174,7 +175,7 @@ def stability(samples, names, threshold, strict=False, unclipped=None, *, max_se
         raise ValueError(f"expected resampled overlaps [B, n, n], found shape {samples.shape}")
     free = [None] * len(samples) if unclipped is None else unclipped
     winners = [
-        select(one, names, threshold, strict, other, max_sets=max_sets).members
+        select(one, names, threshold, strict, other, max_sets=_LISTED).members
         for one, other in zip(samples, free, strict=True)
         if not undefined(one).all()
     ]
