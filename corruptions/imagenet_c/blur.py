@@ -149,8 +149,7 @@ def _apply_zoom(image, params):
     The original is square-only; each axis is zoomed by its own rule (see `zoom.zoom_taps`).
     """
     rows, columns = params["rows"], params["columns"]
-    blurred = zoom.sum_of_zooms(image, rows, columns, params["weights"], largest=1.3)
-    return jnp.clip(blurred, 0.0, 1.0)
+    return jnp.clip(zoom.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)
 
 
 def _blur(name, sampler, applier, *parameters):

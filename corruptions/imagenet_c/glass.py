@@ -4,6 +4,7 @@ Source of the definition and tables: D. Hendrycks, T. Dietterich, "Benchmarking 
 Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
 """
 
+import jax
 import jax.numpy as jnp
 
 from corruptions import levels
@@ -51,8 +52,8 @@ def copied_from(shifts, reach):
     follow = visited(y + dy, x + dx) & (source > own)
     # The lowest bit says whether the pointer is to be followed further.
     pointer = (2 * source + follow).ravel()
-    for _ in range(_DOUBLINGS):
-        pointer = jnp.where(pointer & 1, _look_up(pointer, pointer >> 1), pointer)
+    # A loop, not its unrolled body: fused look-ups would compute one another again and again.
+    pointer = jax.lax.fori_loop(0, _DOUBLINGS, lambda _, p: jnp.where(p & 1, _look_up(p, p >> 1), p), pointer)
     return (pointer >> 1).reshape(height, width)
 
 
@@ -87,10 +88,12 @@ def _apply(image, params):
     """
     rows, columns, shifts = params["rows"], params["columns"], params["shifts"]
     height, width, channels = image.shape
-    index = jnp.arange(height * width)
-    for i in range(shifts.shape[0]):
+
+    def one_pass(i, index):
         source = copied_from(shifts[i], params["reach"]).ravel()
-        index = jnp.where(i < params["passes"], _look_up(index, source), index)
+        return jnp.where(i < params["passes"], _look_up(index, source), index)
+
+    index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, jnp.arange(height * width))
     soft = jnp.floor(255 * filters.separable(image, rows, columns))
     glass = _look_up(soft.reshape(-1, channels), index).reshape(image.shape)
     return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
