@@ -1,7 +1,7 @@
 """Figures: overlap heatmap, balance bars, threshold sweep. PNG and PDF, written atomically.
 
 Drawn with Matplotlib's object interface (no global state, no display); colours are readable with
-colour-blindness and in grey. Colour maps: cividis (Nunez et al. 2018); bars and lines: Okabe and Ito.
+colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and Ito's colours for bars and lines.
 """
 
 import io
@@ -77,7 +77,7 @@ def heatmap(matrix, names, *, flags=None, se=None, title="Corruption overlap", p
     side = max(3.5, 0.42 * n + 1.5)
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.add_subplot()
-    colours = matplotlib.colormaps["cividis"]
+    colours = matplotlib.colormaps["Blues"]
     shown = np.ma.masked_invalid(matrix)
     shown[np.eye(n, dtype=bool)] = np.ma.masked
     axes.set_facecolor("#dddddd")
@@ -148,7 +148,7 @@ def threshold_sweep(selections, *, title="Selected benchmark by threshold", prov
     axes.set_ylim(bottom=0)
     other = axes.twinx()
     means = [s.mean_overlap for s in selections]
-    other.plot(thresholds, means, color=ORANGE, marker="s", ms=3, linestyle="--")
+    other.step(thresholds, means, where="post", color=ORANGE, marker="s", ms=3, linestyle="--")
     other.set_ylabel("mean overlap of the members", color=ORANGE, fontsize=8)
     other.set_ylim(bottom=0)
     for one in (axes, other):
@@ -161,8 +161,8 @@ def threshold_sweep(selections, *, title="Selected benchmark by threshold", prov
 def _decimals(value):
     """Two decimals without the leading zero: .97, -.03, 1, 0."""
     text = f"{value:.2f}"
-    if text in ("0.00", "-0.00"):
-        return "0"
+    if float(text) in (0, 1):
+        return f"{abs(float(text)):.0f}"
     return text.replace("0.", ".", 1) if abs(value) < 1 and text.lstrip("-")[0] == "0" else text
 
 

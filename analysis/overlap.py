@@ -32,7 +32,7 @@ class Overlap:
       overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
       se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
-        to a tenth too small where a gain is only a few of its own standard errors (`analysis.bootstrap` has no
+        to an eighth too small where a gain is only a few of its own standard errors (`analysis.bootstrap` has no
         such limit, and gives intervals of the clipped score).
       transfer: T; column j is NaN where j is invalid.
       gain, gain_se: G and its standard error, [n].

@@ -129,14 +129,22 @@ def test_standard_errors_match_simulated_test_sets(variant):
 
 
 def test_standard_errors_on_the_published_matrices():
-    """3000 simulated test sets of 5000 images: median .0190; largest .085 (impulse / jpeg) among pairs that overlap."""
-    found = imagenet_c(number=5000)
-    positive = (found.unclipped > 0.1) & ~np.eye(15, dtype=bool)
-    assert np.median(found.se[~np.eye(15, dtype=bool)]) == pytest.approx(0.0190, abs=0.0005)
-    worst = np.unravel_index(np.where(positive, found.se, 0).argmax(), (15, 15))
-    assert {IMAGENET_C[i] for i in worst} == {"impulse_noise", "jpeg_compression"}
-    assert found.se[worst] == pytest.approx(0.085, abs=0.006)
-    assert np.median(noc(number=5000).se[~np.eye(8, dtype=bool)]) == pytest.approx(0.015, abs=0.002)
+    """First order falls short by up to an eighth where a gain is small (jpeg: .10), and nowhere else by much."""
+    number, off = 5000, ~np.eye(15, dtype=bool)
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    simulated = np.random.default_rng(0).binomial(number, full, (3000, 16, 16)) / number
+    ratio = simulated[:, :, 1:] / simulated[:, :, :1]
+    own = np.diagonal(ratio[:, 1:], axis1=1, axis2=2)
+    transfer = (ratio[:, 1:] - ratio[:, :1]) / (own - ratio[:, 0])[:, None]
+    spread = ((transfer + transfer.swapaxes(1, 2)) / 2).std(axis=0)
+    shortfall = 1 - (imagenet_c(number=number).se / np.where(off, spread, 1))[off]
+    assert shortfall.max() < 0.125 and abs(np.median(shortfall)) < 0.02
+    impulse, jpeg = IMAGENET_C.index("impulse_noise"), IMAGENET_C.index("jpeg_compression")
+    assert spread[impulse, jpeg] == pytest.approx(0.085, abs=0.004)
+    # Clipping at 0 hides noise: the clipped score has a median spread of .018 and unclipped ones more.
+    assert np.median(np.maximum((transfer + transfer.swapaxes(1, 2)) / 2, 0).std(axis=0)[off]) == pytest.approx(
+        0.018, abs=0.001
+    )
 
 
 def test_seeds_average_accuracies_and_add_their_variance():
