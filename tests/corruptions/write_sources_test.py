@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import WriteError, __main__ as command, from_arrays, from_folder, from_tfds, write_dataset
+from corruptions.write import WriteError, from_arrays, from_folder, from_tfds, write_dataset
+from corruptions.write import __main__ as command
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
 LABELS = np.arange(12) % 3

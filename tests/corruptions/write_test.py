@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, JpegImagePlugin
 
 import corruptions
-from corruptions.imagenet_c import color as _  # noqa: F401 - registers brightness and contrast
+import corruptions.imagenet_c.color  # registers brightness and contrast
 from corruptions.write import WriteError, from_folder, manifest, write_dataset
 
 NUMBER = 23

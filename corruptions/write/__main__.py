@@ -1,0 +1,131 @@
+"""Writes a corrupted dataset in the form of CIFAR-10-C or ImageNet-C.
+
+    python -m corruptions.write --source=tfds:cifar10 --out=CIFAR-10-C
+    python -m corruptions.write --source=imagenet/val --preprocess=imagenet --size=224 --layout=folders --out=ImageNet-C
+    python -m corruptions.write --source=images.npz --corruptions=imagenet_noc --severities=random --out=my-noc
+
+Running the same command again continues where a killed run stopped.
+"""
+
+import argparse
+import json
+import logging
+import pathlib
+import sys
+
+import numpy as np
+
+from corruptions.write import preprocessing, sources
+from corruptions.write.layouts import LAYOUTS
+from corruptions.write.manifest import WriteError
+from corruptions.write.writer import write_dataset
+
+
+def main(argv=None):
+    flags = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for name in ("jax", "absl", "PIL"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        path = write_dataset(
+            flags.out,
+            _source(flags),
+            corruptions=flags.corruptions,
+            severities=flags.severities,
+            layout=flags.layout,
+            jpeg_quality=flags.jpeg_quality,
+            seed=flags.seed,
+            table=flags.table,
+            options=flags.options,
+            batch_size=flags.batch_size,
+            progress=None if flags.progress else False,
+        )
+    except (WriteError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command continues", file=sys.stderr)
+        return 130
+    print(path)
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m corruptions.write",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "--source",
+        required=True,
+        help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME",
+    )
+    add("--labels", help="FILE.npy with the labels of a FILE.npy source")
+    add("--out", required=True, help="folder to write")
+    add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
+    add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all levels")
+    add("--layout", choices=sorted(LAYOUTS), default="npy")
+    add(
+        "--jpeg_quality", "--jpeg-quality", type=_quality, default=85, help="of folders: 1..95 (published: 85), or none"
+    )
+    add("--seed", type=int, default=0)
+    add("--table", help="severity table of ImageNet-C: cifar, tiny, imagenet, inception; default: by image size")
+    add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
+    add("--split", default="test", help="of a tfds source")
+    add("--data_dir", "--data-dir", help="of a tfds source")
+    add("--preprocess", choices=tuple(preprocessing.PREPROCESS), default="none", help="of a folder or tfds source")
+    add("--size", type=int, help="side of the images after --preprocess, in pixels")
+    add("--limit", type=int, help="only the first so many images")
+    add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
+    add("--progress", action=argparse.BooleanOptionalAction, default=True)
+    return parser
+
+
+def _source(flags):
+    if flags.limit is not None and flags.limit < 1:
+        raise ValueError(f"expected a --limit of at least 1, found {flags.limit}")
+    shared = {"preprocess": flags.preprocess, "size": flags.size, "limit": flags.limit}
+    if flags.source.startswith("tfds:"):
+        name = flags.source.removeprefix("tfds:")
+        return sources.from_tfds(name, split=flags.split, data_dir=flags.data_dir, **shared)
+    path = pathlib.Path(flags.source).expanduser()
+    if path.suffix not in (".npy", ".npz"):
+        return sources.from_folder(path, **shared)
+    if flags.preprocess != "none" or flags.size is not None:
+        raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            if not {"images", "labels"} <= set(arrays):
+                raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(arrays)}")
+            images, labels = arrays["images"], arrays["labels"]
+    elif flags.labels is None:
+        raise ValueError(f"expected --labels=FILE.npy beside --source={flags.source}, found none")
+    else:
+        images, labels = np.load(path, mmap_mode="r"), np.load(flags.labels)
+    return sources.from_arrays(images[: flags.limit], labels[: flags.limit])
+
+
+def _names(text):
+    return tuple(name for name in text.split(",") if name)
+
+
+def _severities(text):
+    return [part if part == "random" else float(part) for part in text.split(",")]
+
+
+def _quality(text):
+    return None if text.lower() == "none" else int(text)
+
+
+def _options(text):
+    found = json.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+        raise argparse.ArgumentTypeError('expected {"NAME": {"OPTION": VALUE}}')
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""`manifest.json`: what a written dataset is, and how much of it is done. Rewritten whole, aside, after every block."""
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import shlex
+import sys
+import tempfile
+
+import jax
+
+NAME = "manifest.json"
+FORMAT = 1
+# What decides the pixels; a folder is continued only with the same.
+_IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
+_SETTINGS = ("path", "severities", "table", "options", "rounding")
+
+
+class WriteError(RuntimeError):
+    """The dataset cannot be written as asked, or not now; what is complete on disk is kept."""
+
+
+def new(identity, corruptions):
+    """A manifest of nothing done yet."""
+    return {"format": FORMAT, **identity, "corruptions": corruptions, "files": {}, "complete": False, "runs": []}
+
+
+def load(folder):
+    """The manifest in `folder`, or None.
+
+    Raises:
+      WriteError: it is there and not readable.
+    """
+    path = pathlib.Path(folder) / NAME
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text())
+        if not isinstance(found["corruptions"], dict) or not isinstance(found["files"], dict):
+            raise ValueError("corruptions or files is no object")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WriteError(f"{path} is not a readable manifest ({error}); move it away or use another folder") from error
+    return found
+
+
+def save(folder, manifest):
+    """Writes the manifest: the file is the old one or the new one, never half of it."""
+    replace(pathlib.Path(folder) / NAME, (json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def merged(stored, asked):
+    """The stored manifest, with the corruptions it lacks added from `asked`.
+
+    Raises:
+      WriteError: the two disagree; every difference is named.
+    """
+    asked = json.loads(json.dumps(asked))  # tuples become the lists they are in the stored one
+    before = {key: stored.get(key) for key in _IDENTITY}
+    now = {key: asked.get(key) for key in _IDENTITY}
+    for name in stored["corruptions"].keys() & asked["corruptions"].keys():
+        before[name] = {key: stored["corruptions"][name].get(key) for key in _SETTINGS}
+        now[name] = {key: asked["corruptions"][name].get(key) for key in _SETTINGS}
+    differences = list(_differences(before, now))
+    if differences:
+        raise WriteError(
+            "the folder holds a dataset written with other settings; use another folder or the same settings:\n  "
+            + "\n  ".join(differences)
+        )
+    return stored | {"corruptions": asked["corruptions"] | stored["corruptions"]}
+
+
+def _differences(before, now, prefix=""):
+    for key in sorted(before.keys() | now.keys()):
+        old, new_value = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new_value, dict):
+            yield from _differences(old, new_value, f"{prefix}{key}.")
+        elif old != new_value:
+            yield f"{prefix}{key}: stored {_short(old)}, asked {_short(new_value)}"
+
+
+def _short(value):
+    text = json.dumps(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def run_record():
+    """Command, versions, device and time of this run."""
+    packages = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
+    device = jax.devices()[0]
+    return {
+        "command": shlex.join(sys.argv),
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": {name: _version(name) for name in packages} | {"python": sys.version.split()[0]},
+        "device": f"{jax.local_device_count()} x {device.device_kind} ({device.platform})",
+    }
+
+
+def _version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def describe_file(path):
+    """{"bytes", "sha256"} of a file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": digest}
+
+
+def replace(path, content):
+    """Writes bytes aside, forces them to disk and renames them to `path`."""
+    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o644)  # mkstemp's are private
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
+
+
+@contextlib.contextmanager
+def lock(folder):
+    """Makes the folder and holds it against other writers.
+
+    Raises:
+      WriteError: it cannot be made or written, or another process is writing it.
+    """
+    import fcntl  # not on Windows, where the rest of the package works
+
+    folder = pathlib.Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise WriteError(f"expected a folder to write to, found a file: {folder}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open(folder / ".lock", "a")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise WriteError(f"cannot write to the folder {folder}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WriteError(f"another process is writing {folder}; wait for it or use another folder") from None
+        yield

@@ -1,0 +1,72 @@
+"""From encoded images of any size to uint8 arrays of one size, by the recipes behind the published benchmarks."""
+
+import io
+
+import numpy as np
+
+# What Pillow raises on files that are cut off or are no image.
+_DAMAGED = (OSError, ValueError, SyntaxError, EOFError)
+
+
+def _unchanged(image, size):
+    del size
+    return image
+
+
+def _imagenet(image, size):
+    """Shorter side to size * 256 / 224, the longer one in proportion (rounded down), then the centre: ImageNet-C."""
+    short = round(size * 256 / 224)
+    width, height = (side * short // min(image.size) for side in image.size)
+    left, top = round((width - size) / 2), round((height - size) / 2)
+    return _resize(image, (width, height)).crop((left, top, left + size, top + size))
+
+
+def _resize_both(image, size):
+    """Both sides to size, proportions not kept: Tiny-ImageNet-C, ImageNet-64x64-C."""
+    return _resize(image, (size, size))
+
+
+def _inception(image, size):
+    """The centre 87.5 % of each side, then both sides to size: ImageNet-C for Inception (299)."""
+    width, height = (round(0.875 * side) for side in image.size)
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    return _resize(image.crop((left, top, left + width, top + height)), (size, size))
+
+
+PREPROCESS = {"none": _unchanged, "imagenet": _imagenet, "resize": _resize_both, "inception": _inception}
+
+
+def get(name, size):
+    """Image -> image, both of Pillow; bilinear with antialiasing where it resizes.
+
+    Raises:
+      ValueError: an unknown name, or a size that is missing, below 16, or given to `none`.
+    """
+    if name not in PREPROCESS:
+        raise ValueError(f"expected a preprocess among {', '.join(PREPROCESS)}, found {name!r}")
+    if name == "none" and size is not None:
+        raise ValueError(f"expected no size with preprocess 'none', found {size}; 'resize' and 'imagenet' use it")
+    if name != "none" and (size is None or size < 16):
+        raise ValueError(f"expected a size of at least 16 pixels for preprocess {name!r}, found {size}")
+    return lambda image: PREPROCESS[name](image, size)
+
+
+def decode(file, what, prepare):
+    """uint8[H, W, 3] of a path or of encoded bytes.
+
+    Raises:
+      ValueError: the file is damaged or no image; `what` names it.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
+            return np.asarray(prepare(image.convert("RGB")))
+    except (*_DAMAGED, Image.DecompressionBombError) as error:
+        raise ValueError(f"{what} cannot be read as an image ({type(error).__name__}: {error})") from error
+
+
+def _resize(image, size):
+    from PIL import Image
+
+    return image.resize(size, Image.Resampling.BILINEAR)

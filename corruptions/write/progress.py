@@ -1,0 +1,29 @@
+"""A progress bar where one can be shown."""
+
+import contextlib
+
+from corruptions.write import sources
+
+
+@contextlib.contextmanager
+def bar(total, what, progress):
+    """A progress bar over images, or something that takes updates and shows nothing."""
+    if progress is False:
+        yield _Silent()
+        return
+    try:
+        tqdm = sources.require("tqdm", "a progress bar needs tqdm").tqdm
+    except ModuleNotFoundError:
+        if progress:
+            raise
+        yield _Silent()
+        return
+    with tqdm(
+        total=total, desc=what, unit="img", unit_scale=True, disable=None if progress is None else False
+    ) as shown:
+        yield shown
+
+
+class _Silent:
+    def update(self, count):
+        pass

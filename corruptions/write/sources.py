@@ -1,0 +1,217 @@
+"""Where the clean images of a written dataset come from: arrays, a tree of class folders, or TensorFlow Datasets."""
+
+import dataclasses
+import hashlib
+import importlib
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from corruptions.write import preprocessing
+
+_BULK = 1000  # records of array_record are read faster together
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Clean images of one size with their labels.
+
+    Attributes:
+      read: positions -> uint8[n, H, W, 3].
+      labels: int32[N], 0..C-1.
+      names: N file names without suffix, unique within a class; may contain `/`.
+      class_names: C names, the folders of the classes.
+      description: JSON-ready; two sources with equal descriptions have equal pixels.
+      encoded: whether reading means decoding, which is then done once and kept beside the result.
+    """
+
+    read: Callable[[Sequence[int]], np.ndarray]
+    labels: np.ndarray
+    names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    description: Mapping[str, Any]
+    encoded: bool = False
+
+    def __len__(self):
+        return len(self.labels)
+
+
+def from_arrays(images, labels, class_names=None):
+    """Images uint8[N, H, W, 3] and labels int[N] in memory (or memory-mapped).
+
+    Args:
+      class_names: one name per class; by default the labels, padded with zeros so that they sort as numbers do.
+
+    Raises:
+      ValueError, TypeError: other shapes or dtypes, or labels without a name.
+    """
+    images, labels = np.asanyarray(images), np.asarray(labels)
+    if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
+        raise ValueError(f"expected images uint8[N, H, W, 3], found {images.dtype}{list(images.shape)}")
+    if not len(images):
+        raise ValueError("expected at least one image, found none")
+    if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
+        raise ValueError(f"expected whole labels [{len(images)}], found {labels.dtype}{list(labels.shape)}")
+    classes = int(labels.max()) + 1
+    if class_names is None:
+        class_names = _numbered(classes)
+    if labels.min() < 0 or classes > len(class_names):
+        found = f"{labels.min()}..{labels.max()}"
+        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {found}")
+    description = {
+        "kind": "arrays",
+        "images_sha256": hashlib.sha256(np.ascontiguousarray(images)).hexdigest(),
+        "labels_sha256": hashlib.sha256(labels.astype(np.int32)).hexdigest(),
+    }
+    return Source(
+        lambda positions: images[_as_slice(positions)],
+        labels.astype(np.int32),
+        _numbered(len(images)),
+        tuple(map(str, class_names)),
+        description,
+    )
+
+
+def from_folder(root, *, preprocess="none", size=None, limit=None):
+    """A tree `root/class/*.png|jpg|...`; classes and images in sorted order.
+
+    Args:
+      preprocess: what makes the images equal in size, one of `PREPROCESS`.
+      size: side of the square result in pixels; needed by every `preprocess` but `none`.
+      limit: only the first so many images.
+
+    Raises:
+      FileNotFoundError: no such folder, or no images in it.
+      ValueError: a damaged image (named), images of different sizes, two images with one name.
+    """
+    root = pathlib.Path(root).expanduser()
+    if not root.is_dir():
+        raise FileNotFoundError(f"expected a folder of images, found no folder {root}")
+    require("PIL", "reading images needs Pillow")
+    classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    items = [
+        (path, label)
+        for label, name in enumerate(classes)
+        for path in sorted(p for p in (root / name).rglob("*") if p.suffix.lower() in SUFFIXES)
+    ][:limit]
+    if not items:
+        raise FileNotFoundError(f"{root}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
+    names = [path.relative_to(root / classes[label]).with_suffix("").as_posix() for path, label in items]
+    _refuse_twins(names, [label for _, label in items], classes)
+    listing = hashlib.sha256()
+    for path, _ in items:
+        stat = path.stat()
+        listing.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": listing.hexdigest()}
+    return Source(
+        _decoder(lambda positions: [(items[i][0], items[i][0]) for i in positions], preprocess, size),
+        np.array([label for _, label in items], np.int32),
+        tuple(names),
+        tuple(classes),
+        description | {"preprocess": preprocess, "size": size, "limit": limit},
+        encoded=True,
+    )
+
+
+def from_tfds(name, *, split="test", data_dir=None, preprocess="none", size=None, limit=None):
+    """A prepared TensorFlow Datasets data set (array_record, read without TensorFlow), e.g. `cifar10`.
+
+    Args:
+      name: of the data set, `name[/config][:version]`.
+      split: e.g. `test`, `validation`.
+      data_dir: where data sets lie; `~/tensorflow_datasets` when None.
+      preprocess, size, limit: see `from_folder`.
+
+    Raises:
+      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the data set is not there; says what to do.
+    """
+    tfds = require("tensorflow_datasets", "reading TensorFlow Datasets needs tensorflow-datasets and array-record")
+    require("PIL", "reading images needs Pillow")
+    try:
+        # Encoded images: decoded here in threads, at their own size.
+        decoders = {"image": tfds.decode.SkipDecoding()}
+        builder = tfds.builder(name, data_dir=data_dir, file_format="array_record")
+        source = builder.as_data_source(split, decoders=decoders)
+    except (tfds.core.DatasetNotFoundError, AssertionError, FileNotFoundError, ValueError) as error:
+        raise FileNotFoundError(
+            f"cannot read {name!r}, split {split!r}, from {data_dir or '~/tensorflow_datasets'} as array_record: {error}"
+        ) from error
+    number = len(source) if limit is None else min(limit, len(source))
+    if not {"image", "label"} <= set(builder.info.features):
+        raise ValueError(f"{name}: expected features image and label, found {', '.join(builder.info.features)}")
+    labels, names = [], []
+    for start in range(0, number, _BULK):
+        for record in source.__getitems__(list(range(start, min(start + _BULK, number)))):
+            labels.append(int(record["label"]))
+            names.append(pathlib.PurePosixPath(record.get("file_name", b"").decode()).stem)
+    classes = builder.info.features["label"].names or _numbered(max(labels) + 1)
+    if not all(names):
+        names = _numbered(number)
+
+    def fetch(positions):
+        records = source.__getitems__(list(positions))
+        return [(record["image"], f"{name} {split}[{i}]") for i, record in zip(positions, records)]
+
+    _refuse_twins(names, labels, classes)
+    description = {"kind": "tfds", "name": builder.info.full_name, "split": split}
+    return Source(
+        _decoder(fetch, preprocess, size),
+        np.array(labels, np.int32),
+        tuple(names),
+        tuple(map(str, classes)),
+        description | {"records": len(source), "preprocess": preprocess, "size": size, "limit": limit},
+        encoded=True,
+    )
+
+
+def require(module, why):
+    """Imports an optional dependency, or says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'{why}, which cannot be imported ({error}); pip install "jax-corruptions[study]"'
+        ) from error
+
+
+def _decoder(fetch, preprocess, size):
+    """positions -> uint8[n, H, W, 3], decoded in threads; `fetch` gives, for positions, what to open and its name."""
+    prepare = preprocessing.get(preprocess, size)
+
+    def read(positions):
+        found = fetch(positions)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            images = list(pool.map(lambda one: preprocessing.decode(*one, prepare), found))
+        shape = images[0].shape
+        for (_, what), image in zip(found, images):
+            if image.shape != shape:
+                raise ValueError(
+                    f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
+                    f"({what}); choose a preprocess ({', '.join(preprocessing.PREPROCESS)}) and a size"
+                )
+        return np.stack(images)
+
+    return read
+
+
+def _refuse_twins(names, labels, classes):
+    seen = set()
+    for name, label in zip(names, labels):
+        if (label, name) in seen:
+            raise ValueError(f"expected one image per name, found two called {name!r} in class {classes[label]}")
+        seen.add((label, name))
+
+
+def _numbered(count):
+    width = len(str(count - 1))
+    return tuple(f"{i:0{width}d}" for i in range(count))
+
+
+def _as_slice(positions):
+    """Ranges as slices: a view instead of a copy."""
+    return slice(positions.start, positions.stop) if isinstance(positions, range) else positions

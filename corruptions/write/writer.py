@@ -1,0 +1,256 @@
+"""Corrupts a whole dataset, block by block, and hands the blocks to a layout."""
+
+import collections
+import contextlib
+import errno
+import logging
+import os
+import pathlib
+import shutil
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+
+from corruptions import batch as batches
+from corruptions.write import layouts, plan, sources
+from corruptions.write import manifest as manifests
+from corruptions.write import progress as bars
+from corruptions.write.manifest import WriteError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ACCELERATOR_VALUES = 2**25  # of a batch: ten thousand images of 32x32, two hundred of 224x224
+_log = logging.getLogger("corruptions.write")
+
+
+def write_dataset(
+    out,
+    source,
+    *,
+    corruptions=("imagenet_c", "imagenet_c_extra"),
+    severities=None,
+    layout="npy",
+    jpeg_quality=85,
+    seed=0,
+    table=None,
+    options=None,
+    batch_size=None,
+    progress=None,
+):
+    """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C.
+
+    Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with
+    the qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size.
+
+    A run that was killed is continued by the same call; blocks (one corruption at one severity) that are complete are
+    not written again. A later call may add corruptions. Files get their names when they are complete.
+
+    Args:
+      out: the folder to write; made when missing.
+      source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source` (`corruptions.write.from_arrays`,
+        `from_folder`, `from_tfds`).
+      corruptions: names of corruptions and of benchmarks, or one.
+      severities: severities of every corruption, or a mapping name -> severities; `random` draws one per image. By
+        default every level, or the fractions 0, 1/4 .. 1 of a range.
+      layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy` [S N]; `folders`:
+        `corruption/severity/class/name.JPEG`.
+      jpeg_quality: of `folders`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as published); None
+        writes lossless PNG.
+      seed: of the random draws.
+      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`); by default
+        chosen from the image size.
+      options: corruption name -> its options (see `get(name).options`).
+      batch_size: images on the device at a time; by default what suits it.
+      progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
+
+    Returns:
+      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
+
+    Raises:
+      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
+      ValueError, TypeError: arguments that are not as described.
+    """
+    if layout not in layouts.LAYOUTS:
+        raise ValueError(f"expected a layout among {', '.join(layouts.LAYOUTS)}, found {layout!r}")
+    if layout == "folders" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
+        raise ValueError(f"expected a jpeg_quality 1..95 or None for PNG, found {jpeg_quality!r}")
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
+    source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
+    shape = source.read(range(1)).shape[1:]
+    batches.checks.image_shape(shape)
+    identity = {
+        "layout": layout,
+        "seed": int(seed),
+        "key": "fold_in(fold_in(key(seed), crc32(qualified name)), position)",
+        "prng": f"{jax.config.jax_default_prng_impl}, partitionable: {jax.config.jax_threefry_partitionable}",
+        "jpeg_quality": jpeg_quality if layout == "folders" else None,
+        "source": dict(source.description),
+        "images": len(source),
+        "image_shape": [int(side) for side in shape],
+        "class_names": list(source.class_names),
+    }
+    planned = plan.entries(corruptions, severities, options or {}, table, shape, layouts.LAYOUTS[layout].suffix)
+    with manifests.lock(out):
+        folder = pathlib.Path(out)
+        manifest = _open(folder, manifests.new(identity, planned))
+        with _explained(folder):
+            images = _materialised(folder, source, shape, progress)
+            _write(layouts.LAYOUTS[layout](folder, manifest, source), images, list(planned), batch_size, progress)
+    return folder / manifests.NAME
+
+
+def _open(folder, asked):
+    """The manifest to continue, or the new one where the folder is empty; either is on disk."""
+    stored = manifests.load(folder)
+    if stored is None:
+        foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        if foreign:
+            raise WriteError(
+                f"expected an empty folder or one written by this program (with {manifests.NAME}), found {folder} "
+                f"holding {', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
+    return manifests.merged(stored, asked) if stored else asked
+
+
+def _materialised(folder, source, shape, progress):
+    """Images as one array; encoded ones are decoded once, into a file beside the result that is removed at the end."""
+    if not source.encoded:
+        return source.read(range(len(source)))
+    description = manifests.hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
+    path = folder / f".images-{description}.npy"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(source), *shape))
+        with open(part, "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+        with bars.bar(len(source), "decoding", progress) as bar:
+            for start in range(0, len(source), 512):
+                positions = range(start, min(start + 512, len(source)))
+                images[start : positions.stop] = source.read(positions)
+                bar.update(len(positions))
+        images.flush()
+        os.replace(part, path)
+    return np.load(path, mmap_mode="r")
+
+
+def _write(layout, images, names, batch_size, progress):
+    """All blocks that are missing."""
+    manifest = layout.manifest
+    layout.start()
+    todo = {name: layout.todo(manifest["corruptions"][name]) for name in names}
+    _check_space(layout, [manifest["corruptions"][name] for name in names if todo[name]])
+    blocks = sum(map(len, todo.values()))
+    if blocks:
+        manifest["runs"].append(manifests.run_record())
+    manifest["complete"] = False
+    manifests.save(layout.folder, manifest)
+    asked = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
+    _log.info("%s: %d of %d blocks to write", layout.folder, blocks, asked)
+    size = batch_size or _batch_size(images)
+    with bars.bar(blocks * len(images), "corrupting", progress) as bar, _Background() as disk:
+
+        def save(entry, severity, start, corrupted, count):
+            layout.write(entry, severity, start, np.asarray(corrupted)[:count])
+            bar.update(count)
+
+        for name, missing in todo.items():
+            entry, started = manifest["corruptions"][name], time.perf_counter()
+            for severity in missing:
+                disk.run(layout.begin, entry, severity)
+                for start, count, corrupted in _corrupted(images, name, entry, severity, manifest["seed"], size):
+                    disk.run(save, entry, severity, start, corrupted, count)
+                disk.run(layout.finish, entry, severity)
+            if missing:
+                rate = len(missing) * len(images) / (time.perf_counter() - started)
+                _log.info("%s: %d x %d images, %.0f images/s", name, len(missing), len(images), rate)
+    entries = manifest["corruptions"].values()
+    manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
+    manifests.save(layout.folder, manifest)
+    layout.close()
+    for path in layout.folder.glob(".images-*"):
+        path.unlink()
+
+
+class _Background:
+    """One thread that does jobs in order, so that the device computes while files are written.
+
+    After a job has failed no other is done: a block whose images could not be written must not be called finished.
+    """
+
+    def __init__(self):
+        self._thread = ThreadPoolExecutor(1)
+        self._pending = collections.deque()
+        self._failed = False
+
+    def run(self, function, *arguments):
+        """Queues a job; waits while too many are queued. Raises what an earlier job raised."""
+        self._pending.append(self._thread.submit(self._guarded, function, *arguments))
+        while len(self._pending) > 3 * jax.local_device_count():
+            self._pending.popleft().result()
+
+    def _guarded(self, function, *arguments):
+        if self._failed:
+            return
+        try:
+            function(*arguments)
+        except BaseException:
+            self._failed = True
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self._failed = self._failed or kind is not None
+        self._thread.shutdown()
+        if kind is None:
+            for future in self._pending:
+                future.result()
+
+
+def _corrupted(images, name, entry, severity, seed, size):
+    """(start, count, corrupted batch on a device) through the images; the last batch is padded to the common shape."""
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
+    devices = jax.local_devices()
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
+    for turn, start in enumerate(range(0, len(images), size)):
+        positions = np.minimum(np.arange(start, start + size), len(images) - 1)
+        count = min(size, len(images) - start)
+        part = images[start : start + count] if count == size else images[positions]
+        part, index = jax.device_put((part, positions.astype(np.int32)), devices[turn % len(devices)])
+        level = None if severity == "random" else severity
+        yield start, count, batches.corrupt(key, part, name, level, index=index, **options)
+
+
+def _batch_size(images):
+    number, (height, width, channels) = len(images), images.shape[1:]
+    if jax.default_backend() != "cpu":
+        target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
+        return -(-number // -(-number // target))  # batches of equal size, so that little is padding
+    # On a CPU a chunk of `corrupt` is what fits the caches, and padding costs as much as images do.
+    return min(number, batches._chunk(images))
+
+
+def _check_space(layout, entries):
+    needed = sum(map(layout.missing_bytes, entries))
+    free = shutil.disk_usage(layout.folder).free
+    if needed > free:
+        raise WriteError(f"{layout.folder} needs {needed / 1e9:.2f} GB more, {free / 1e9:.2f} GB are free")
+
+
+@contextlib.contextmanager
+def _explained(folder):
+    """Turns the errors of the operating system into a `WriteError` that says how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or error.errno is None:
+            raise
+        what = "the disk (or quota) is full" if error.errno in _FULL else "cannot write"
+        raise WriteError(
+            f"{what}: {error.strerror} ({error.filename or folder}). Complete blocks are kept: once this is solved, "
+            "run the same command again and it continues"
+        ) from error

@@ -1,0 +1,183 @@
+"""Corrupted datasets that are on disk already: published ones, and those of `python -m corruptions.write`.
+
+    CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted_arrays`)
+    ImageNet-C and its kin        `corruption/severity/class/image`                   (`data.corrupted_folders`)
+    cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, array_record    (`data.corrupted_tfds`)
+
+    dataset = data.corrupted.open_corrupted("CIFAR-10-C")
+    for corruption, severity in dataset.conditions():
+        for images, labels in dataset.batches(corruption, severity, batch_size=256):
+            ...
+
+Nothing is held in memory but the batch at hand and the next.
+"""
+
+import abc
+import difflib
+import importlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MANIFEST = "manifest.json"
+RANDOM = "random"
+
+# A severity: a level, a fraction of a range, or RANDOM, drawn per image.
+Severity = int | float | str
+Batch = tuple[np.ndarray, np.ndarray]
+
+TFDS = ("cifar10_corrupted", "imagenet2012_corrupted")
+_BENCHMARK = "imagenet_c/"
+_OF_IMAGENET_C = (
+    *("gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur"),
+    *("snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression"),
+    *("speckle_noise", "gaussian_blur", "spatter", "saturate"),
+)
+_OTHER_SPELLINGS = {"elastic": "elastic_transform", "frosted_glass_blur": "glass_blur"}  # of tfds cifar10_corrupted
+
+
+class CorruptedDataset(abc.ABC):
+    """One set of test images under several conditions (corruption, severity).
+
+    Attributes:
+      path: where it is.
+      number: images in each condition.
+      image_shape: (H, W, 3).
+      class_names: names in the order of the labels, or None where the files do not say.
+      provenance: JSON-ready description of where the pixels come from.
+    """
+
+    path: Path
+    number: int
+    image_shape: tuple[int, int, int]
+    class_names: tuple[str, ...] | None
+    provenance: Mapping[str, Any]
+
+    def __init__(self, path: Path, places: Mapping[tuple[str, Severity], Any]):
+        """`places`: what is there, in order; where each condition is found."""
+        if not places:
+            raise FileNotFoundError(f"{path}: expected a corrupted dataset, found no corruption in it")
+        self.path = path
+        self._places = dict(places)
+
+    def conditions(self) -> tuple[tuple[str, Severity], ...]:
+        """Every (corruption, severity) that is there.
+
+        Corruptions have their qualified names (`imagenet_c/fog`) where the files tell the benchmark: a manifest, or one
+        of the 19 names of ImageNet-C; otherwise the name of the file or folder.
+        """
+        return tuple(self._places)
+
+    def batches(self, corruption: str, severity: Severity, batch_size: int) -> Iterator[Batch]:
+        """Images uint8[n, H, W, 3] and labels int32[n] of one condition, in the order of the files.
+
+        n is `batch_size` but for the last batch, which holds the rest.
+
+        Args:
+          corruption: as in `conditions()`, or without its benchmark.
+          severity: as in `conditions()`, or its text.
+
+        Raises:
+          ValueError: no such corruption or severity; a file is damaged or of another shape than the others (named).
+        """
+        if batch_size < 1:
+            raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
+        return self._read(self._places[self._find(corruption, severity)], batch_size)
+
+    @abc.abstractmethod
+    def _read(self, place: Any, batch_size: int) -> Iterator[Batch]:
+        """The batches of the condition at `place`."""
+
+    def _find(self, corruption: str, severity: Severity) -> tuple[str, Severity]:
+        there = list(dict.fromkeys(name for name, _ in self._places))
+        found = [name for name in there if corruption in (name, name.rpartition("/")[2])]
+        if not found:
+            hint = difflib.get_close_matches(corruption, there + [name.rpartition("/")[2] for name in there], 1)
+            hint = f"; did you mean {hint[0]!r}?" if hint else ""
+            raise ValueError(f"{self.path} has no corruption {corruption!r}{hint}; found {', '.join(there)}")
+        severity = parse_severity(str(severity))
+        if (found[0], severity) not in self._places:
+            severities = [str(s) for name, s in self._places if name == found[0]]
+            raise ValueError(
+                f"{self.path} has no severity {severity} of {found[0]}; found severities {', '.join(severities)}"
+            )
+        return found[0], severity
+
+
+def open_corrupted(
+    path_or_name: str | os.PathLike, *, data_dir: str | os.PathLike | None = None, threads: int | None = None
+) -> CorruptedDataset:
+    """Opens a corrupted dataset; images are read when `batches` asks for them.
+
+    Args:
+      path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets: `cifar10_corrupted`,
+        `imagenet2012_corrupted`, or one condition of it, `cifar10_corrupted/brightness_1`.
+      data_dir: where tfds data sets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      threads: that decode image files; None is one per core.
+
+    Raises:
+      FileNotFoundError: nothing is there, or files are missing; says what was expected.
+      ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
+    """
+    name, _, config = str(path_or_name).partition("/")
+    if name in TFDS and not Path(path_or_name).exists():
+        return importlib.import_module("data.corrupted_tfds").CorruptedTfds(name, config, data_dir, threads)
+    path = Path(path_or_name).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"expected a folder, or one of the data sets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
+        )
+    manifest = read_manifest(path)
+    if any(path.glob("*.npy")):
+        return importlib.import_module("data.corrupted_arrays").CorruptedArrays(path, manifest)
+    return importlib.import_module("data.corrupted_folders").CorruptedFolders(path, manifest, threads)
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """The manifest of a dataset written by `corruptions.write`, None for others.
+
+    Raises:
+      ValueError: it is damaged, or says that the dataset is not complete.
+    """
+    file = path / MANIFEST
+    if not file.exists():
+        return None
+    try:
+        manifest = json.loads(file.read_text())
+        corruptions = manifest["corruptions"]
+        missing = [name for name, e in corruptions.items() if len(e["written"]) < len(e["severities"])]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
+    if missing:
+        raise ValueError(
+            f"{path} is not written to its end ({', '.join(missing)}); run its command again, which continues: "
+            f"{manifest['runs'][-1]['command'] if manifest.get('runs') else 'python -m corruptions.write'}"
+        )
+    return manifest
+
+
+def qualified(name: str) -> str:
+    """A published file's or folder's name as a corruption: `imagenet_c/...` for the 19, unchanged for others."""
+    name = _OTHER_SPELLINGS.get(name, name)
+    return _BENCHMARK + name if name in _OF_IMAGENET_C else name
+
+
+def published_order(names: Sequence[str]) -> list[str]:
+    """Names in the order of ImageNet-C, others after them by the alphabet."""
+    rank = {_BENCHMARK + name: i for i, name in enumerate(_OF_IMAGENET_C)}
+    return sorted(names, key=lambda name: (rank.get(qualified(name), len(rank)), name))
+
+
+def parse_severity(text: str) -> Severity | None:
+    """`3` -> 3, `0.25` -> 0.25, `1.00` -> 1, `random`; None for anything else."""
+    if text == RANDOM:
+        return RANDOM
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number == int(number) else number
