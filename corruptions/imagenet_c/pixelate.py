@@ -38,7 +38,8 @@ def _sample(key, shape, severity, *, table=None):
 def _apply(image, params):
     """Means of blocks (columns first, then rows, each rounded to 8 bits), every pixel showing one block.
 
-    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back.
+    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back. (Where H > 2 W, Pillow
+    13 reduces the rows first; earlier versions, among them the original's, do as here.)
     Source: ImageNet-C, pixelate.
     """
     x = jnp.round(color.to_levels(image))

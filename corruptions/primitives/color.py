@@ -1,10 +1,13 @@
 """Pieces of colour arithmetic: luma, HSV value and chroma, and 8-bit levels."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+
+# 1/255 in two parts, the first of 16 bits, so that its product with a whole level is exact.
+_RECIPROCAL = np.float32(round(2**23 / 255) / 2**23)
+_RECIPROCAL_REST = np.float32(1 / 255 - float(_RECIPROCAL))
 
 
 def luma(image):
@@ -23,11 +26,14 @@ def value_and_chroma(image):
 
 def to_levels(image):
     """[0, 1] to the scale of 8-bit levels, unrounded; exact for k/255."""
-    return image * 255
+    # The clip keeps the product from being fused with a later sum into one rounding, in which k/255 * 255 is not k.
+    return jnp.clip(image * 255, 0, 255)
 
 
 def from_levels(levels):
-    """Levels (0..255, rounded or not) to [0, 1], so that truncating 255 times the result gives whole levels back."""
-    # Behind the barrier 255 is no constant: XLA would multiply by its rounded reciprocal, one unit in the last place
-    # off for half of the levels, and truncation would make that a whole level.
-    return levels / jax.lax.optimization_barrier(jnp.float32(255))
+    """Levels to [0, 1]: the float32 nearest to k/255 for whole levels k, within 1.5 units in the last place for others.
+
+    Hence truncating 255 times the result gives whole levels back. A plain division would not do: XLA multiplies by
+    the rounded reciprocal of any scalar divisor, which is one unit off for half of the whole levels.
+    """
+    return levels * _RECIPROCAL + levels * _RECIPROCAL_REST

@@ -18,7 +18,9 @@ SCALES = {
 
 def pillow(image, scale):
     height, width, _ = image.shape
-    small = Image.fromarray(image).resize((int(width * scale), int(height * scale)), Image.BOX)
+    # In two calls, columns first: in one call Pillow 13 reduces the rows of very tall images first.
+    narrow = Image.fromarray(image).resize((int(width * scale), height), Image.BOX)
+    small = narrow.resize((int(width * scale), int(height * scale)), Image.BOX)
     return np.asarray(small.resize((width, height), Image.BOX))
 
 
