@@ -9,10 +9,10 @@ def photograph(height, width, seed=0):
     y, x = np.mgrid[0:height, 0:width] / max(height, width)
     scene = np.full((height, width, 3), rng.uniform(0.2, 0.6, 3))
     for _ in range(6):
-        fy, fx, phase = rng.normal(0, 3, 2).tolist() + [rng.uniform(0, 6.3)]
+        fy, fx, phase = [*rng.normal(0, 3, 2), rng.uniform(0, 6.3)]
         scene += np.cos(2 * np.pi * (fy * y + fx * x) + phase)[..., None] * rng.uniform(-0.08, 0.08, 3)
     for _ in range(5):
-        cy, cx, radius = rng.uniform(0, 1, 2).tolist() + [rng.uniform(0.05, 0.3)]
+        cy, cx, radius = [*rng.uniform(0, 1, 2), rng.uniform(0.05, 0.3)]
         inside = (abs(y - cy) + abs(x - cx) < radius) if rng.random() < 0.5 else (np.hypot(y - cy, x - cx) < radius)
         scene[inside] = 0.4 * scene[inside] + 0.6 * rng.uniform(0, 1, 3)
     scene += rng.normal(0, 0.02, scene.shape)

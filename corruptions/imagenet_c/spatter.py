@@ -1,0 +1,166 @@
+"""ImageNet-C spatter: drops of water or splashes of mud on the lens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels, registry
+from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.imagenet_c import tables
+from corruptions.primitives import filters, random
+from corruptions.primitives.canny import canny
+from corruptions.primitives.chamfer import chamfer_distance
+from corruptions.primitives.histogram import equalize
+
+_SOURCE = "ImageNet-C, appendix B and released code"
+
+# (mean, deviation, blur, threshold, gain of water or blur of mud, 1 for mud)
+_LEVELS = {
+    "cifar": (
+        (0.62, 0.1, 0.7, 0.7, 0.5, 0),
+        (0.65, 0.1, 0.8, 0.7, 0.5, 0),
+        (0.65, 0.3, 1, 0.69, 0.5, 0),
+        (0.65, 0.1, 0.7, 0.69, 0.6, 1),
+        (0.65, 0.1, 0.5, 0.68, 0.6, 1),
+    ),
+    "tiny": (
+        (0.62, 0.1, 0.7, 0.7, 0.6, 0),
+        (0.65, 0.1, 0.8, 0.7, 0.6, 0),
+        (0.65, 0.3, 1, 0.69, 0.6, 0),
+        (0.65, 0.1, 0.7, 0.68, 0.6, 1),
+        (0.65, 0.1, 0.5, 0.67, 0.6, 1),
+    ),
+    "imagenet": (
+        (0.65, 0.3, 4, 0.69, 0.6, 0),
+        (0.65, 0.3, 3, 0.68, 0.6, 0),
+        (0.65, 0.3, 2, 0.68, 0.5, 0),
+        (0.65, 0.3, 1, 0.65, 1.5, 1),
+        (0.67, 0.4, 1, 0.65, 1.5, 1),
+    ),
+    "inception": (
+        (0.65, 0.3, 4, 0.69, 0.9, 0),
+        (0.65, 0.3, 3.5, 0.68, 0.9, 0),
+        (0.65, 0.3, 3, 0.68, 0.8, 0),
+        (0.65, 0.3, 1.2, 0.65, 1.8, 1),
+        (0.67, 0.4, 1.2, 0.65, 1.8, 1),
+    ),
+}
+_LIQUID_RADIUS = 16  # of the widest blur, int(4 * 4 + 0.5)
+_MUD_RADIUS = 7  # int(4 * 1.8 + 0.5)
+_WATER = np.array([175, 238, 238], np.float32) / 255
+_MUD = np.array([63, 42, 20], np.float32) / 255
+_EDGE_THRESHOLDS = (50, 150)
+
+
+def _sample(key, shape, severity, *, table=None):
+    """Water at severities 1 to 3, mud at 4 and 5.
+
+    Draws `noise` ~ N(mean, deviation^2) per pixel, the liquid before it is blurred into drops. Between severities 3
+    and 4 (interpolated severities only) `mud` is a fraction, and the image a blend of both.
+    """
+    mean, deviation, blur, threshold, strength, mud = levels.lookup(_LEVELS[tables.table_for(shape, table)], severity)
+    noise = mean + deviation * random.normal(key, shape[:2])
+    return {"noise": noise, "blur": blur, "threshold": threshold, "strength": strength, "mud": mud}
+
+
+def _apply(image, params):
+    """Water: clip(x + m (175, 238, 238)/255); mud: clip((1 - m) x + m (63, 42, 20)/255), with 0 <= m the liquid.
+
+    The noise, blurred with a Gaussian of standard deviation `blur` pixels, is set to 0 below `threshold`. Water: 8-bit
+    levels of the blurred noise times an 8-bit relief (distance to the drops' Canny edges up to 20 pixels, averaged,
+    equalised and sharpened), scaled to a largest value of `strength`; no liquid leaves the image unchanged. Mud: the
+    region above the threshold, blurred again with `strength` pixels, where that is at least 0.8.
+    Source: ImageNet-C, spatter.
+    """
+    layer = _blur(params["noise"], params["blur"], _LIQUID_RADIUS)
+    layer = jnp.where(layer < params["threshold"], 0, layer)
+    mud = params["mud"]
+    # On one image only the branch needed is run; in a batch with a severity per image both are.
+    wet = jax.lax.cond(mud < 1, _water, lambda x, *_: x, image, layer, params["strength"])
+    dirty = jax.lax.cond(mud > 0, _mud, lambda x, *_: x, image, layer, params["strength"], params["threshold"])
+    return (1 - mud) * wet + mud * dirty
+
+
+def _blur(x, sigma, max_radius):
+    rows, columns = (filters.gaussian_matrix(size, sigma, max_radius) for size in x.shape)
+    return filters.separable(x, rows, columns)
+
+
+def _water(image, layer, gain):
+    drops = drop_levels(layer)
+    mask = (drops * relief(drops)).astype(jnp.float32)
+    mask = mask * (gain / jnp.maximum(jnp.max(mask), 1))
+    return jnp.clip(image + mask[..., None] * _WATER, 0, 1)
+
+
+def _mud(image, layer, sigma, threshold):
+    mask = _blur((layer > threshold).astype(jnp.float32), sigma, _MUD_RADIUS)
+    mask = jnp.where(mask < 0.8, 0, mask)[..., None]
+    return jnp.clip(image * (1 - mask) + mask * _MUD, 0, 1)
+
+
+def drop_levels(layer):
+    """8-bit levels floor(255 layer), int32 [H, W]; what exceeds 255 wraps around, as in the original."""
+    return jnp.floor(layer * 255).astype(jnp.int32) & 255
+
+
+def relief(drops):
+    """Relief of the drops as 8-bit levels: int32 [H, W] to int32 [H, W]. Source: ImageNet-C, spatter."""
+    # Without the barriers each pixel of a stage would work out anew the whole neighbourhood it reads.
+    distance = chamfer_distance(canny(drops, *_EDGE_THRESHOLDS))
+    smooth = jax.lax.optimization_barrier(floor_of_mean(distance))
+    x = jax.lax.optimization_barrier(jnp.pad(equalize(smooth, 21), 1, mode="reflect"))
+    sharp = 2 * (x[2:, 2:] - x[:-2, :-2]) + x[1:-1, 1:-1] + x[1:-1, 2:] + x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, :-2]
+    total = _sum_of_nine(jax.lax.optimization_barrier(jnp.clip(sharp, 0, 255)))
+    return jnp.round(total.astype(jnp.float32) * np.float32(1 / 9)).astype(jnp.int32)  # never half way: 9 is odd
+
+
+def floor_of_mean(distance):
+    """Floor of the 3x3 mean of distances 0..20: the mean is rounded to float32 before, as in the original.
+
+    Means of whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in integers.
+    """
+    total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
+    nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)
+    return nearest - (total < jnp.asarray(_MEAN_STARTS)[nearest])
+
+
+def _mean_starts():
+    """The smallest sums (times 2^23) whose ninth part, rounded to float32, reaches 0, 1, ..., 20."""
+    starts = [0]
+    for level in range(1, 21):
+        total = 9 * level * 2**23
+        while np.float32((total - 1) * 2.0**-23 * (1 / 9)) >= level:
+            total -= 1
+        starts.append(total)
+    return np.array(starts, np.int32)
+
+
+_MEAN_STARTS = _mean_starts()
+
+
+def _sum_of_nine(x):
+    """Sum over 3x3 pixels, mirrored at the edge pixels."""
+    x = jnp.pad(x, 1, mode="reflect")
+    x = x[:, :-2] + x[:, 1:-1] + x[:, 2:]
+    return x[:-2] + x[1:-1] + x[2:]
+
+
+spatter = registry.register(
+    Corruption(
+        name="spatter",
+        benchmark="imagenet_c",
+        family="weather",
+        sampler=_sample,
+        applier=_apply,
+        scale=Levels(5),
+        rounding="truncate",
+        parameters=(
+            Parameter("noise", "N(mean, deviation^2) per pixel", _SOURCE),
+            Parameter("blur", "standard deviation of the liquid's blur, pixels", _SOURCE),
+            Parameter("threshold", "level of the blurred noise above which there is liquid", _SOURCE),
+            Parameter("strength", "water: largest brightening (fraction); mud: blur in pixels", _SOURCE),
+            Parameter("mud", "1 for mud, 0 for water", _SOURCE),
+        ),
+    )
+)

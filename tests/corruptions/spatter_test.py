@@ -1,0 +1,140 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import tests.corruptions.spatter_reference as reference
+from corruptions.imagenet_c import spatter as room
+from corruptions.imagenet_c.spatter import spatter
+from corruptions.primitives.canny import canny, hysteresis
+from corruptions.primitives.chamfer import chamfer_distance
+from corruptions.primitives.histogram import equalize
+from tests.corruptions.photographs import photograph
+
+# (mean, deviation, blur, threshold, gain or mud blur, mud) as published.
+LEVELS = {
+    32: ((.62, .1, .7, .7, .5, 0), (.65, .1, .8, .7, .5, 0), (.65, .3, 1, .69, .5, 0), (.65, .1, .7, .69, .6, 1), (.65, .1, .5, .68, .6, 1)),
+    64: ((.62, .1, .7, .7, .6, 0), (.65, .1, .8, .7, .6, 0), (.65, .3, 1, .69, .6, 0), (.65, .1, .7, .68, .6, 1), (.65, .1, .5, .67, .6, 1)),
+    224: ((.65, .3, 4, .69, .6, 0), (.65, .3, 3, .68, .6, 0), (.65, .3, 2, .68, .5, 0), (.65, .3, 1, .65, 1.5, 1), (.67, .4, 1, .65, 1.5, 1)),
+    299: ((.65, .3, 4, .69, .9, 0), (.65, .3, 3.5, .68, .9, 0), (.65, .3, 3, .68, .8, 0), (.65, .3, 1.2, .65, 1.8, 1), (.67, .4, 1.2, .65, 1.8, 1)),
+}  # fmt: skip
+
+
+canny = jax.jit(canny, static_argnums=(1, 2))
+hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer_distance)
+relief, floor_of_mean = jax.jit(room.relief), jax.jit(room.floor_of_mean)
+
+
+def drops(height, width, seed, blur=2.0, deviation=0.3, threshold=0.68):
+    noise = np.random.default_rng(seed).normal(0.65, deviation, (height, width))
+    return (reference.liquid(noise, blur, threshold) * 255).astype(np.int64) % 256
+
+
+@pytest.mark.parametrize("side", LEVELS)
+def test_matches_the_original_given_the_noise(side):
+    image = photograph(side, side, seed=side)
+    sample, apply = jax.jit(spatter.sample, static_argnums=1), jax.jit(spatter.apply)
+    for severity, (mean, deviation, blur, threshold, strength, mud) in enumerate(LEVELS[side], 1):
+        params = sample(jax.random.key(severity), (side, side, 3), severity)
+        noise = np.asarray(params["noise"], np.float64)
+        assert abs(noise.mean() - mean) < 5 * deviation / side and abs(noise.std() / deviation - 1) < 5 / side
+        ours = 255 * np.asarray(apply(jnp.asarray(image, jnp.float32) / 255, params), np.float64)
+        layer = reference.liquid(noise, blur, threshold)
+        expected = reference.mud(image, layer, strength, threshold) if mud else reference.water(image, layer, strength)
+        # Thresholds of the blurred noise are sharp: rounding in float32 moves a few pixels across them.
+        off = abs(ours - expected) > 2e-3
+        assert off.mean() < 1e-3, f"severity {severity}: {off.mean():.1e} of the values differ"
+        assert (expected != image).any()
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (40, 71), (224, 224)])
+def test_stages_of_the_relief_are_exact(shape):
+    for seed, (blur, deviation) in enumerate(((4, 0.3), (2, 0.3), (0.8, 0.1))):
+        levels = drops(*shape, seed, blur, deviation)
+        edges = reference.canny(levels, 50, 150)
+        np.testing.assert_array_equal(canny(jnp.asarray(levels, jnp.int32), 50, 150), edges)
+        distance = reference.chamfer(edges)
+        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), distance)
+        mean = reference.floor_of_mean(distance)
+        np.testing.assert_array_equal(floor_of_mean(jnp.asarray(distance)), mean)
+        np.testing.assert_array_equal(equalize(jnp.asarray(mean, jnp.int32), 21), reference.equalize(mean))
+        np.testing.assert_array_equal(relief(jnp.asarray(levels, jnp.int32)), reference.relief(levels))
+        assert levels.any() and edges.any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_canny_on_photographs(seed):
+    levels = ndimage.gaussian_filter(photograph(50, 61, seed)[..., 1].astype(float), seed / 3).astype(np.int32)
+    levels = levels if seed % 2 else levels // 32 * 32  # plateaus have many equal gradients
+    edges = reference.canny(levels, 50, 150)
+    assert edges.any()
+    np.testing.assert_array_equal(canny(jnp.asarray(levels), 50, 150), edges)
+
+
+def test_hysteresis_follows_long_and_winding_paths():
+    size = 70
+    kept = np.zeros((size, size), bool)
+    kept[::4] = True  # a serpentine through the whole image, more than 1000 steps long
+    kept[2::8, -1] = kept[1::8, -1] = kept[3::8, -1] = True
+    kept[5::8, 0] = kept[6::8, 0] = kept[7::8, 0] = True
+    kept[40, 31:33] = False  # cuts it in two, at a word's border
+    seeds = np.zeros_like(kept)
+    seeds[0, 0] = True
+    components, _ = ndimage.label(kept, np.ones((3, 3)))
+    expected = components == components[0, 0]
+    assert kept.sum() > expected.sum() > 500
+    np.testing.assert_array_equal(hysteresis(jnp.asarray(seeds), jnp.asarray(kept)), expected)
+    assert not np.any(hysteresis(jnp.zeros_like(kept), jnp.asarray(kept)))
+
+
+def test_chamfer_distance_of_one_pixel_of_many_and_of_none():
+    edges = np.zeros((61, 50), bool)
+    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), np.full((61, 50), 20, np.float32))
+    edges[30, 20] = True
+    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), reference.chamfer(edges))
+    for seed in range(3):
+        edges = np.random.default_rng(seed).random((61, 50)) < 10.0 ** -(1 + seed)
+        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), reference.chamfer(edges))
+
+
+def test_equalize():
+    rng = np.random.default_rng(0)
+    for levels in (rng.binomial(255, 0.3, (40, 33)), rng.integers(7, 9, (16, 16)), np.full((16, 16), 77)):
+        found = equalize(jnp.asarray(levels, jnp.int32), 256)
+        np.testing.assert_array_equal(found, reference.equalize(levels))
+
+
+def test_no_liquid_leaves_the_image_alone():
+    image = jnp.asarray(photograph(32, 32), jnp.float32) / 255
+    for severity in (1, 5):
+        params = spatter.sample(jax.random.key(0), (32, 32, 3), severity)
+        params["noise"] = jnp.full((32, 32), 0.2)
+        np.testing.assert_array_equal(jax.jit(spatter.apply)(image, params), image)
+
+
+# Pixels changed on a dark image, per cent, measured on the original; severities 1 to 5.
+@pytest.mark.parametrize(
+    "side, images, expected",
+    [
+        (224, 8, (3.4, 13.6, 21.4, 12.3, 19.8)),
+        (32, 200, (2.7, 6.7, 18.3, 4.0, 6.8)),
+        (64, 60, (2.4, 6.4, 18.4, 7.1, 10.3)),
+    ],
+)
+def test_coverage(side, images, expected):
+    dark = jnp.full((side, side, 3), 10, jnp.float32) / 255
+    keys = jax.random.split(jax.random.key(3), images)
+    cover = jax.jit(lambda severity: jax.lax.map(lambda key: spatter(key, dark, severity), keys))
+    for severity, per_cent in enumerate(expected, 1):
+        changed = np.floor(np.asarray(cover(severity)) * 255 + 1e-3) != 10
+        share = 100 * changed.any(-1).mean((1, 2))
+        assert abs(share.mean() - per_cent) < 3 * share.std() / np.sqrt(images) + 0.1 * per_cent
+
+
+def test_vmapped_severities_give_what_single_ones_give():
+    image = jnp.asarray(photograph(32, 32), jnp.float32) / 255
+    single = jax.jit(lambda severity: spatter(jax.random.key(1), image, severity))
+    batch = jax.jit(jax.vmap(single))(jnp.arange(1, 6))
+    for severity in range(1, 6):
+        np.testing.assert_allclose(batch[severity - 1], single(severity), atol=1e-5)
