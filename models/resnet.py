@@ -1,0 +1,128 @@
+"""Residual networks (He et al. 2016, arXiv:1512.03385): ResNet-18, 34 and 50 with the ImageNet or the CIFAR stem."""
+
+from functools import partial
+
+import jax.numpy as jnp
+from flax import nnx
+from jax import lax
+
+from models.layers import BatchNorm, Conv, Linear, Normalize
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+CIFAR_MEAN, CIFAR_STD = (125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)
+
+
+class BasicBlock(nnx.Module):
+    """relu(shortcut(x) + bn(conv3x3(relu(bn(conv3x3 / stride))))); channels out = width."""
+
+    expansion = 1
+
+    def __init__(self, c_in, width, stride, *, conv, norm):
+        self.conv1 = conv(c_in, width, 3, stride=stride)
+        self.norm1 = norm(width)
+        self.conv2 = conv(width, width, 3)
+        self.norm2 = norm(width, last=True)
+        self.shortcut = Shortcut(c_in, width, stride, conv=conv, norm=norm)
+
+    def __call__(self, x, train):
+        y = nnx.relu(self.norm1(self.conv1(x), train))
+        y = self.norm2(self.conv2(y), train)
+        return nnx.relu(self.shortcut(x, train) + y)
+
+
+class Bottleneck(nnx.Module):
+    """1x1, 3x3 (with the stride, as torchvision does), 1x1 to 4 width channels, each with BatchNorm."""
+
+    expansion = 4
+
+    def __init__(self, c_in, width, stride, *, conv, norm):
+        self.conv1, self.norm1 = conv(c_in, width, 1), norm(width)
+        self.conv2, self.norm2 = conv(width, width, 3, stride=stride), norm(width)
+        self.conv3, self.norm3 = conv(width, 4 * width, 1), norm(4 * width, last=True)
+        self.shortcut = Shortcut(c_in, 4 * width, stride, conv=conv, norm=norm)
+
+    def __call__(self, x, train):
+        y = nnx.relu(self.norm1(self.conv1(x), train))
+        y = nnx.relu(self.norm2(self.conv2(y), train))
+        y = self.norm3(self.conv3(y), train)
+        return nnx.relu(self.shortcut(x, train) + y)
+
+
+class Shortcut(nnx.Module):
+    """Identity, or 1x1 convolution with BatchNorm where the shape changes (option B of the paper)."""
+
+    def __init__(self, c_in, c_out, stride, *, conv, norm):
+        self.projects = stride != 1 or c_in != c_out
+        if self.projects:
+            self.conv, self.norm = conv(c_in, c_out, 1, stride=stride), norm(c_out)
+
+    def __call__(self, x, train):
+        return self.norm(self.conv(x), train) if self.projects else x
+
+
+class ResNet(nnx.Module):
+    """Stem, four stages of blocks of width 64, 128, 256, 512, mean over pixels, linear.
+
+    Args:
+      num_classes: number of logits.
+      block: BasicBlock or Bottleneck.
+      stage_sizes: blocks in each stage.
+      stem: `imagenet` (7x7 convolution / 2, 3x3 max-pooling / 2) or `cifar` (3x3 convolution).
+      rng: np.random.Generator of the initial parameters.
+      dtype: of the computation.
+      mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
+      init: `he`, `xavier` or `goyal`, see layers.py.
+      conv: path of the convolutions, see layers.convolve.
+    """
+
+    def __init__(
+        self, num_classes, *, block, stage_sizes, stem, rng, dtype, mean=None, std=None, init="he", conv="auto"
+    ):
+        if stem not in ("imagenet", "cifar"):
+            raise ValueError(f"expected stem 'imagenet' or 'cifar', found {stem!r}")
+        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
+        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
+        default = (IMAGENET_MEAN, IMAGENET_STD) if stem == "imagenet" else (CIFAR_MEAN, CIFAR_STD)
+        self.normalize = Normalize(mean or default[0], std or default[1])
+        self.pools = stem == "imagenet"
+        self.stem = make_conv(3, 64, 7, stride=2) if self.pools else make_conv(3, 64, 3)
+        self.stem_norm = norm(64)
+        c_in, stages = 64, []
+        for i, size in enumerate(stage_sizes):
+            blocks = []
+            for j in range(size):
+                blocks.append(block(c_in, 64 * 2**i, 2 if i and not j else 1, conv=make_conv, norm=norm))
+                c_in = 64 * 2**i * block.expansion
+            stages.append(nnx.List(blocks))
+        self.stages = nnx.List(stages)
+        self.head = Linear(c_in, num_classes, rng=rng, init=init)
+
+    def __call__(self, images, train, key=None):
+        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+
+        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        """
+        del key
+        x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
+        if self.pools:
+            x = lax.reduce_window(
+                x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0))
+            )
+        features = {}
+        for i, blocks in enumerate(self.stages, 1):
+            for block in blocks:
+                x = block(x, train)
+            features[f"stage{i}"] = x
+        features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
+        return self.head(features["penultimate"]), features
+
+
+FAMILY = {
+    prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem)
+    for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))
+    for name, block, sizes in (
+        ("resnet18", BasicBlock, (2, 2, 2, 2)),
+        ("resnet34", BasicBlock, (3, 4, 6, 3)),
+        ("resnet50", Bottleneck, (3, 4, 6, 3)),
+    )
+}

@@ -1,0 +1,96 @@
+"""Wide residual networks (Zagoruyko and Komodakis 2016, arXiv:1605.07146) for 32x32 images, pre-activation."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from models.layers import BatchNorm, Conv, Linear, Normalize
+from models.resnet import CIFAR_MEAN, CIFAR_STD
+
+
+class WideBlock(nnx.Module):
+    """x + conv(dropout(relu(bn(conv(relu(bn(x))))))); where channels change, the shortcut convolves relu(bn(x))."""
+
+    def __init__(self, c_in, c_out, stride, *, dropout, conv, norm):
+        self.norm1, self.conv1 = norm(c_in), conv(c_in, c_out, 3, stride=stride)
+        self.norm2, self.conv2 = norm(c_out), conv(c_out, c_out, 3)
+        self.projects = c_in != c_out
+        if self.projects:
+            self.shortcut = conv(c_in, c_out, 1, stride=stride)
+        self.dropout = dropout
+
+    def __call__(self, x, train, key):
+        active = nnx.relu(self.norm1(x, train))
+        y = nnx.relu(self.norm2(self.conv1(active), train))
+        if train and self.dropout:
+            kept = jax.random.bernoulli(key, 1 - self.dropout, y.shape)
+            y = jnp.where(kept, y / (1 - self.dropout), 0).astype(y.dtype)
+        return (self.shortcut(active) if self.projects else x) + self.conv2(y)
+
+
+class WideResNet(nnx.Module):
+    """WRN-depth-widen: 3x3 stem to 16 channels, three stages of (depth - 4) / 6 blocks of 16, 32, 64 times widen.
+
+    Args:
+      num_classes: number of logits.
+      depth: 6 n + 4.
+      widen: factor of the channels.
+      rng: np.random.Generator of the initial parameters.
+      dtype: of the computation.
+      dropout: probability of dropping an activation between the convolutions of a block, in [0, 1).
+      mean, std: of the input normalisation; None takes CIFAR-10's.
+      init: `he`, `xavier` or `goyal`, see layers.py.
+      conv: path of the convolutions, see layers.convolve.
+    """
+
+    def __init__(
+        self, num_classes, *, depth, widen, rng, dtype, dropout=0.0, mean=None, std=None, init="he", conv="auto"
+    ):
+        if (depth - 4) % 6:
+            raise ValueError(f"expected a depth of 6 n + 4, found {depth}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"expected dropout in [0, 1), found {dropout}")
+        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
+        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
+        self.normalize = Normalize(mean or CIFAR_MEAN, std or CIFAR_STD)
+        self.stem = make_conv(3, 16, 3)
+        c_in, stages = 16, []
+        for i in range(3):
+            blocks = []
+            for j in range((depth - 4) // 6):
+                width = 16 * 2**i * widen
+                stride = 2 if i and not j else 1
+                blocks.append(WideBlock(c_in, width, stride, dropout=dropout, conv=make_conv, norm=norm))
+                c_in = width
+            stages.append(nnx.List(blocks))
+        self.stages = nnx.List(stages)
+        self.norm = norm(c_in)
+        self.head = Linear(c_in, num_classes, rng=rng, init=init)
+        self.dropout = dropout
+
+    def __call__(self, images, train, key=None):
+        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+
+        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
+        ReLU and the mean over pixels. `key` is that of dropout, needed when training with dropout > 0.
+        """
+        if train and self.dropout and key is None:
+            raise ValueError(f"expected key= when training with dropout {self.dropout}, found None")
+        x, features, number = self.stem(self.normalize(images)), {}, 0
+        for i, blocks in enumerate(self.stages, 1):
+            for block in blocks:
+                block_key = jax.random.fold_in(key, number) if train and self.dropout else None
+                x, number = block(x, train, block_key), number + 1
+            features[f"stage{i}"] = x
+        x = nnx.relu(self.norm(x, train))
+        features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
+        return self.head(features["penultimate"]), features
+
+
+FAMILY = {
+    "wrn_40_2": partial(WideResNet, depth=40, widen=2),
+    "wrn_16_4": partial(WideResNet, depth=16, widen=4),
+    "wrn_28_10": partial(WideResNet, depth=28, widen=10),
+}
