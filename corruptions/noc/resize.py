@@ -52,33 +52,42 @@ thumbnail_resize = register(
 )
 
 
-def _sample_pixelate(key, shape, severity, *, range=None):
-    """The block size; nothing else is random. Options: `range` of the size in whole pixels, by
-    default 2..4 at 224.
+def _sample_pixelate(key, shape, severity, *, range=None, mirrored_rim=True):
+    """The block size; nothing else is random.
+
+    Options: `range` of the size in whole pixels, by default 2..4 at 224; `mirrored_rim`, what happens to a side that
+    the size does not divide, see below.
     """
     del key
-    return {"size": severities.lookup("pixelate", shape, range, severity)}
+    if mirrored_rim not in (True, False):
+        raise ValueError(f"expected mirrored_rim=True or False, found {mirrored_rim!r}")
+    return {
+        "size": severities.lookup("pixelate", shape, range, severity),
+        "mirrored_rim": jnp.asarray(mirrored_rim),
+    }
 
 
-def _block_mean_matrix(side, size):
-    """Means over blocks of `size` samples, repeated over each block; the last block repeats the
-    last sample.
-    """
+def _block_mean_matrix(side, size, mirrored_rim):
+    """Means over blocks of `size` samples along one axis, repeated over each block."""
     index = jnp.arange(side)
-    first = (index // size * size)[:, None]
+    whole = side // size * size  # samples in complete blocks
+    moved = jnp.abs(index - (side - whole) // 2)
+    moved = jnp.where(moved < whole, moved, 2 * (whole - 1) - moved)
+    first = (jnp.where(mirrored_rim, moved, index) // size * size)[:, None]
     taken = (index >= first) & (index < first + size)
-    beyond = jnp.maximum(first + size - side, 0)
+    beyond = jnp.maximum(first + size - side, 0)  # the last sample, repeated
     return (taken + beyond * (index == side - 1)) / size.astype(jnp.float32)
 
 
 def _apply_pixelate(image, params):
-    """Mean of every k x k block (ImageNet-NOC, pixelate).
+    """Mean of every k x k block from the upper left corner on (ImageNet-NOC, pixelate).
 
-    Blocks start at the upper left corner; a side that k does not divide is completed by repeating
-    its last row or column (the original, for k = 3 at 224, shifts the blocks by one pixel with a
-    mirrored rim instead).
+    Where k does not divide a side S, the released code (for k = 3 at 224, generalised here) takes the complete blocks
+    only and adds a mirrored rim around them, the smaller half of S mod k before: this moves the image by a pixel, and
+    the published ranges were measured so. With `mirrored_rim=False` nothing moves: the last row or column is repeated
+    to complete the last block.
     """
-    rows, columns = (_block_mean_matrix(side, params["size"]) for side in image.shape[:2])
+    rows, columns = (_block_mean_matrix(side, params["size"], params["mirrored_rim"]) for side in image.shape[:2])
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
@@ -91,6 +100,6 @@ pixelate = register(
         applier=_apply_pixelate,
         scale=Fraction(),
         rounding="nearest",
-        parameters=(Parameter("size", "pixels", _SOURCE),),
+        parameters=(Parameter("size", "pixels", _SOURCE), Parameter("mirrored_rim", "bool", _SOURCE)),
     )
 )

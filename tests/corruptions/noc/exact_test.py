@@ -13,6 +13,7 @@ from tests.corruptions.noc.running import NAMES, SQUARE, compiled, photograph
 SCALED = ("blur", "pixelate", "artifacts", "vertical_artifacts", "rhombus", "rain", "circle", "arlequin", "elastic")
 CASES = [(name, shape) for shape in (SQUARE, (32, 32, 3), (40, 16, 3)) for name in NAMES]
 CASES += [(name, (176, 240, 3)) for name in SCALED]
+PIXELATE = jax.jit(noc.pixelate.apply)
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES, ids=[f"{n}-{s[0]}x{s[1]}" for n, s in CASES])
@@ -30,6 +31,14 @@ def test_equals_the_reference(name, shape):
             f"{wrong.mean():.2%} of the values differ"
         )
     assert run._cache_size() == 1, "one compile must serve all severities"
+
+
+@pytest.mark.parametrize("size", [3, 5, 7, 30])
+@pytest.mark.parametrize("mirrored_rim", [True, False])
+def test_pixelate_where_blocks_do_not_fit(size, mirrored_rim):
+    image = photograph((32, 41, 3))
+    params = {"size": np.int32(size), "mirrored_rim": np.bool_(mirrored_rim)}
+    assert np.allclose(PIXELATE(image, params), references.pixelate(image, params), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["shear", "rotation"])

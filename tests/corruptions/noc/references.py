@@ -71,13 +71,22 @@ def thumbnail_resize(image, p):
     return _pil_resize(_pil_resize(image, small), (height, width))
 
 
+def _block_means(image, size):
+    out = image.copy()
+    for y in range(0, image.shape[0], size):
+        for x in range(0, image.shape[1], size):
+            out[y : y + size, x : x + size] = image[y : y + size, x : x + size].mean((0, 1))
+    return out
+
+
 def pixelate(image, p):
-    size, (height, width) = p["size"], image.shape[:2]
-    padded = np.pad(image, ((0, -height % size), (0, -width % size), (0, 0)), mode="edge")
-    for y in range(0, height, size):
-        for x in range(0, width, size):
-            padded[y : y + size, x : x + size] = padded[y : y + size, x : x + size].mean((0, 1))
-    return padded[:height, :width]
+    size, (height, width) = int(p["size"]), image.shape[:2]
+    if not p["mirrored_rim"]:
+        padded = np.pad(image, ((0, -height % size), (0, -width % size), (0, 0)), mode="edge")
+        return _block_means(padded, size)[:height, :width]
+    means = _block_means(image[: height - height % size, : width - width % size], size)
+    rims = [(side % size // 2, side % size - side % size // 2) for side in (height, width)]
+    return np.pad(means, (*rims, (0, 0)), mode="reflect")
 
 
 def artifacts(image, p):
