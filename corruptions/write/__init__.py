@@ -1,6 +1,6 @@
 """Corrupted datasets on disk, in the published forms: `write_dataset`, and `python -m corruptions.write`."""
 
-from corruptions.write.manifest import WriteError
+from corruptions.write.files import WriteError
 from corruptions.write.sources import Source, from_arrays, from_folder, from_tfds
 from corruptions.write.writer import write_dataset
 

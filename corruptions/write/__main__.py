@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 from corruptions.write import preprocessing, sources
+from corruptions.write.files import WriteError
 from corruptions.write.layouts import LAYOUTS
-from corruptions.write.manifest import WriteError
 from corruptions.write.writer import write_dataset
 
 

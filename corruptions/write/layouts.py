@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from corruptions.write import files
 from corruptions.write import manifest as manifests
 from corruptions.write.sources import require
 
@@ -36,7 +37,7 @@ class _Layout:
 
     def refuse_foreign(self, path):
         if path.exists():
-            raise manifests.WriteError(f"{path} is there and was not written by this program; move it away")
+            raise files.WriteError(f"{path} is there and was not written by this program; move it away")
 
 
 class Npy(_Layout):
@@ -48,7 +49,7 @@ class Npy(_Layout):
         """Writes labels.npy, once."""
         severities = {len(entry["severities"]) for entry in self.manifest["corruptions"].values()}
         if len(severities) > 1:
-            raise manifests.WriteError(
+            raise files.WriteError(
                 f"expected as many severities for every corruption, as labels.npy serves all; found {sorted(severities)}"
             )
         path = self.folder / "labels.npy"
@@ -64,7 +65,7 @@ class Npy(_Layout):
             return self.start()
         else:
             return self._check(path)
-        manifests.replace(path, content.getvalue())
+        files.replace(path, content.getvalue())
 
     def todo(self, entry):
         """Severities still to be written; finishes what a killed run left almost done."""
@@ -92,7 +93,7 @@ class Npy(_Layout):
         return 0 if done else self.bytes_of(entry)
 
     def begin(self, entry, severity):
-        """Reserves the file's whole space, so that a full disk is met here and not after hours of work."""
+        """Makes the file, at its whole size."""
         del severity
         part = self._part(entry)
         if entry["written"] or (part.exists() and part.stat().st_size == self.bytes_of(entry)):
@@ -100,8 +101,7 @@ class Npy(_Layout):
         try:
             with open(part, "wb") as file:
                 file.write(self._header(entry))
-                file.flush()
-                os.posix_fallocate(file.fileno(), 0, self.bytes_of(entry))
+                files.reserve(file, self.bytes_of(entry))
         except OSError:
             part.unlink(missing_ok=True)
             raise
@@ -119,7 +119,7 @@ class Npy(_Layout):
             os.fsync(file.fileno())
         last = len(entry["written"]) + 1 == len(entry["severities"])
         path = entry["path"] if last else None
-        self.record(entry, severity, path, manifests.describe_file(part) if last else None)
+        self.record(entry, severity, path, files.describe_file(part) if last else None)
         if last:
             os.replace(part, self.folder / entry["path"])
 
@@ -129,7 +129,7 @@ class Npy(_Layout):
     def _check(self, path):
         expected, found = self.manifest["files"][path.name]["bytes"], path.stat().st_size
         if expected != found:
-            raise manifests.WriteError(
+            raise files.WriteError(
                 f"{path} is damaged: expected {expected} bytes, found {found}; delete it and it is written again"
             )
 
@@ -198,8 +198,8 @@ class Folders(_Layout):
         lines = [f"{digest}  {root}/{name}\n" for name, digest in sorted(self.digests.items())]
         listing = f"checksums/{entry['path']}-{token(severity)}.sha256"
         (self.folder / "checksums").mkdir(exist_ok=True)
-        manifests.replace(self.folder / listing, "".join(lines).encode())
-        facts = {"images": len(lines), **manifests.describe_file(self.folder / listing)}
+        files.replace(self.folder / listing, "".join(lines).encode())
+        facts = {"images": len(lines), **files.describe_file(self.folder / listing)}
         self.record(entry, severity, listing, facts)
         self._publish(entry, severity)
 

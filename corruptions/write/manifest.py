@@ -1,27 +1,22 @@
 """`manifest.json`: what a written dataset is, and how much of it is done. Rewritten whole, aside, after every block."""
 
-import contextlib
 import datetime
-import hashlib
 import importlib.metadata
 import json
-import os
 import pathlib
 import shlex
 import sys
-import tempfile
 
 import jax
+
+from corruptions.write import files
+from corruptions.write.files import WriteError
 
 NAME = "manifest.json"
 FORMAT = 1
 # What decides the pixels; a folder is continued only with the same.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
 _SETTINGS = ("path", "severities", "table", "options", "rounding")
-
-
-class WriteError(RuntimeError):
-    """The dataset cannot be written as asked, or not now; what is complete on disk is kept."""
 
 
 def new(identity, corruptions):
@@ -49,7 +44,7 @@ def load(folder):
 
 def save(folder, manifest):
     """Writes the manifest: the file is the old one or the new one, never half of it."""
-    replace(pathlib.Path(folder) / NAME, (json.dumps(manifest, indent=1) + "\n").encode())
+    files.replace(pathlib.Path(folder) / NAME, (json.dumps(manifest, indent=1) + "\n").encode())
 
 
 def merged(stored, asked):
@@ -104,51 +99,3 @@ def _version(package):
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def describe_file(path):
-    """{"bytes", "sha256"} of a file."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": file.tell(), "sha256": digest}
-
-
-def replace(path, content):
-    """Writes bytes aside, forces them to disk and renames them to `path`."""
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, 0o644)  # mkstemp's are private
-        os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
-
-
-@contextlib.contextmanager
-def lock(folder):
-    """Makes the folder and holds it against other writers.
-
-    Raises:
-      WriteError: it cannot be made or written, or another process is writing it.
-    """
-    import fcntl  # not on Windows, where the rest of the package works
-
-    folder = pathlib.Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise WriteError(f"expected a folder to write to, found a file: {folder}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / ".lock", "a")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise WriteError(f"cannot write to the folder {folder}: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WriteError(f"another process is writing {folder}; wait for it or use another folder") from None
-        yield

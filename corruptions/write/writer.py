@@ -1,24 +1,24 @@
 """Corrupts a whole dataset, block by block, and hands the blocks to a layout."""
 
-import collections
 import contextlib
 import errno
+import hashlib
 import logging
 import os
 import pathlib
 import shutil
 import time
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
 
 from corruptions import batch as batches
-from corruptions.write import layouts, plan, sources
+from corruptions.write import files, layouts, plan, sources
 from corruptions.write import manifest as manifests
 from corruptions.write import progress as bars
-from corruptions.write.manifest import WriteError
+from corruptions.write.background import Background
+from corruptions.write.files import WriteError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ACCELERATOR_VALUES = 2**25  # of a batch: ten thousand images of 32x32, two hundred of 224x224
@@ -93,7 +93,7 @@ def write_dataset(
         "class_names": list(source.class_names),
     }
     planned = plan.entries(corruptions, severities, options or {}, table, shape, layouts.LAYOUTS[layout].suffix)
-    with manifests.lock(out):
+    with files.lock(out):
         folder = pathlib.Path(out)
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
@@ -103,7 +103,7 @@ def write_dataset(
 
 
 def _open(folder, asked):
-    """The manifest to continue, or the new one where the folder is empty; either is on disk."""
+    """The manifest to continue, or the new one where the folder is empty."""
     stored = manifests.load(folder)
     if stored is None:
         foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
@@ -119,13 +119,13 @@ def _materialised(folder, source, shape, progress):
     """Images as one array; encoded ones are decoded once, into a file beside the result that is removed at the end."""
     if not source.encoded:
         return source.read(range(len(source)))
-    description = manifests.hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
+    description = hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
     path = folder / f".images-{description}.npy"
     if not path.exists():
         part = path.with_suffix(".part")
         images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(source), *shape))
         with open(part, "r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+            files.reserve(file, os.fstat(file.fileno()).st_size)
         with bars.bar(len(source), "decoding", progress) as bar:
             for start in range(0, len(source), 512):
                 positions = range(start, min(start + 512, len(source)))
@@ -150,7 +150,10 @@ def _write(layout, images, names, batch_size, progress):
     asked = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
     _log.info("%s: %d of %d blocks to write", layout.folder, blocks, asked)
     size = batch_size or _batch_size(images)
-    with bars.bar(blocks * len(images), "corrupting", progress) as bar, _Background() as disk:
+    with (
+        bars.bar(blocks * len(images), "corrupting", progress) as bar,
+        Background(3 * jax.local_device_count()) as disk,
+    ):
 
         def save(entry, severity, start, corrupted, count):
             layout.write(entry, severity, start, np.asarray(corrupted)[:count])
@@ -172,43 +175,6 @@ def _write(layout, images, names, batch_size, progress):
     layout.close()
     for path in layout.folder.glob(".images-*"):
         path.unlink()
-
-
-class _Background:
-    """One thread that does jobs in order, so that the device computes while files are written.
-
-    After a job has failed no other is done: a block whose images could not be written must not be called finished.
-    """
-
-    def __init__(self):
-        self._thread = ThreadPoolExecutor(1)
-        self._pending = collections.deque()
-        self._failed = False
-
-    def run(self, function, *arguments):
-        """Queues a job; waits while too many are queued. Raises what an earlier job raised."""
-        self._pending.append(self._thread.submit(self._guarded, function, *arguments))
-        while len(self._pending) > 3 * jax.local_device_count():
-            self._pending.popleft().result()
-
-    def _guarded(self, function, *arguments):
-        if self._failed:
-            return
-        try:
-            function(*arguments)
-        except BaseException:
-            self._failed = True
-            raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        self._failed = self._failed or kind is not None
-        self._thread.shutdown()
-        if kind is None:
-            for future in self._pending:
-                future.result()
 
 
 def _corrupted(images, name, entry, severity, seed, size):

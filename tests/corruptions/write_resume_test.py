@@ -189,3 +189,14 @@ def test_the_second_of_two_commands_is_refused(tmp_path):
     # The lock dies with its process.
     write_dataset(out, arrays(3000), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
+
+
+def test_two_devices_write_the_same_files(tmp_path):
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = run(command(tmp_path, out, "--batch_size=70", "--limit=150", "--severities=1"), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "2 x cpu" in json.loads((out / "manifest.json").read_text())["runs"][0]["device"]
+    images, labels = arrays(3000)
+    write_dataset(whole, (images[:150], labels[:150]), corruptions=NAMES.split(","), severities=[1], seed=4)
+    assert contents(out) == contents(whole)

@@ -12,7 +12,7 @@ from PIL import Image, JpegImagePlugin
 
 import corruptions
 import corruptions.imagenet_c.color  # registers brightness and contrast
-from corruptions.write import WriteError, from_folder, manifest, write_dataset
+from corruptions.write import WriteError, files, from_folder, write_dataset
 
 NUMBER = 23
 
@@ -201,7 +201,7 @@ def test_unwritable_folders_are_refused(clean, tmp_path):
 
 
 def test_two_writers_at_once_are_refused(clean, tmp_path):
-    with manifest.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
+    with files.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
         write_dataset(tmp_path, clean, corruptions="noc/border")
 
 

@@ -1,0 +1,42 @@
+"""Jobs done in order beside the main thread."""
+
+import collections
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Background:
+    """One thread that does jobs in order, so that the device computes while files are written.
+
+    After a job has failed no other is done: a block whose images could not be written must not be called finished.
+    """
+
+    def __init__(self, ahead):
+        self._ahead = ahead
+        self._thread = ThreadPoolExecutor(1)
+        self._pending = collections.deque()
+        self._failed = False
+
+    def run(self, function, *arguments):
+        """Queues a job; waits while more than `ahead` are queued. Raises what an earlier job raised."""
+        self._pending.append(self._thread.submit(self._guarded, function, *arguments))
+        while len(self._pending) > self._ahead:
+            self._pending.popleft().result()
+
+    def _guarded(self, function, *arguments):
+        if self._failed:
+            return
+        try:
+            function(*arguments)
+        except BaseException:
+            self._failed = True
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self._failed = self._failed or kind is not None
+        self._thread.shutdown()
+        if kind is None:
+            for future in self._pending:
+                future.result()

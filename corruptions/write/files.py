@@ -1,0 +1,71 @@
+"""Files that are complete or absent, and folders with one writer."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import tempfile
+
+
+class WriteError(RuntimeError):
+    """The dataset cannot be written as asked, or not now; what is complete on disk is kept."""
+
+
+def describe_file(path):
+    """{"bytes", "sha256"} of a file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": digest}
+
+
+def replace(path, content):
+    """Writes bytes aside, forces them to disk and renames them to `path`."""
+    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o644)  # mkstemp's are private
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
+
+
+@contextlib.contextmanager
+def lock(folder):
+    """Makes the folder and holds it against other writers.
+
+    Raises:
+      WriteError: it cannot be made or written, or another process is writing it.
+    """
+    import fcntl  # not on Windows, where the rest of the package works
+
+    folder = pathlib.Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise WriteError(f"expected a folder to write to, found a file: {folder}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open(folder / ".lock", "a")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise WriteError(f"cannot write to the folder {folder}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WriteError(f"another process is writing {folder}; wait for it or use another folder") from None
+        yield
+
+
+def reserve(file, size):
+    """Makes an open file `size` bytes long and takes the space on disk, where the system can.
+
+    A full disk is met here, at once, and not after hours of work.
+    """
+    file.flush()
+    if hasattr(os, "posix_fallocate"):  # not on macOS
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        file.truncate(size)
