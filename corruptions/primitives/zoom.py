@@ -57,6 +57,7 @@ def sum_of_zooms(image, rows, columns, weights):
     Returns:
       float32 [H, W, C].
     """
+    image, rows, columns, weights = map(jnp.asarray, (image, rows, columns, weights))
 
     def add(j, total):
         above, below, down = _taps(rows[j])

@@ -1,0 +1,95 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from corruptions.primitives import filters, fourier, zoom
+
+
+@pytest.mark.parametrize("mode, scipy_mode", [("edge", "nearest"), ("symmetric", "reflect")])
+@pytest.mark.parametrize("size, sigma, truncate", [(33, 1.5, 4.0), (16, 0.1, 4.0), (32, 6.4, 3.0), (20, 40.0, 3.0)])
+def test_gaussian_matrix_is_scipys_filter(mode, scipy_mode, size, sigma, truncate):
+    expected = ndimage.gaussian_filter1d(np.eye(size), sigma, axis=0, mode=scipy_mode, truncate=truncate)
+    reach = int(truncate * sigma + 0.5) + 2  # more room than needed changes nothing
+
+    def matrix(sigma):
+        return filters.gaussian_matrix(size, sigma, reach, mode, truncate)
+
+    np.testing.assert_allclose(jax.jit(matrix)(sigma), expected, atol=1e-6)
+
+
+def test_gaussian_matrix_of_no_width_is_the_identity():
+    matrix = jax.jit(lambda sigma: filters.gaussian_matrix(20, sigma, 5))(0.0)
+    np.testing.assert_array_equal(matrix, np.eye(20))
+
+
+def test_gaussian_matrix_names_its_modes():
+    with pytest.raises(ValueError, match="'edge' or 'symmetric', found 'reflect'"):
+        filters.gaussian_matrix(20, 1.0, 5, "reflect")
+
+
+def test_separable_filters_both_axes_of_all_channels():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.normal(size=(7, 20)), rng.normal(size=(9, 30))
+    for shape in ((20, 30), (20, 30, 3)):
+        image = rng.normal(size=shape)
+        expected = np.apply_along_axis(lambda x: rows @ x, 0, image)
+        expected = np.apply_along_axis(lambda x: columns @ x, 1, expected)
+        found = filters.separable(*(jnp.asarray(a, jnp.float32) for a in (image, rows, columns)))
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(20, 33), (16, 16), (64, 47)])
+def test_fourier_filter_is_the_mirrored_correlation(shape):
+    rng = np.random.default_rng(0)
+    image = rng.uniform(size=(*shape, 3)).astype(np.float32)
+    quarter = rng.uniform(size=(8, 8))
+    half = np.concatenate([quarter[:0:-1], quarter])
+    kernel = np.concatenate([half[:, :0:-1], half], axis=1)
+    kernel /= kernel.sum()
+    expected = np.stack([ndimage.correlate(image[..., c].astype(float), kernel, mode="mirror") for c in range(3)], -1)
+    found = jax.jit(fourier.filter_symmetric)(image, kernel.astype(np.float32))
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+def test_fast_sizes():
+    smooth = sorted(2**a * 3**b * 5**c for a in range(10) for b in range(7) for c in range(5))
+    for size in range(1, 500):
+        assert fourier.fast_size(size) == next(s for s in smooth if s >= size)
+
+
+def clipped_zoom(x, factor):
+    height = x.shape[0]
+    crop = int(np.ceil(height / factor))
+    top = (height - crop) // 2
+    zoomed = ndimage.zoom(x[top : top + crop, top : top + crop], (factor, factor), order=1)
+    trim = (zoomed.shape[0] - height) // 2
+    return zoomed[trim : trim + height, trim : trim + height]
+
+
+@pytest.mark.parametrize("size", [16, 32, 33, 64, 100])
+@pytest.mark.parametrize("factor", [1, 1.11, 1.3, 1.75, 2.25, 3, 4.5])
+def test_zoom_matrix_is_the_zoomed_central_crop(size, factor):
+    x = np.random.default_rng(size).uniform(size=(size, size))
+    matrix = zoom.zoom_matrix(size, factor)
+    np.testing.assert_allclose(matrix @ x @ matrix.T, clipped_zoom(x, factor), atol=1e-12)
+
+
+def test_zoom_rejects_factors_below_one():
+    with pytest.raises(ValueError, match="at least 1, found 0"):
+        zoom.zoom_taps(32, 0)
+
+
+def test_sum_of_zooms():
+    rng = np.random.default_rng(0)
+    image = rng.uniform(size=(40, 52, 3)).astype(np.float32)
+    factors, weights = (1, 1.07, 1.2), np.array([0.5, 0.3, 0.2], np.float32)
+    expected = 0
+    for weight, factor in zip(weights, factors, strict=True):
+        rows, columns = zoom.zoom_matrix(40, factor), zoom.zoom_matrix(52, factor)
+        expected = expected + weight * np.einsum("ih,jw,hwc->ijc", rows, columns, image)
+    rows, columns = (
+        np.stack([sum(zoom.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
+    )
+    np.testing.assert_allclose(zoom.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)

@@ -1,0 +1,101 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from corruptions.imagenet_c import glass
+from tests.corruptions import goldens
+from tests.corruptions.photographs import photograph
+
+TABLES = {
+    "cifar": ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+    "tiny": ((0.1, 1, 1), (0.5, 1, 1), (0.6, 1, 2), (0.7, 2, 1), (0.9, 2, 2)),
+    "imagenet": ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+    "inception": ((0.8, 1, 3), (1, 3, 1), (1.1, 2, 4), (1.2, 4, 2), (1.6, 5, 2)),
+}
+KEY = jax.random.key(0)
+copied_from = jax.jit(glass.copied_from)
+
+
+def scrambled(pixels, shifts, reach):
+    """The original's double loop, its swap of array views included."""
+    x = pixels.copy()
+    height, width = x.shape[:2]
+    for h in range(height - reach, reach, -1):
+        for w in range(width - reach, reach, -1):
+            dy, dx = shifts[:, h, w]
+            h_prime, w_prime = h + dy, w + dx
+            # Both sides are views of one array: this copies, it does not swap.
+            x[h, w], x[h_prime, w_prime] = x[h_prime, w_prime], x[h, w]
+    return x
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (23, 37), (40, 29)])
+@pytest.mark.parametrize("reach", [1, 2, 3, 4, 5])
+def test_one_pass_is_the_double_loop(reach, shape):
+    rng = np.random.default_rng(reach)
+    for _ in range(3):
+        shifts = rng.integers(-reach, reach, (2, *shape))
+        pixels = rng.integers(0, 256, (*shape, 3), dtype=np.uint8)
+        source = np.asarray(copied_from(jnp.asarray(shifts, jnp.int32), reach))
+        np.testing.assert_array_equal(pixels.reshape(-1, 3)[source], scrambled(pixels, shifts, reach))
+
+
+def test_long_chains_of_copies():
+    # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all of them.
+    shifts = np.zeros((2, 16, 64), int)
+    shifts[1] = 1
+    pixels = np.random.default_rng(0).integers(0, 256, (16, 64, 3), dtype=np.uint8)
+    source = np.asarray(copied_from(jnp.asarray(shifts, jnp.int32), 2))
+    np.testing.assert_array_equal(pixels.reshape(-1, 3)[source], scrambled(pixels, shifts, 2))
+
+
+def reference(image, row, shifts):
+    """Float64 levels of the whole corruption with given shifts [passes, 2, H, W]."""
+    sigma, reach, passes = row
+
+    def smooth(x):
+        return ndimage.gaussian_filter(x, (sigma, sigma, 0), mode="nearest", truncate=4.0)
+
+    pixels = np.uint8(smooth(image / 255.0) * 255)
+    for i in range(passes):
+        pixels = scrambled(pixels, shifts[i], reach)
+    return 255 * np.clip(smooth(pixels / 255.0), 0, 1)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_exact_given_the_draws(table):
+    image = photograph(30, 44)
+    x = jnp.asarray(image / 255.0, jnp.float32)
+    sample = jax.jit(lambda key, severity: glass.glass_blur.sample(key, x.shape, severity, table=table))
+    apply = jax.jit(glass.glass_blur.apply)
+    for severity, row in enumerate(TABLES[table], 1):
+        params = sample(jax.random.key(severity), severity)
+        assert (int(params["reach"]), int(params["passes"])) == row[1:]
+        found = 255 * np.asarray(apply(x, params), np.float64)
+        difference = np.abs(found - reference(image, row, np.asarray(params["shifts"])))
+        # A whole number before the first truncation may fall to either side, and is then a level off.
+        assert difference.max() < 1.001 and (difference > 2e-3).mean() < 0.02
+
+
+def test_shifts_are_uniform():
+    sample = jax.jit(lambda key, severity: glass.glass_blur.sample(key, (96, 96, 3), severity, table="imagenet"))
+    for severity, (_, reach, _) in enumerate(TABLES["imagenet"], 1):
+        params = sample(jax.random.key(severity), severity)
+        shifts = np.asarray(params["shifts"]).reshape(3, 2, -1)
+        assert shifts.min() == -reach and shifts.max() == reach - 1
+        joint = np.histogram2d(shifts[:, 0].ravel(), shifts[:, 1].ravel(), bins=2 * reach)[0]
+        expected = joint.sum() / joint.size
+        assert abs(((joint - expected) ** 2 / expected).sum() - (joint.size - 1)) < 5 * np.sqrt(2 * joint.size)
+
+
+def test_real_severities_round_reach_and_passes():
+    sample = jax.jit(lambda severity: glass.glass_blur.sample(KEY, (224, 224, 3), severity, interpolate=True))
+    params = sample(2.6)
+    assert (int(params["reach"]), int(params["passes"])) == (2, 2)
+
+
+@pytest.mark.parametrize("size", [32, 224])
+def test_features_match_the_original(shared, size):
+    goldens.assert_features(shared, glass.glass_blur, size)

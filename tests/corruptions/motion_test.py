@@ -1,0 +1,104 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from corruptions.imagenet_c import motion
+from tests.corruptions import goldens
+from tests.corruptions.photographs import photograph
+
+TABLES = {
+    "cifar": ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+    "tiny": ((10, 1), (10, 1.5), (10, 2), (10, 2.5), (12, 3)),
+    "imagenet": ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+    "inception": ((12, 4), (17, 6), (17, 9), (17, 13), (22, 16)),
+}
+# Degrees; the range of motion_blur and that of snow. At multiples of 30 offsets are exact halves, decided by the last
+# bit of the sine, so the test stays beside them.
+ANGLES = (0.0, 0.3, 13.7, 44.9, 45.0, -17.2, -45.0, -60.7, -90.0, -91.3, -133.3)
+
+
+def imagemagick(image, radius, sigma, degrees):
+    """Float64 reference, before and after the 16-bit rounding."""
+    height, width = image.shape[:2]
+    i = np.arange(2 * math.ceil(radius) + 1)
+    weights = np.exp(-(i**2) / (2.0 * sigma**2))
+    weights /= weights.sum()
+    theta = np.deg2rad(degrees)
+    rows, columns = np.ceil(i * np.sin(theta) - 0.5).astype(int), np.ceil(i * np.cos(theta) - 0.5).astype(int)
+    y, x = np.mgrid[:height, :width]
+    total = np.zeros(image.shape)
+    for weight, dy, dx in zip(weights, rows, columns, strict=True):
+        total += weight * image[np.clip(y + dy, 0, height - 1), np.clip(x + dx, 0, width - 1)]
+    return np.floor(257 * total + 0.5) // 257
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_is_imagemagicks_motion_blur(table):
+    rows = TABLES[table]
+    largest = max(radius for radius, _ in rows)
+
+    @jax.jit
+    def blur(image, radius, sigma, angle):
+        return motion.motion_blur_levels(image, motion.taps(radius, sigma, largest), angle)
+
+    image = photograph(33, 40)
+    image[5:9, 5:20] = np.random.default_rng(0).integers(0, 256, (4, 15, 3))
+    wrong = []
+    for radius, sigma in rows:
+        for degrees in ANGLES:
+            found = np.asarray(blur(image, float(radius), float(sigma), np.float32(np.deg2rad(degrees))))
+            difference = np.abs(found - imagemagick(image, radius, sigma, degrees))
+            assert difference.max() <= 1
+            wrong.append((difference > 0).mean())
+    # The exact sums lie on the 16-bit border of two levels with probability about 1e-4 of float32 rounding.
+    assert np.mean(wrong) < 2e-4
+
+
+def test_constant_images_stay_exactly_constant():
+    blur = jax.jit(lambda image, r, s, a: motion.motion_blur_levels(image, motion.taps(r, s, 20), a))
+    for level in (0, 1, 77, 254, 255):
+        image = np.full((16, 24, 3), level, np.uint8)
+        for (radius, sigma), angle in zip(TABLES["imagenet"], (0.0, 0.2, -0.7, 0.5, 0.1), strict=True):
+            np.testing.assert_array_equal(blur(image, float(radius), float(sigma), angle), image)
+
+
+def test_one_channel_and_small_images_under_wide_blurs():
+    image = photograph(16, 17)[..., :1]
+    found = motion.motion_blur_levels(image, motion.taps(20, 15, 20), np.float32(np.deg2rad(-100.0)))
+    assert found.shape == image.shape
+    assert np.abs(np.asarray(found) - imagemagick(image, 20, 15, -100.0)).max() <= 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_corruption_blurs_along_the_drawn_angle(table):
+    image = photograph(24, 36)
+    x = jnp.asarray(image / 255.0, jnp.float32)
+    sample = jax.jit(lambda key, severity: motion.motion_blur.sample(key, x.shape, severity, table=table))
+    apply = jax.jit(motion.motion_blur.apply)
+    for severity, (radius, sigma) in enumerate(TABLES[table], 1):
+        params = sample(jax.random.key(severity), severity)
+        found = np.asarray(jnp.floor(apply(x, params) * 255)).astype(int)
+        difference = np.abs(found - imagemagick(image, radius, sigma, float(params["angle"])))
+        assert difference.max() <= 1 and (difference > 0).mean() < 2e-3
+
+
+def test_angles_are_uniform():
+    keys = jax.random.split(jax.random.key(0), 4000)
+    angles = jax.jit(jax.vmap(lambda key: motion.motion_blur.sample(key, (32, 32, 3), 1)["angle"]))(keys)
+    assert stats.kstest(np.asarray(angles), "uniform", (-45, 90)).pvalue > 1e-3
+
+
+def test_real_severities_interpolate_the_taps():
+    key = jax.random.key(0)
+    weights = motion.motion_blur.sample(key, (224, 224, 3), 1.5, interpolate=True)["weights"]
+    expected = np.exp(-(np.arange(27) ** 2) / (2 * 4.0**2))  # radius 12.5, standard deviation 4
+    np.testing.assert_allclose(weights, np.pad(expected / expected.sum(), (0, 14)), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [32, 224])
+def test_features_match_the_original(shared, size):
+    goldens.assert_features(shared, motion.motion_blur, size)
