@@ -3,8 +3,8 @@
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used, what a model is comes from
-its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and where a benchmark defines it,
-errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated again.
+its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
+mCE and relative CE. What was evaluated before is not evaluated again.
 """
 
 import json
@@ -43,6 +43,8 @@ def run(config, workdir):
         comment = json.dumps({"git_revision": provenance()["git_revision"], "dataset": dataset.name})
         tables.write_counts(path, counts.values(), comment)
         matrices.write_scores(workdir / "scores.csv", counts.values(), comment)
+        if dataset.num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
+            matrices.write_errors(workdir / "errors.csv", counts.values(), comment=comment)
     return list(counts.values())
 
 

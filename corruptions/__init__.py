@@ -9,7 +9,8 @@ from corruptions import imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
 from corruptions.registry import benchmarks, get, names
+from corruptions.write import write_dataset
 
 __all__ = [
-    "Corruption", "Fraction", "Levels", "Parameter", "benchmarks", "corrupt", "get", "imagenet_c", "names", "noc",
+    "Corruption", "Fraction", "Levels", "Parameter", "benchmarks", "corrupt", "get", "imagenet_c", "names", "noc", "write_dataset",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import data
 from training import augment, evaluation, loop
 from training import mesh as meshes
 from training.log import log
-from training.workdir import WorkdirError, open_workdir, read_json
+from training.workdir import WorkdirError, config_differences, open_workdir, read_json, write_json
 
 FREE = ("dataset.data_dir",)  # where files are does not determine a result
 
@@ -79,10 +79,17 @@ class Answers:
     Each file holds packed bits by `model|seed`. Counts, scores and bootstraps all derive from these bits.
     """
 
-    def __init__(self, workdir, number):
+    def __init__(self, workdir, number, draws):
         self._directory = pathlib.Path(workdir) / "answers"
         self._directory.mkdir(exist_ok=True)
         self._number = number
+        stored = self._directory / "draws.json"
+        if stored.exists() and (different := config_differences(read_json(stored), draws)):
+            raise WorkdirError(
+                f"{self._directory} holds answers to other corrupted images; remove it or use the same settings:\n  "
+                + "\n  ".join(different)
+            )
+        write_json(stored, draws)
 
     def read(self, condition):
         """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
@@ -125,9 +132,9 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
       models: {(model, seed): (graphdef, state)}.
       found_conditions: list of `evaluation.Condition`.
     """
-    answers = Answers(workdir, split.images.shape[0])
-    labels = jnp.asarray(split.labels)
     options = {name: dict(values) for name, values in config.train.corruption_options.items()}
+    answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
+    labels = jnp.asarray(split.labels)
     results = {}
     for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
         known = answers.read(condition)
