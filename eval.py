@@ -5,15 +5,19 @@
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used, what a model is comes from
 its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
 mCE and relative CE. What was evaluated before is not evaluated again.
-"""
 
-import json
+    python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
+
+evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
+cifar10_corrupted; results go to WORKDIR/stored/NAME.
+"""
 
 import numpy as np
 from absl import app
 from ml_collections import ConfigDict
 
 from analysis import matrices, tables
+from data.corrupted import open_corrupted
 from training import cli, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
@@ -23,28 +27,42 @@ from training.provenance import provenance
 
 def run(config, workdir):
     """Evaluates every finished model of `workdir` under config.eval; returns the list of `analysis.tables.Count`."""
-    conditions = evaluation.conditions(config.eval.corruptions, config.eval.severity)
+    stored = (
+        open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
+    )
+    conditions = evaluation.conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh()
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with workdirs.lock(workdir):
-        stored = ConfigDict(workdirs.read_json(workdir / "config.json"))
+        own = ConfigDict(workdirs.read_json(workdir / "config.json"))
         if config.dataset.data_dir:
-            stored.dataset.data_dir = config.dataset.data_dir
-        stored.eval = config.eval
-        dataset, _, test_split = study.load_data(stored, mesh)
+            own.dataset.data_dir = config.dataset.data_dir
+        own.eval = config.eval
+        dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
-        answers = study.evaluate_models(stored, models, conditions, workdir, test_split, mesh)
-        workdirs.write_json(workdir / "evaluation.json", {"eval": config.eval.to_dict(), "provenance": provenance()})
-        path = workdir / "counts.csv"
-        counts = {row.key: row for row in tables.read_counts(path)} if path.exists() else {}
-        for row in map(tables.check_count, study.counts(answers)):
-            counts[row.key] = row
-        comment = json.dumps({"git_revision": provenance()["git_revision"], "dataset": dataset.name})
-        tables.write_counts(path, counts.values(), comment)
-        matrices.write_scores(workdir / "scores.csv", counts.values(), comment)
-        if dataset.num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
-            matrices.write_errors(workdir / "errors.csv", counts.values(), comment=comment)
+        answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
+        results = workdir
+        if stored:
+            results = workdir / "stored" / stored.path.name
+            results.mkdir(parents=True, exist_ok=True)
+            answers |= study.evaluate_stored(own, models, stored, results, mesh)
+        return _write(config, results, answers, dataset)
+
+
+def _write(config, path, answers, dataset):
+    """Adds the answers to counts.csv, derives the other tables; returns all counts."""
+    record = provenance()
+    workdirs.write_json(path / "evaluation.json", {"eval": config.eval.to_dict(), "provenance": record})
+    table = path / "counts.csv"
+    counts = {row.key: row for row in tables.read_counts(table)} if table.exists() else {}
+    for row in map(tables.check_count, study.counts(answers)):
+        counts[row.key] = row
+    comment = f"{dataset.name}, {record['device']}, revision {record['git_revision']}"
+    tables.write_counts(table, counts.values(), comment)
+    matrices.write_scores(path / "scores.csv", counts.values(), comment)
+    if dataset.num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
+        matrices.write_errors(path / "errors.csv", counts.values(), comment=comment)
     return list(counts.values())
 
 

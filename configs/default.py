@@ -47,6 +47,7 @@ def get_config():
                 "seed": 0,  # of the corrupted test sets, the same for every model
                 "corruptions": ("imagenet_c", "imagenet_noc"),  # corruptions and benchmarks
                 "severity": "random",  # random, levels, or a tuple of levels or fractions
+                "stored": "",  # a stored corrupted dataset (eval.py): folder or tfds name, in place of `corruptions`
                 "batch_size": 500,
             },
             "study": {

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import models
 import optax
 from flax import nnx
+
+import models
 
 
 class TrainState(NamedTuple):

@@ -1,6 +1,5 @@
 """A study: train what is missing, evaluate every model under every condition, keep all counts."""
 
-import io
 import os
 import pathlib
 
@@ -13,8 +12,9 @@ from tqdm import tqdm
 import data
 from training import augment, evaluation, loop
 from training import mesh as meshes
+from training.answers import Answers
 from training.log import log
-from training.workdir import WorkdirError, config_differences, open_workdir, read_json, write_json
+from training.workdir import open_workdir, read_json
 
 FREE = ("dataset.data_dir",)  # where files are does not determine a result
 
@@ -73,58 +73,6 @@ def read_models(workdir, num_classes, image_size, mesh):
     return found
 
 
-class Answers:
-    """Per-image correctness of every model under every condition, one file per condition, in `workdir/answers`.
-
-    Each file holds packed bits by `model|seed`. Counts, scores and bootstraps all derive from these bits.
-    """
-
-    def __init__(self, workdir, number, draws):
-        self._directory = pathlib.Path(workdir) / "answers"
-        self._directory.mkdir(exist_ok=True)
-        self._number = number
-        stored = self._directory / "draws.json"
-        if stored.exists() and (different := config_differences(read_json(stored), draws)):
-            raise WorkdirError(
-                f"{self._directory} holds answers to other corrupted images; remove it or use the same settings:\n  "
-                + "\n  ".join(different)
-            )
-        write_json(stored, draws)
-
-    def read(self, condition):
-        """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
-        path = self._directory / f"{condition.file_name}.npz"
-        if not path.exists():
-            return {}
-        try:
-            with np.load(path) as file:
-                stored = {name: file[name] for name in file.files}
-        except Exception as error:
-            raise WorkdirError(
-                f"{path} cannot be read ({error}); remove it to evaluate this condition again"
-            ) from error
-        answers = {}
-        for name, bits in stored.items():
-            model, seed = name.rsplit("|", 1)
-            if bits.shape != (-(-self._number // 8),):
-                raise WorkdirError(
-                    f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}"
-                )
-            answers[model, int(seed)] = np.unpackbits(bits, count=self._number).astype(bool)
-        return answers
-
-    def write(self, condition, answers):
-        buffer = io.BytesIO()
-        np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
-        path = self._directory / f"{condition.file_name}.npz"
-        aside = path.with_suffix(".tmp")
-        with open(aside, "wb") as file:
-            file.write(buffer.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-
-
 def evaluate_models(config, models, found_conditions, workdir, split, mesh):
     """Evaluates what is missing; returns {condition: {(model, seed): bool [N]}}.
 
@@ -145,6 +93,36 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
             )
             for key in missing:
                 known[key] = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
+            answers.write(condition, known)
+        results[condition] = {key: known[key] for key in models}
+    return results
+
+
+def evaluate_stored(config, models, source, workdir, mesh):
+    """Evaluates every model on a stored corrupted dataset, streamed from disk, each condition once.
+
+    Args:
+      models: {(model, seed): (graphdef, state)}.
+      source: a `data.corrupted.CorruptedDataset`.
+      workdir: directory of this dataset's answers.
+
+    Returns:
+      {condition: {(model, seed): bool [N]}}.
+    """
+    answers = Answers(workdir, source.number, {"source": dict(source.provenance)})
+    results = {}
+    for name, severity in tqdm(source.conditions(), desc="conditions", unit="condition", dynamic_ncols=True):
+        condition = evaluation.Condition(name, str(severity))
+        known = answers.read(condition)
+        missing = [key for key in models if key not in known]
+        if missing:
+            parts = {key: [] for key in missing}
+            for images, labels in source.batches(name, severity, config.eval.batch_size):
+                images, labels = jnp.asarray(images), jnp.asarray(labels)
+                for key in missing:
+                    bits = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
+                    parts[key].append(bits)
+            known |= {key: np.concatenate(bits) for key, bits in parts.items()}
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results
