@@ -21,7 +21,7 @@ def correlation(a, b):
 
 
 def test_every_bit_is_balanced_and_independent_of_the_others():
-    words = consecutive(random.bits, 1 << 14).ravel()
+    words = consecutive(random.bits, 1 << 12).ravel()
     assert words.dtype == np.uint32
     bits = (words[:, None] >> np.arange(32, dtype=np.uint32)) & 1
     z = (2.0 * bits - 1).T @ (2.0 * bits - 1) / np.sqrt(words.size)
@@ -142,4 +142,4 @@ def test_poisson_moments_and_zero():
         x = np.asarray(poisson.quantile(uniform, jnp.full((COUNT,), mean)), np.float64)
         assert abs(x.mean() - mean) <= 4.5 * np.sqrt(mean / COUNT)
         assert abs(x.var() - mean) <= 4.5 * np.sqrt((mean + 2 * mean**2) / COUNT)
-    assert float(poisson.quantile(jnp.zeros(3), jnp.full(3, 30.0)).max()) <= 10
+    np.testing.assert_array_equal(poisson.quantile(jnp.zeros(3), jnp.array([0.0, 30.0, 500.0])), 0)
