@@ -1,11 +1,11 @@
 """Per-image correctness of every model under every condition: what all scores derive from."""
 
 import io
-import os
 import pathlib
 
 import numpy as np
 
+from corruptions.write import files
 from training.workdir import WorkdirError, config_differences, read_json, write_json
 
 
@@ -52,10 +52,4 @@ class Answers:
     def write(self, condition, answers):
         buffer = io.BytesIO()
         np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
-        path = self._directory / f"{condition.file_name}.npz"
-        aside = path.with_suffix(".tmp")
-        with open(aside, "wb") as file:
-            file.write(buffer.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
+        files.replace(self._directory / f"{condition.file_name}.npz", buffer.getvalue())

@@ -1,8 +1,9 @@
 """Metrics as JSON lines, one per block of steps, consistent with the checkpoint a run resumes from."""
 
 import json
-import os
 import pathlib
+
+from corruptions.write import files
 
 
 class MetricsLog:
@@ -11,9 +12,7 @@ class MetricsLog:
     def __init__(self, path, step):
         self._path = pathlib.Path(path)
         kept = [line for line in self._lines() if line["step"] <= step]
-        aside = self._path.with_suffix(".tmp")
-        aside.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        os.replace(aside, self._path)
+        files.replace(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
 
     def _lines(self):

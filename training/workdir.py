@@ -3,10 +3,9 @@
 import contextlib
 import fcntl
 import json
-import os
 import pathlib
-import tempfile
 
+from corruptions.write import files
 from training.provenance import provenance
 
 
@@ -15,20 +14,8 @@ class WorkdirError(RuntimeError):
 
 
 def write_json(path, value):
-    """Writes JSON aside, flushes it to disk and renames it into place."""
-    path = pathlib.Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(value, file, indent=2, sort_keys=True)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    """Writes JSON so that `path` holds the old value or the new one."""
+    files.replace(pathlib.Path(path), (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
 def read_json(path):

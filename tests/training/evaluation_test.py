@@ -42,7 +42,7 @@ def test_conditions_of_benchmarks_and_severities():
     assert names == {"clean", *corruptions.names("imagenet_noc")}
 
 
-@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ((6,), "1..5"), ((0.5,), "whole severity")])
+@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ((6,), "1..5"), ((1.5,), "whole severity")])
 def test_bad_severities_are_named(severities, message):
     with pytest.raises(ValueError, match=message):
         evaluation.conditions(["imagenet_c/fog"], severities)
