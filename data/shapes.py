@@ -6,8 +6,11 @@ A class is a silhouette, a texture and a colour family. Each class differs from 
 three, so a classifier has to use all of them, and a corruption that destroys any one of them costs accuracy:
 
     by colour only    warm- / cool-disc, warm- / cool-striped-square, warm- / cool-checkered-triangle
-    by texture only   warm-striped- / warm-checkered-triangle, cool-striped- / cool-dotted-square, ...
-    by shape only     warm-disc / warm-star, cool-disc / cool-triangle, warm-striped-triangle / warm-striped-square
+    by texture only   warm-star / warm-striped-star, cool-striped- / -dotted-square, cool- / cool-checkered-triangle
+    by shape only     warm-disc / warm-star, cool-disc / cool-triangle, warm-striped-square / warm-striped-star
+
+The project's small ResNet reaches about 97 % in five epochs (batches of 128, SGD), and loses some 60 points under
+gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7 pixels.
 
 Image i of a split has label i mod 10 and depends on (seed, split, i) alone: not on how many images are drawn, nor on
 how they are batched.
@@ -29,7 +32,7 @@ from data.dataset import Dataset, Split, describe, make_split
 CLASSES = (
     ("warm", "plain", "disc"),
     ("cool", "plain", "disc"),
-    ("warm", "striped", "triangle"),
+    ("warm", "striped", "star"),
     ("warm", "striped", "square"),
     ("cool", "striped", "square"),
     ("cool", "dotted", "square"),

@@ -22,13 +22,13 @@ _WAVES = 3
 
 # name: (lowest, highest, how many values); every one uniform.
 RANGES = {
-    "centre": (-0.36, 0.36, 2),
-    "radius": (0.48, 0.70, 1),
+    "centre": (-0.34, 0.34, 2),
+    "radius": (0.54, 0.76, 1),
     "rotation": (0.0, 2 * math.pi, 1),
     "hue_within_family": (-1.0, 1.0, 1),
     "saturation": (0.35, 0.85, 1),
     "value": (0.50, 0.90, 1),
-    "texture_contrast": (0.16, 0.36, 1),
+    "texture_contrast": (0.15, 0.36, 1),
     "texture_period": (0.24, 0.34, 1),
     "texture_angle": (0.0, 2 * math.pi, 1),
     "texture_phase": (0.0, 1.0, 2),
@@ -39,9 +39,9 @@ RANGES = {
     "background_angle": (0.0, 2 * math.pi, 1),
     "wave_vector": (-7.0, 7.0, 2 * _WAVES),
     "wave_phase": (0.0, 2 * math.pi, _WAVES),
-    "wave_amplitude": (0.0, 0.06, _WAVES),
+    "wave_amplitude": (0.0, 0.05, _WAVES),
     "distractor_centre": (-1.0, 1.0, 2 * _DISTRACTORS),
-    "distractor_radius": (0.10, 0.24, _DISTRACTORS),
+    "distractor_radius": (0.10, 0.20, _DISTRACTORS),
     "distractor_roundness": (0.0, 1.0, _DISTRACTORS),
     "distractor_hue": (0.0, 1.0, _DISTRACTORS),
     "distractor_saturation": (0.2, 0.8, _DISTRACTORS),
@@ -95,16 +95,16 @@ def draw(scene: dict[str, jax.Array], silhouette: jax.Array, texture: jax.Array,
 def silhouette_distance(silhouette: jax.Array, x: jax.Array, y: jax.Array, radius: jax.Array) -> jax.Array:
     """Signed distance to the outline (negative inside), in coordinate units; a bound where it is not the distance.
 
-    The areas are about equal, so that the size of the object does not give its shape away.
+    The areas, 1.5 to 2.0 of the squared radius, are close beside the range of radii: size does not give shape away.
     """
     x, y = x / radius, y / radius
     r = jnp.sqrt(x * x + y * y)
     disc = r - 0.80
     square = jnp.maximum(jnp.abs(x), jnp.abs(y)) - 0.71
-    triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.60
+    triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.54
     # One tenth of the star, folded by symmetry: the outline there is a straight line from tip to notch.
     angle = jnp.abs(jnp.mod(jnp.arctan2(x, -y) + math.pi / 5, 2 * math.pi / 5) - math.pi / 5)
-    tip, notch = 1.12, 0.56
+    tip, notch = 1.20, 0.48
     nx, ny = notch * math.cos(math.pi / 5), notch * math.sin(math.pi / 5)
     length = math.hypot(nx - tip, ny)
     star = ((r * jnp.cos(angle) - tip) * ny + r * jnp.sin(angle) * (tip - nx)) / length

@@ -138,9 +138,9 @@ def outline(name):
         return [(0.80 * math.cos(t), 0.80 * math.sin(t)) for t in np.linspace(0, 2 * math.pi, 200)]
     if name == "square":
         return [(-0.71, -0.71), (0.71, -0.71), (0.71, 0.71), (-0.71, 0.71)]
-    if name == "triangle":  # equilateral, incircle 0.6, hence corners at 1.2, one of them up
-        return [(1.2 * math.sin(t), -1.2 * math.cos(t)) for t in (0, 2 * math.pi / 3, 4 * math.pi / 3)]
-    tips = [(1.12 if i % 2 == 0 else 0.56, i * math.pi / 5) for i in range(10)]
+    if name == "triangle":  # equilateral, incircle 0.54, hence corners at 1.08, one of them up
+        return [(1.08 * math.sin(t), -1.08 * math.cos(t)) for t in (0, 2 * math.pi / 3, 4 * math.pi / 3)]
+    tips = [(1.20 if i % 2 == 0 else 0.48, i * math.pi / 5) for i in range(10)]
     return [(r * math.sin(t), -r * math.cos(t)) for r, t in tips]
 
 
@@ -155,8 +155,8 @@ def test_silhouettes_are_the_figures_they_are_called(name):
     kind = shapes_scene.SILHOUETTES.index(name)
     distance = np.asarray(shapes_scene.silhouette_distance(kind, x, y, radius))
     assert np.mean((distance < 0) != np.asarray(polygon)) < 0.005
-    # The areas are alike, so that size does not give the shape away.
-    assert 1.8 < np.mean(distance < 0) * 4 / radius**2 < 2.1
+    # The areas are alike beside the range of radii (a factor of two in area): size does not give the shape away.
+    assert 1.5 < np.mean(distance < 0) * 4 / radius**2 < 2.1
 
 
 @pytest.mark.parametrize("name", shapes_scene.TEXTURES)
@@ -212,3 +212,59 @@ def test_the_contact_sheet(tmp_path, capsys):
     tile = shown[3 * 66 + 1 : 4 * 66 - 1 : 2, 2 * 66 + 1 : 3 * 66 - 1 : 2]
     assert np.abs(tile - first[23]).max() <= 4
     assert all(name in printed for name in ("warm-disc", "warm-star"))
+
+
+@pytest.mark.slow
+def test_it_is_learnt_in_five_epochs_and_noise_blur_and_colour_hurt():
+    import optax
+    from flax import nnx
+    from scipy import ndimage
+
+    import models
+
+    loaded = data.load("shapes")
+    graph, params, rest = nnx.split(models.build("small_resnet", 10), nnx.Param, ...)
+    steps = len(loaded.train) // 128
+    optimizer = optax.sgd(optax.warmup_cosine_decay_schedule(0.0, 0.1, steps, 5 * steps), momentum=0.9)
+    state = optimizer.init(params)
+
+    @jax.jit
+    def step(params, rest, state, images, labels):
+        def loss(params):
+            model = nnx.merge(graph, params, rest, copy=True)
+            logits, _ = model(images.astype(jnp.float32) / 255, True)
+            cost = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+            return cost, nnx.split(model, nnx.Param, ...)[2]
+
+        gradient, rest = jax.grad(loss, has_aux=True)(params)
+        updates, state = optimizer.update(gradient, state, params)
+        return optax.apply_updates(params, updates), rest, state
+
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        for batch in rng.permutation(len(loaded.train))[: steps * 128].reshape(steps, 128):
+            params, rest, state = step(params, rest, state, loaded.train.images[batch], loaded.train.labels[batch])
+
+    predict = jax.jit(lambda images: nnx.merge(graph, params, rest, copy=True)(images, False)[0].argmax(-1))
+
+    def accuracy(images):
+        answers = [np.asarray(predict(part)) for part in np.split(images.astype(np.float32), 8)]
+        return np.mean(np.concatenate(answers) == loaded.test.labels)
+
+    clean = loaded.test.images / 255
+    reached = accuracy(clean)
+    assert 0.9 < reached < 1
+    framed = rng.random((len(clean), 1, 1, 3)) * np.ones_like(clean)
+    for image, original in zip(framed, clean):
+        width = rng.integers(4, 8)
+        image[width:-width, width:-width] = original[width:-width, width:-width]
+    harmed = {
+        "noise": np.clip(clean + 0.15 * rng.normal(size=clean.shape), 0, 1),
+        "blur": ndimage.gaussian_filter(clean, (0, 1, 1, 0)),
+        "fog": 0.35 * clean + 0.5,
+        "hue": clean[..., [2, 0, 1]],  # a third of a turn
+        "frame": framed,
+        "quantisation": np.round(clean * 3) / 3,
+    }
+    for name, images in harmed.items():
+        assert accuracy(images) < reached - 0.12, name  # 15 points but for three standard errors
