@@ -1,16 +1,19 @@
 """Batches: the one place where corruptions are vmapped, jitted and given a key per image."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from corruptions import checks, registry
 
-# Pixels values worked on at a time. On a CPU the working set should stay in the caches; on an accelerator the bound
-# only keeps the temporaries of very large batches within memory.
-_CPU_CHUNK = 2**19
-_ACCELERATOR_CHUNK = 2**27
+# Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are separate calls of one
+# program: XLA runs what is inside a loop on one core, without splitting it over the others. Inside somebody else's
+# jit, and on accelerators, a bound only keeps the temporaries of very large batches within memory.
+_CPU_PIECE = 2**20
+_CHUNK = 2**27
 
 
 def corrupt(key, images, name, severity=None, *, index=None, validate=True, **options):
@@ -52,7 +55,29 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
         if severity.shape not in ((), (number,)):
             raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severity.shape}")
         severity = jnp.broadcast_to(severity, (number,))
-    return _corrupt(key, jnp.asarray(images), severity, index, corruption, tuple(sorted(options.items())))
+    static = (corruption, tuple(sorted(options.items())))
+    piece = cpu_piece(images.shape)
+    traced = any(map(checks.is_traced, (key, images, severity, index)))
+    if jax.default_backend() != "cpu" or number <= piece or traced:
+        return _corrupt(key, jnp.asarray(images), severity, index, *static)
+    parts = []
+    for start in range(0, number, piece):
+        # The last piece begins earlier, so that all have one shape, and gives only its tail.
+        begin = min(start, number - piece)
+        part = (None if x is None else _piece(x, begin, piece) for x in (images, severity, index))
+        parts.append(_corrupt(key, *part, *static)[start - begin :])
+    return jnp.concatenate(parts)
+
+
+def cpu_piece(shape):
+    """How many images of a batch [N, H, W, 3] one call works on, on a CPU."""
+    return max(1, _CPU_PIECE // math.prod(shape[1:]))
+
+
+def _piece(array, begin, size):
+    if isinstance(array, np.ndarray):
+        return jnp.asarray(array[begin : begin + size])
+    return jax.lax.dynamic_slice_in_dim(array, begin, size)
 
 
 @functools.partial(jax.jit, static_argnames=("corruption", "options"))
@@ -68,16 +93,10 @@ def _corrupt(key, images, severity, index, corruption, options):
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
-    size = _chunk(images)
+    size = max(1, _CHUNK // math.prod(images.shape[1:]))
     if images.shape[0] <= size:
         return jax.vmap(lambda *args: one(args))(images, index, levels)
     return jax.lax.map(one, (images, index, levels), batch_size=size)
-
-
-def _chunk(images):
-    budget = _CPU_CHUNK if jax.default_backend() == "cpu" else _ACCELERATOR_CHUNK
-    height, width, channels = images.shape[1:]
-    return max(1, budget // (height * width * channels))
 
 
 def to_float(images):

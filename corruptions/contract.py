@@ -126,9 +126,7 @@ class Corruption:
         checks.image_shape(shape)
         checks.options(self, options)
         severity_key, key = jax.random.split(key)
-        if severity is None:
-            severity = self.scale.draw(severity_key)
-        severity = self.scale.check(severity, options)
+        severity = self.scale.draw(severity_key) if severity is None else self.scale.check(severity, options)
         options.pop("interpolate", None)
         return self.sampler(key, tuple(shape), severity, **options)
 

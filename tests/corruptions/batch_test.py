@@ -26,14 +26,17 @@ def test_rounding():
     np.testing.assert_array_equal(batch.from_float(values, jnp.uint8, "nearest"), [0, 1, 2, 255, 255])
 
 
-def test_chunks_give_what_one_batch_gives(monkeypatch):
+@pytest.mark.parametrize("bound", ["_CPU_PIECE", "_CHUNK"])
+@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
+def test_pieces_give_what_one_batch_gives(monkeypatch, bound, convert):
     images = np.random.default_rng(0).integers(0, 256, (7, 16, 16, 3)).astype(np.uint8)
-    whole = corruptions.corrupt(KEY, images, "noc/border")
-    monkeypatch.setattr(batch, "_CPU_CHUNK", 3 * 16 * 16 * 3)
+    levels = np.linspace(0, 1, 7).astype(np.float32)
+    whole = corruptions.corrupt(KEY, images, "noc/border", levels)
+    monkeypatch.setattr(batch, bound, 3 * 16 * 16 * 3)
     batch._corrupt.clear_cache()
-    chunked = corruptions.corrupt(KEY, images, "noc/border")
+    parts = corruptions.corrupt(KEY, convert(images), "noc/border", levels)
     batch._corrupt.clear_cache()
-    np.testing.assert_array_equal(chunked, whole)
+    np.testing.assert_array_equal(parts, whole)
 
 
 def test_severity_per_image():
