@@ -28,7 +28,7 @@ def _apply(image, params):
     Source: ImageNet-C, jpeg_compression.
     """
     quality = jnp.round(params["quality"]).astype(jnp.int32)
-    return color.from_levels(jpeg.round_trip(_levels(image), quality).astype(jnp.float32))
+    return _round_trip(image, quality)
 
 
 def store(image):
@@ -37,11 +37,11 @@ def store(image):
     Apply it to a corrupted image, float32[H, W, 3] in [0, 1], truncated to 8 bits first (the corruption's own
     rounding), to reproduce datasets "as published".
     """
-    return color.from_levels(jpeg.round_trip(_levels(image), STORAGE_QUALITY).astype(jnp.float32))
+    return _round_trip(image, STORAGE_QUALITY)
 
 
-def _levels(image):
-    return jnp.round(color.to_levels(image)).astype(jnp.int32)
+def _round_trip(image, quality):
+    return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality).astype(jnp.float32))
 
 
 jpeg_compression = registry.register(

@@ -5,6 +5,7 @@ accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 ch
 standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's quality rule, triangle-filter chroma upsampling.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -41,6 +42,11 @@ _HALF_DCT = np.array(
 )
 _DCT = np.concatenate([_HALF_DCT, _HALF_DCT[:, ::-1] * (-1) ** np.arange(8)[:, None]], axis=1)
 
+# Colour conversion in 16-bit fixed point.
+_TO_YCC = np.array([[19595, 38470, 7471], [-11059, -21709, 32768], [32768, -27439, -5329]], np.float32)
+_TO_YCC_OFFSET = np.array([0, 2**23, 2**23], np.int32) + np.array([2**15, 2**15 - 1, 2**15 - 1], np.int32)
+_CHROMA_TO_RGB = np.array([[0, -22554, 116130], [91881, -46802, 0]], np.float32)
+
 
 def quantization_tables(quality):
     """Quantisation steps of luma and chroma, int32[8, 8] each, at a quality 1..100 (possibly traced)."""
@@ -55,7 +61,7 @@ def round_trip(levels, quality):
     Bit for bit what Pillow's `save(..., "JPEG", quality=quality)` and `open` give (libjpeg-turbo).
 
     Args:
-      levels: int32[H, W, 3], RGB levels 0..255.
+      levels: [H, W, 3], RGB levels 0..255: integers, or float32 with whole values.
       quality: integer 1..100, possibly traced.
 
     Returns:
@@ -68,35 +74,23 @@ def round_trip(levels, quality):
     planes = [_pad(plane, -plane.shape[0] % 8, 0) for plane in planes]
     # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long rows.
     blocks = jnp.concatenate([_to_blocks(plane) for plane in planes], axis=-1) - 128
-    luma_table, chroma_table = quantization_tables(quality)
-    is_luma = np.arange(blocks.shape[-1]) < planes[0].size // 64
-    table = jnp.where(is_luma, luma_table[..., None], chroma_table[..., None])
-    blocks = jnp.clip(_decode(_encode(blocks, table), table) + 128, 0, 255)
+    blocks = jnp.clip(_codec(blocks, planes[0].size // 64, quality) + 128, 0, 255)
     luma, blue, red = _from_blocks(blocks, [plane.shape for plane in planes])
     chroma = [_double(plane[: (height + 1) // 2, : (width + 1) // 2])[:height, :width] for plane in (blue, red)]
     return _ycc_to_rgb(luma[:height, :width], *chroma)
 
 
 def _rgb_to_ycc(levels):
-    """BT.601 full range in 16-bit fixed point."""
-    red, green, blue = (levels[..., k] for k in range(3))
-    half, centre = 2**15, 128 * 2**16 + 2**15 - 1
-    return (
-        (19595 * red + 38470 * green + 7471 * blue + half) >> 16,
-        (-11059 * red - 21709 * green + 32768 * blue + centre) >> 16,
-        (32768 * red - 27439 * green - 5329 * blue + centre) >> 16,
-    )
+    """BT.601 full range in 16-bit fixed point: [H, W, 3] to three planes."""
+    # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a CPU.
+    ycc = jnp.einsum("hwc,dc->dhw", levels.astype(jnp.float32), _TO_YCC, precision=jax.lax.Precision.HIGHEST)
+    return (ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16
 
 
 def _ycc_to_rgb(luma, blue, red):
-    blue, red = blue - 128, red - 128
-    half = 2**15
-    rgb = (
-        luma + ((91881 * red + half) >> 16),
-        luma + ((-22554 * blue - 46802 * red + half) >> 16),
-        luma + ((116130 * blue + half) >> 16),
-    )
-    return jnp.clip(jnp.stack(rgb, axis=-1), 0, 255)
+    chroma = jnp.stack([blue, red]).astype(jnp.float32) - 128
+    rgb = jnp.einsum("dhw,dc->hwc", chroma, _CHROMA_TO_RGB, precision=jax.lax.Precision.HIGHEST)
+    return jnp.clip(luma[..., None] + ((rgb.astype(jnp.int32) + 2**15) >> 16), 0, 255)
 
 
 def _halve(plane):
@@ -115,18 +109,18 @@ def _double(plane):
     return jnp.stack([left, right], axis=2).reshape(2 * height, 2 * width)
 
 
-def _encode(blocks, table):
-    """Quantised coefficients; the transform's are 8 times the orthonormal ones."""
-    coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15)
-    # floor((|c| + 4 q) / (8 q)) in float32: the extra half keeps it clear of whole numbers, so no rounding error of
-    # the reciprocal can change the floor (|c| < 2^15).
-    magnitude = jnp.abs(coefficients) + 4 * table
-    quotient = jnp.floor((magnitude + 0.5) * (0.125 / table)).astype(jnp.int32)
-    return jnp.sign(coefficients) * quotient
-
-
-def _decode(quantized, table):
-    return _transform(_transform(quantized * table, _DCT.T, 0, 11), _DCT.T, 1, 18)
+def _codec(blocks, luma_blocks, quality):
+    """Transform, quantisation and back; the first `luma_blocks` of blocks[8, 8, n] are luma, the others chroma."""
+    is_luma = np.arange(blocks.shape[-1]) < luma_blocks
+    steps = [table.astype(jnp.float32)[..., None] for table in quantization_tables(quality)]
+    step = jnp.where(is_luma, *steps)
+    inverse = jnp.where(is_luma, *(0.125 / s for s in steps))  # the coefficients are 8 times the orthonormal ones
+    coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15).astype(jnp.float32)
+    # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit more changes no
+    # quotient but keeps it clear of whole numbers by more than all rounding errors (|c| < 2^15).
+    quotient = jnp.trunc(coefficients * inverse + jnp.copysign(0.5 + 0.5 * inverse, coefficients))
+    decoded = (quotient * step).astype(jnp.int32)
+    return _transform(_transform(decoded, _DCT.T, 0, 11), _DCT.T, 1, 18)
 
 
 def _transform(x, matrix, axis, shift):
