@@ -62,10 +62,11 @@ def anchors(shape):
 
 def smooth_fields(fields, shape, alpha, sigma, max_radius):
     """alpha times each Gaussian-filtered field [H, W]; filter cut at 3 sigma, symmetric extension."""
-    rows, columns = (
-        filters.gaussian_matrix(size, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE) for size in shape[:2]
-    )
-    return [alpha * filters.separable(field, rows, columns) for field in fields]
+    smooth = {
+        size: filters.gaussian_matrix(size, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE)
+        for size in set(shape[:2])
+    }
+    return [alpha * filters.separable(field, smooth[shape[0]], smooth[shape[1]]) for field in fields]
 
 
 def affine_coordinates(points, shape):
