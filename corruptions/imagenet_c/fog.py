@@ -1,12 +1,11 @@
 """ImageNet-C fog: a plasma fractal laid over the image."""
 
-import jax
 import jax.numpy as jnp
 
 from corruptions import levels, registry
 from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
-from corruptions.primitives import random
+from corruptions.primitives import random, staging
 from corruptions.primitives.diamond_square import diamond_square, draws_needed
 
 _SOURCE = "ImageNet-C, appendix B and released code"
@@ -46,8 +45,7 @@ def _apply(image, params):
     image stays black. Source: ImageNet-C, fog.
     """
     height, width, _ = image.shape
-    # Behind the barrier the map is made once: fused into both extremes and the image, it would be compiled thrice.
-    fractal = jax.lax.optimization_barrier(diamond_square(params["displacements"], params["decay"]))
+    fractal = staging.stage(diamond_square(params["displacements"], params["decay"]))
     low, high = jnp.min(fractal), jnp.max(fractal)
     thickness = (fractal[:height, :width] - low) / (high - low)
     brightest, strength = jnp.max(image), params["strength"]

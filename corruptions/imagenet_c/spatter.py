@@ -7,7 +7,7 @@ import numpy as np
 from corruptions import levels, registry
 from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
-from corruptions.primitives import filters, random
+from corruptions.primitives import filters, random, staging
 from corruptions.primitives.canny import canny
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
@@ -106,12 +106,11 @@ def drop_levels(layer):
 
 def relief(drops):
     """Relief of the drops as 8-bit levels: int32 [H, W] to int32 [H, W]. Source: ImageNet-C, spatter."""
-    # Without the barriers each pixel of a stage would work out anew the whole neighbourhood it reads.
     distance = chamfer_distance(canny(drops, *_EDGE_THRESHOLDS))
-    smooth = jax.lax.optimization_barrier(floor_of_mean(distance))
-    x = jax.lax.optimization_barrier(jnp.pad(equalize(smooth, 21), 1, mode="reflect"))
+    smooth = staging.stage(floor_of_mean(distance))
+    x = staging.stage(jnp.pad(equalize(smooth, 21), 1, mode="reflect"))
     sharp = 2 * (x[2:, 2:] - x[:-2, :-2]) + x[1:-1, 1:-1] + x[1:-1, 2:] + x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, :-2]
-    total = _sum_of_nine(jax.lax.optimization_barrier(jnp.clip(sharp, 0, 255)))
+    total = _sum_of_nine(staging.stage(jnp.clip(sharp, 0, 255)))
     return jnp.round(total.astype(jnp.float32) * np.float32(1 / 9)).astype(jnp.int32)  # never half way: 9 is odd
 
 

@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions.primitives import staging
+
 # tan(22.5 degrees) in 15-bit fixed point, as OpenCV has it.
 _TANGENT = 13573
 
@@ -26,11 +28,10 @@ def canny(levels, low, high):
     padded = jnp.pad(levels, 1, mode="edge")
     across = padded[:, 2:] - padded[:, :-2]
     along = padded[2:] - padded[:-2]
-    # Both barriers keep the compiler from working out gradients anew for each of the neighbours that read them.
     gx = across[:-2] + 2 * across[1:-1] + across[2:]
     gy = along[:, :-2] + 2 * along[:, 1:-1] + along[:, 2:]
-    gx, gy, magnitude = jax.lax.optimization_barrier((gx, gy, jnp.abs(gx) + jnp.abs(gy)))
-    kept = jax.lax.optimization_barrier(_is_maximum(gx, gy, magnitude) & (magnitude > low))
+    magnitude = staging.stage(jnp.abs(gx) + jnp.abs(gy))
+    kept = _is_maximum(gx, gy, magnitude) & (magnitude > low)
     return hysteresis(kept & (magnitude > high), kept)
 
 
@@ -66,8 +67,7 @@ def hysteresis(seeds, kept):
 
     def grow_twice(state):
         words, _ = state
-        grown = jax.lax.optimization_barrier(grow(words))
-        grown = grow(grown)
+        grown = grow(grow(words))
         return grown, jnp.any(grown != words)
 
     words, _ = jax.lax.while_loop(lambda state: state[1], grow_twice, (_pack(seeds), jnp.any(seeds)))

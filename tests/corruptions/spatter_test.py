@@ -5,8 +5,7 @@ import pytest
 from scipy import ndimage
 
 import tests.corruptions.spatter_reference as reference
-from corruptions.imagenet_c import spatter as room
-from corruptions.imagenet_c.spatter import spatter
+from corruptions.imagenet_c.spatter import floor_of_mean, relief, spatter
 from corruptions.primitives.canny import canny, hysteresis
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
@@ -23,7 +22,7 @@ LEVELS = {
 
 canny = jax.jit(canny, static_argnums=(1, 2))
 hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer_distance)
-relief, floor_of_mean = jax.jit(room.relief), jax.jit(room.floor_of_mean)
+relief, floor_of_mean = jax.jit(relief), jax.jit(floor_of_mean)
 
 
 def drops(height, width, seed, blur=2.0, deviation=0.3, threshold=0.68):
