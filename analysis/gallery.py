@@ -1,0 +1,116 @@
+"""A picture of a benchmark: one row per corruption, one column per severity, the clean picture first.
+
+    python -m analysis.gallery --benchmark=imagenet_c --out=docs/images/imagenet_c.png
+    python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
+
+Columns are the levels, or fractions 0, 1/4, ..., 1 of the range. A row has one key: along it only the severity changes.
+The default photograph is drawn by `analysis.scene`. Images are corrupted at --size and shown smaller, at --cell.
+"""
+
+import argparse
+import io
+
+import jax
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont, ImageOps
+
+import corruptions
+from analysis.files import write_atomically
+from analysis.scene import scene
+
+_GAP = 2
+_HEADER = 20
+
+
+def severities(corruption):
+    """Severities of the columns: every level, or five fractions of the range."""
+    scale = corruption.scale
+    return range(1, scale.count + 1) if isinstance(scale, corruptions.Levels) else (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def corrupted(name, image, seed=0):
+    """uint8 [columns, H, W, 3]: the image uint8 [H, W, 3] at every severity, under one key."""
+    columns = severities(corruptions.get(name))
+    key = jax.random.key(seed)
+    return np.stack([np.asarray(corruptions.corrupt(key, image[None], name, severity))[0] for severity in columns])
+
+
+def grid(names, rows, image, cell, limit):
+    """Draws the table.
+
+    Args:
+      names: qualified names, the labels of the rows.
+      rows: an iterable of uint8 [columns, H, W, 3], one per name.
+      image: the clean picture, uint8 [H, W, 3].
+      cell: height of a cell in pixels.
+      limit: bytes that the table's PNG may have; each cell gets an equal share.
+
+    Returns:
+      A `PIL.Image` in RGB, white behind.
+    """
+    font = ImageFont.load_default(13)
+    labels = [name.split("/")[1].replace("_", " ") for name in names]
+    left = 10 + round(max(font.getlength(label) for label in labels))
+    width = round(cell * image.shape[1] / image.shape[0])
+    columns = ["clean", *severities(corruptions.get(names[0]))]
+    shape = left + len(columns) * (width + _GAP), _HEADER + len(names) * (cell + _GAP)
+    sheet = Image.new("RGB", shape, "white")
+    draw = ImageDraw.Draw(sheet)
+    for j, column in enumerate(columns):
+        text = column if j == 0 else f"{'severity ' if j == 1 else ''}{column:g}"
+        draw.text((left + j * (width + _GAP) + width / 2, _HEADER / 2), text, "black", font, anchor="mm")
+    for i, (label, row) in enumerate(zip(labels, rows, strict=True)):
+        top = _HEADER + i * (cell + _GAP)
+        draw.text((left - 6, top + cell / 2), label, "black", font, anchor="rm")
+        for j, picture in enumerate([image, *row]):
+            # Reduced by averaging, which neither rings nor adds a blur of its own.
+            small = Image.fromarray(picture).resize((width, cell), Image.BOX)
+            sheet.paste(coarser(small, limit / len(names) / len(columns)), (left + j * (width + _GAP), top))
+    return sheet
+
+
+def png(image):
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def coarser(picture, limit):
+    """The `PIL.Image` with as many levels as a PNG of `limit` bytes allows, at least 16: noise, which hides steps, gets
+    few of them, and gradients get many."""
+    for bits in (8, 7, 6, 5, 4):
+        coarse = [round((level >> (8 - bits)) * 255 / (2**bits - 1)) for level in range(256)]
+        rounded = picture.point(coarse * 3)
+        if len(png(rounded)) <= limit:
+            break
+    return rounded
+
+
+def photograph(path, size):
+    """uint8 [size, size, 3]: the picture in a file, cropped to a square in its middle; `scene` without a file."""
+    if not path:
+        return scene(size)
+    with Image.open(path) as file:
+        return np.asarray(ImageOps.fit(ImageOps.exif_transpose(file).convert("RGB"), (size, size), Image.LANCZOS))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m analysis.gallery", description=__doc__.splitlines()[0])
+    parser.add_argument("--benchmark", default="imagenet_c", choices=corruptions.benchmarks())
+    parser.add_argument("--out", required=True, help="PNG file to write")
+    parser.add_argument("--image", default="", help="photograph to corrupt; by default a scene of our own")
+    parser.add_argument("--size", type=int, default=224, help="side of the corrupted image")
+    parser.add_argument("--cell", type=int, default=96, help="side of a picture in the table")
+    parser.add_argument("--kilobytes", type=int, default=700, help="size of the file at most, or nearly")
+    parser.add_argument("--seed", type=int, default=0)
+    flags = parser.parse_args(argv)
+    image = photograph(flags.image, flags.size)
+    names = corruptions.names(flags.benchmark)
+    rows = (corrupted(name, image, flags.seed) for name in names)
+    content = png(grid(names, rows, image, flags.cell, 1000 * flags.kilobytes))
+    write_atomically(flags.out, content)
+    print(f"{flags.out}: {len(names)} corruptions of {flags.benchmark}, {len(content) / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

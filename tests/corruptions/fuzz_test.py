@@ -1,0 +1,120 @@
+"""Fuzzing: whatever the shape, severity, dtype and picture, results are finite, in range and of the input's kind."""
+
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from tests.corruptions.photographs import photograph
+
+# A program is compiled per shape and dtype: few shapes, many pictures and severities in each. The sides meet the
+# borders of the severity tables (45 | 46), powers of two, multiples of 8 and 16 and one more or less than those.
+DEFAULT_SHAPES = ((16, 16), (33, 46))
+SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
+NAMES = corruptions.names()
+BATCH = 20
+
+
+def pictures(height, width, rng):
+    """Twenty pictures at the edges of what an image can be, uint8 [20, height, width, 3]."""
+    shape = (height, width, 3)
+
+    def constant(*color):
+        return np.broadcast_to(np.array(color, np.uint8), shape)
+
+    def spotted(ground, value, channel=slice(None)):
+        image = np.full(shape, ground, np.uint8)
+        image[rng.integers(height), rng.integers(width), channel] = value
+        return image
+
+    y, x = np.mgrid[0:height, 0:width]
+    return np.stack([
+        constant(0, 0, 0), constant(255, 255, 255), constant(1, 1, 1), constant(254, 254, 254), constant(128, 128, 128),
+        constant(255, 0, 0), constant(0, 255, 0), constant(0, 0, 255), constant(0, 255, 255), constant(255, 255, 0),
+        spotted(0, 255), spotted(255, 0), spotted(0, 1), spotted(0, 255, 2),
+        rng.integers(0, 256, shape, np.uint8), rng.integers(0, 2, shape, np.uint8) * np.uint8(255),
+        np.where(((y + x) % 2)[..., None], constant(255, 255, 255), constant(0, 0, 0)),
+        np.where((x < width // 2)[..., None], constant(255, 0, 255), constant(0, 255, 0)),
+        np.repeat(np.uint8(255 * y / (height - 1))[..., None], 3, -1),
+        photograph(height, width, int(rng.integers(1000))),
+    ])  # fmt: skip
+
+
+def draw_severities(scale, number, rng):
+    """Severities of a batch, float32 [number]: the ends of the scale, its levels, and values in between."""
+    if isinstance(scale, corruptions.Levels):
+        several = rng.uniform(1, scale.count, number)
+        return np.where(rng.random(number) < 0.6, np.round(several), several).astype(np.float32)
+    return rng.choice([0.0, 1.0, *rng.random(3)], number).astype(np.float32)
+
+
+def check(name, images, severity, seed, **options):
+    """Corrupts a batch and checks every picture in it; returns their number."""
+    what = f"{name} on {images.dtype} {images.shape}, severity {severity}, seed {seed}, {options}"
+    index = np.random.default_rng(seed).integers(0, 2**31 - 1, len(images)).astype(np.int32)
+    found = corruptions.corrupt(jax.random.key(seed), images, name, severity, index=jnp.asarray(index), **options)
+    assert found.shape == images.shape and found.dtype == images.dtype, what
+    if images.dtype == np.float32:
+        values = np.asarray(found)
+        bad = ~((values >= 0) & (values <= 1)).all((1, 2, 3))  # comparisons with NaN are false
+        assert not bad.any(), f"{what}: pictures {np.flatnonzero(bad)} leave [0, 1]"
+    return len(images)
+
+
+def fuzz(name, shape, rounds):
+    """`rounds` batches of float pictures, each picture at its own severity; returns the number of pictures."""
+    scale = corruptions.get(name).scale
+    options = {"interpolate": True} if isinstance(scale, corruptions.Levels) else {}
+    rng = np.random.default_rng(zlib.crc32(f"{name} {shape}".encode()))
+    cases = 0
+    for _ in range(rounds):
+        floats = (pictures(*shape, rng) / np.float32(255)).astype(np.float32)
+        floats[0, 0, 0] = np.finfo(np.float32).tiny
+        floats[-1] = rng.random(floats[-1].shape, np.float32)  # values that are no whole levels
+        floats[-2] = np.nextafter(np.float32(1), np.float32(0))
+        severities = draw_severities(scale, BATCH, rng)
+        cases += check(name, jnp.asarray(floats), severities, int(rng.integers(2**31)), **options)
+    return cases
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_extreme_pictures(name):
+    assert fuzz(name, DEFAULT_SHAPES[zlib.crc32(name.encode()) % len(DEFAULT_SHAPES)], 1) == BATCH
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SLOW_SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_extreme_pictures_of_many_shapes(name, shape):
+    assert fuzz(name, shape, 2) == 2 * BATCH
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_at_drawn_and_whole_severities(name):
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    levels = pictures(24, 41, rng)
+    check(name, levels, None, 5)
+    for severity in (1, 5) if isinstance(corruptions.get(name).scale, corruptions.Levels) else (0.0, 1.0):
+        check(name, levels, severity, int(rng.integers(2**31)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["cifar", "tiny", "imagenet", "inception"])
+@pytest.mark.parametrize("name", [n for n in NAMES if "table" in corruptions.get(n).options])
+def test_every_table_on_a_small_oblong_image(name, table):
+    rng = np.random.default_rng(zlib.crc32(f"{name} {table}".encode()))
+    floats = jnp.asarray(pictures(16, 37, rng) / np.float32(255), jnp.float32)
+    severity = np.tile(np.arange(1, 6), BATCH // 5)
+    check(name, floats, severity, 3, table=table)
+
+
+def test_pictures_are_as_extreme_as_they_claim():
+    images = pictures(16, 21, np.random.default_rng(0))
+    assert images.shape == (BATCH, 16, 21, 3)
+    assert {tuple(map(int, np.unique(image))) for image in images[:2]} == {(0,), (255,)}
+    hot = images[10].astype(int)
+    assert np.count_nonzero(hot) == 3 and hot.max() == 255

@@ -1,0 +1,54 @@
+"""Every example runs, as its own process, and does what it says."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "torch_dlpack": "torch"}
+
+
+def run(name):
+    """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is about."""
+    if importlib.util.find_spec(NEEDS[name]) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+    command = [sys.executable, "-m", f"examples.{name}"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def assert_learns(output):
+    first, last = map(float, re.search(r"loss (\S+) -> ([0-9.]+)", output).groups())
+    assert last < 0.9 * first, output
+
+
+def test_every_example_is_run_here_and_short():
+    files = {path.stem: path for path in (ROOT / "examples").glob("*.py")}
+    assert files.keys() == NEEDS.keys()
+    for path in files.values():
+        assert len(path.read_text().splitlines()) <= 60, path
+
+
+def test_flax_loop():
+    output = run("flax_loop")
+    assert_learns(output)
+    assert "1 compiled program" in output
+
+
+def test_keras_loop():
+    output = run("keras_loop")
+    assert_learns(output)
+    assert "in training 100% of images are corrupted" in output and "at test time none" in output
+
+
+def test_torch_dlpack():
+    output = run("torch_dlpack")
+    assert_learns(output)
+    assert "0 batches copied" in output
