@@ -1,7 +1,7 @@
 """Overlap of twelve corruptions on CIFAR-10 with the papers' recipe: ResNet-18, 40 epochs, SGD .1, batch 256.
 
 python overlap.py --config=configs/overlap_cifar10.py --workdir=runs/overlap_cifar10
-python overlap.py --config=configs/overlap_cifar10.py:smoke --workdir=runs/smoke     # CPU: a small network, few epochs
+python overlap.py --config=configs/overlap_cifar10.py:smoke --workdir=runs/overlap_smoke
 """
 
 from configs import default
