@@ -1,0 +1,188 @@
+"""Colour: bleach_bypass, technicolor, pseudocolor, hue_shift and color_balance.
+
+Three of them overflow 8 bits in the released code, by oversight, and the published figures have it so. `wrap=True`,
+the default, reproduces that (values mod 256, as on x86); `wrap=False` is what was meant.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.cbar import severity as severities
+from corruptions.cbar.candidate import candidate, to_image
+from corruptions.primitives import color, random
+
+_SEGMENTS = 4
+
+
+def _luma(levels):
+    """BT.709 luma, [H, W, 1] in [0, 1]."""
+    red, green, blue = (levels[..., i : i + 1] for i in range(3))
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
+def _to_image(levels, wrap):
+    """`to_image`, or, where `wrap`, cut to whole levels mod 256."""
+    wrapped = jnp.trunc(levels).astype(jnp.int32) & 255
+    return to_image(jnp.where(wrap, wrapped.astype(jnp.float32), levels))
+
+
+def _filter(name, applier):
+    """A candidate without randomness but its weight, 0.1 s."""
+
+    def sample(key, shape, severity, *, table=None, wrap=True):
+        """The weight of the effect; nothing is random.
+
+        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`, whether to
+        overflow 8 bits as the released code does.
+        """
+        del key
+        return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
+
+    return candidate(name, "colour", sample, applier, (("weight", "1"), ("wrap", "bool")))
+
+
+def _apply_bleach(image, params):
+    """(1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 - x))) in grey levels, L the BT.709 luma in
+    [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar, bleach_bypass).
+
+    Without `wrap`, 2 x is not taken mod 256 and the result is clipped.
+    """
+    levels = color.to_levels(image)
+    luma = _luma(levels)
+    light = jnp.clip(10 * (luma - 0.45), 0.0, 1.0)
+    doubled = 2 * levels
+    doubled = jnp.where(params["wrap"] & (levels >= 128), doubled - 256, doubled)
+    bleached = (1 - light) * doubled * luma + light * (255 - 2 * (1 - luma) * (255 - levels))
+    weight = params["weight"]
+    return _to_image((1 - weight) * levels + weight * bleached, params["wrap"])
+
+
+bleach_bypass = _filter("bleach_bypass", _apply_bleach)
+
+
+def _apply_technicolor(image, params):
+    """(1 - a) x + a y in grey levels, red of y being m_G m_B R and cyclically, with m_R = 1 - R + (G + B) / 2 (R, G, B
+    in [0, 1]) and cyclically (C-bar, technicolor).
+
+    The sum may exceed 255: cut to whole levels mod 256, or without `wrap` clipped.
+    """
+    levels = color.to_levels(image)
+    x = levels / 255
+    masks = 1 - 1.5 * x + 0.5 * jnp.sum(x, axis=-1, keepdims=True)
+    others = jnp.roll(masks, -1, axis=-1) * jnp.roll(masks, 1, axis=-1)
+    weight = params["weight"]
+    return _to_image((1 - weight) * levels + weight * others * levels, params["wrap"])
+
+
+technicolor = _filter("technicolor", _apply_technicolor)
+
+
+def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
+    """A palette. Draws: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform whole levels 0..254 per
+    channel.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`, whether to overflow
+    8 bits as the released code does.
+    """
+    smooth_key, color_key = jax.random.split(key)
+    return {
+        "weight": 0.05 * severities.scanned("pseudocolor", severity, shape, table),
+        "smooth": random.uniform(smooth_key, (), 0.25, 0.75),
+        "colors": random.integers(color_key, (_SEGMENTS + 1, 3), 0, 255),
+        "wrap": jnp.bool_(wrap),
+    }
+
+
+def _apply_pseudocolor(image, params):
+    """(1 - a) x + a C(L) in grey levels, L the BT.709 luma in [0, 1]; C runs through five colours c_0..c_4 (C-bar,
+    pseudocolor).
+
+    Between two of them, at t in [0, 1], C = c_k + (1 - m) (c_{k+1} - c_k) t + m ((c_{k+1} - c_k) mod 256) S(t) with
+    S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod 256.
+    """
+    levels = color.to_levels(image)
+    position = _SEGMENTS * _luma(levels)
+    segment = jnp.clip(jnp.floor(position), 0, _SEGMENTS - 1)
+    t = position - segment
+    curve = t * t * (3 - 2 * t)
+    step = jnp.diff(params["colors"], axis=0)
+    smooth = params["smooth"]
+    linear_step = (1 - smooth) * step.astype(jnp.float32)
+    smooth_step = smooth * jnp.where(params["wrap"], step & 255, step).astype(jnp.float32)
+    start = params["colors"].astype(jnp.float32)
+    colors = 0.0
+    for k in range(_SEGMENTS):
+        colors = jnp.where(segment == k, start[k] + linear_step[k] * t + smooth_step[k] * curve, colors)
+    return to_image((1 - params["weight"]) * levels + params["weight"] * colors)
+
+
+pseudocolor = candidate(
+    "pseudocolor",
+    "colour",
+    _sample_pseudocolor,
+    _apply_pseudocolor,
+    (("weight", "1"), ("smooth", "1"), ("colors", "grey levels"), ("wrap", "bool")),
+)
+
+
+def _sign(key):
+    return jnp.where(random.bernoulli(key, 0.5, ()), -1.0, 1.0)
+
+
+def _sample_hue(key, shape, severity, *, table=None):
+    """A turn of the hue. Draws: its sign.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    return {"turns": _sign(key) * 0.05 * severities.scanned("hue_shift", severity, shape, table)}
+
+
+def _apply_hue(image, params):
+    """HSV hue + d (mod 1), d in turns, saturation and value kept (C-bar, hue_shift).
+
+    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 - k), 0, 1) where n = 5,
+    3, 1 for red, green, blue. Largest and smallest values stay whole levels; the original, passing through V (1 - S)
+    in floating point, loses one level in about half of the smallest.
+    """
+    levels = color.to_levels(image)
+    red, green, blue = levels[..., 0], levels[..., 1], levels[..., 2]
+    value, chroma = (v[..., 0] for v in color.value_and_chroma(levels))
+    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)
+    sextant = jnp.where(
+        value == red,
+        (green - blue) * inverse,
+        jnp.where(value == green, 2 + (blue - red) * inverse, 4 + (red - green) * inverse),
+    )
+    sextant = sextant + 6 * params["turns"]
+
+    def channel(offset):
+        k = sextant + offset
+        k -= 6 * jnp.floor(k * (1 / 6))
+        return value - chroma * jnp.clip(jnp.minimum(k, 4 - k), 0.0, 1.0)
+
+    return to_image(jnp.stack([channel(5), channel(3), channel(1)], axis=-1))
+
+
+hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns", "turns"),))
+
+
+def _sample_balance(key, shape, severity, *, table=None):
+    """A factor 1 - 0.1 s or 1 + 0.1 s. Draws: the sign.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    return {"factor": 1 + _sign(key) * 0.1 * severities.scanned("color_balance", severity, shape, table)}
+
+
+def _apply_balance(image, params):
+    """g + f (x - g), clipped, in grey levels: g = round(0.299 R + 0.587 G + 0.114 B) as Pillow computes it, in 16-bit
+    fixed point (C-bar, color_balance).
+    """
+    levels = color.to_levels(image)
+    whole = jnp.round(levels).astype(jnp.int32)
+    grey = (19595 * whole[..., 0] + 38470 * whole[..., 1] + 7471 * whole[..., 2] + 32768) >> 16
+    grey = grey.astype(jnp.float32)[..., None]
+    return to_image(grey + params["factor"] * (levels - grey))
+
+
+color_balance = candidate("color_balance", "colour", _sample_balance, _apply_balance, (("factor", "1"),))

@@ -1,0 +1,47 @@
+"""color_dither: fewer levels, the error carried to the right."""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.cbar import severity as severities
+from corruptions.cbar.candidate import candidate
+from corruptions.primitives import color
+
+
+def _sample(key, shape, severity, *, table=None):
+    """The number of levels, 14 - int(s); nothing is random.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    del key
+    strength = severities.scanned("color_dither", severity, shape, table)
+    return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32)}
+
+
+def _apply(image, params):
+    """Each row and channel, left to right: c becomes the level q = int(255 floor(n c / 256) / (n - 1)), and its right
+    neighbour trunc(clip(. + 7 e / 16)), then trunc(clip(. + e / 16)), e = c - q, clipped to 0..255 (C-bar,
+    color_dither).
+
+    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and Steinberg's dithering; in the
+    released code nothing ever reaches another row.
+    """
+    number = params["levels"]
+    columns = jnp.round(jnp.moveaxis(color.to_levels(image), 1, 0)).astype(jnp.int32)
+    row = jnp.arange(image.shape[0])[:, None]
+    first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < image.shape[0] - 1, 1, 0)
+    # All palettes are short: one division for each level, none for each pixel. A half keeps whole quotients whole.
+    index = jnp.arange(14)
+    palette = jnp.floor((255 * index + 0.5) / (number - 1)).astype(jnp.int32)
+
+    def step(error, current):
+        for share in (first_share, second_share):
+            current = jnp.clip(16 * current + share * error, 0, 16 * 255) >> 4
+        chosen = jnp.take(palette, (number * current) >> 8, mode="clip")
+        return current - chosen, chosen
+
+    _, columns = jax.lax.scan(step, jnp.zeros(columns.shape[1:], jnp.int32), columns)
+    return color.from_levels(jnp.moveaxis(columns, 0, 1).astype(jnp.float32))
+
+
+color_dither = candidate("color_dither", "colour", _sample, _apply, (("levels", "count"),))

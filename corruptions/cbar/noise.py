@@ -1,0 +1,109 @@
+"""Noise fields: voronoi_noise, perlin_noise, blue_noise and brownish_noise."""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.cbar import severity as severities
+from corruptions.cbar.candidate import add_grey, candidate, side, to_image
+from corruptions.primitives import color, random, spectral_noise, staging
+from corruptions.primitives.perlin import turbulence
+from corruptions.primitives.voronoi import voronoi_distance
+
+_LEAST_CELL = 0.05  # of min(H, W)
+
+
+def _sample_voronoi(key, shape, severity, *, table=None):
+    """Cells. Draws: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05, 0.2) N, the sign
+    of the amplitude.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    keys = jax.random.split(key, 4)
+    amplitude = 25.5 * severities.scanned("voronoi_noise", severity, shape, table)
+    return {
+        "amplitude": jnp.where(random.bernoulli(keys[3], 0.5, ()), -amplitude, amplitude),
+        "seed": random.uniform(keys[0], (), 0.0, 10.0),
+        "contrast": random.uniform(keys[1], (), 0.5, 0.9),
+        "scale": random.uniform(keys[2], (), _LEAST_CELL, 0.2) * side(shape),
+    }
+
+
+def _apply_voronoi(image, params):
+    """x + A (S(c D) - 1/2) on every channel, clipped, in grey levels: D the distance of `primitives.voronoi`, S(t) =
+    3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less than 0.03 levels.
+    """
+    # A hundredth less than the smallest scale, in case it was drawn a rounding below.
+    least = 0.99 * _LEAST_CELL * side(image.shape)
+    distance = params["contrast"] * voronoi_distance(image.shape, params["seed"], params["scale"], least)
+    return add_grey(image, staging.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
+
+
+voronoi_noise = candidate(
+    "voronoi_noise",
+    "noise",
+    _sample_voronoi,
+    _apply_voronoi,
+    (("amplitude", "grey levels"), ("seed", "1"), ("contrast", "1"), ("scale", "pixels")),
+)
+
+
+def _sample_perlin(key, shape, severity, *, table=None):
+    """A lattice. Draws: 256 gradients, the directions of points uniform in a square (two integers in -256..255 each);
+    a permutation of 0..255.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    gradient_key, order_key = jax.random.split(key)
+    points = random.bits(gradient_key, (256, 2)) >> 23
+    points = points.astype(jnp.float32) - 256
+    # The point (0, 0) has no direction: the original's pixels become NaN there, ours have a gradient of zero.
+    norms = jnp.sqrt(jnp.sum(points**2, axis=1, keepdims=True))
+    return {
+        "weight": 0.05 * severities.scanned("perlin_noise", severity, shape, table),
+        "gradients": points / jnp.maximum(norms, 1.0),
+        "permutation": jnp.argsort(random.bits(order_key, (256,))).astype(jnp.int32),
+    }
+
+
+def _apply_perlin(image, params):
+    """(1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels: T the turbulence of `primitives.perlin`, seven
+    cells across min(H, W) (C-bar, perlin_noise). float32 arithmetic costs less than 0.01 levels.
+    """
+    cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
+    weight = params["weight"]
+    plane = staging.stage(255 * weight * jnp.minimum(0.5 * cloud + 0.5, 1.0))
+    return to_image((1 - weight) * color.to_levels(image) + plane[..., None])
+
+
+perlin_noise = candidate(
+    "perlin_noise",
+    "noise",
+    _sample_perlin,
+    _apply_perlin,
+    (("weight", "1"), ("gradients", "unit vectors, along rows and columns"), ("permutation", "index")),
+)
+
+
+def _spectral(name, strength, spectrum):
+    """A candidate that adds an independent field of one spectrum to every channel."""
+
+    def sample(key, shape, severity, *, table=None):
+        """Random phases, U[0, 2 pi), of half a spectrum per channel.
+
+        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+        """
+        phases = random.uniform(key, (3, *spectral_noise.phase_shape(shape)), 0.0, 2 * jnp.pi)
+        return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
+
+    def apply(image, params):
+        """x + A F, clipped, in grey levels: F the fields of `primitives.spectral_noise`, of standard deviation 1, one
+        per channel (C-bar). float32 arithmetic costs less than 0.01 levels.
+        """
+        fields = spectral_noise.spectral_field(params["phases"], image.shape, spectrum)
+        return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))
+
+    return candidate(name, "noise", sample, apply, (("amplitude", "grey levels"), ("phases", "radians")))
+
+
+blue_noise = _spectral("blue_noise", 19.6, spectral_noise.blue)
+brownish_noise = _spectral("brownish_noise", 6.4, spectral_noise.brown)

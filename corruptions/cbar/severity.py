@@ -1,0 +1,114 @@
+"""Severities of the C-bar candidates: the scanned ranges, and the steps of which the benchmarks are made.
+
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
+Corruption Robustness" (2021), supplement D and the released lists. A candidate has a real strength
+s, scanned in ten steps of a range that depends on the image size: level k means
+s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so that images stay readable.
+"""
+
+import math
+
+import numpy as np
+
+from corruptions import levels
+
+TABLES = ("cifar", "imagenet")
+_SIDES = {"cifar": 32, "imagenet": 224}
+STEPS = 10
+
+# name: (range at 32 pixels, range at 224 pixels)
+_RANGES = {
+    "single_frequency_greyscale": ((0, 3), (0, 5)),
+    "concentric_sine_waves": ((0, 5), (0, 10)),
+    "plasma_noise": ((0, 7), (2.5, 10)),
+    "voronoi_noise": ((1, 5), (2.5, 10)),
+    "caustic_noise": ((2, 7), (2.5, 10)),
+    "sparkles": ((0, 7), (0, 10)),
+    "inverse_sparkles": ((0, 5), (0, 10)),
+    "checkerboard_cutout": ((0, 10), (0, 10)),
+    "lines": ((0, 5), (0, 8)),
+    "scatter": ((1, 5), (0, 5)),
+    "chromatic_aberration": ((0, 7), (0, 10)),
+    "transverse_chromatic_aberration": ((0, 10), (0, 10)),
+    "caustic_refraction": ((1, 5), (1.5, 10)),
+    "pinch_and_twirl": ((5, 10), (3.5, 10)),
+    "fish_eye": ((0, 1), (0, 4)),
+    "water_drop": ((2, 10), (5, 10)),
+    "ripple": ((5, 10), (2.5, 10)),
+    "bleach_bypass": ((0, 10), (0, 10)),
+    "technicolor": ((0, 10), (0, 10)),
+    "pseudocolor": ((0, 7), (1, 10)),
+    "color_balance": ((0, 10), (0, 10)),
+    "quadrilateral_no_bars": ((0, 10), (0, 10)),
+    "perspective_no_bars": ((0, 10), (0, 10)),
+    "perlin_noise": ((4, 10), (4, 10)),
+    "blue_noise_sample": ((0, 7), (0, 8)),
+    "blue_noise": ((0, 2), (0, 7)),
+    "hue_shift": ((0, 10), (0, 10)),
+    "circular_motion_blur": ((2, 10), (1.5, 10)),
+    "color_dither": ((0, 10), (2, 12)),
+    "brownish_noise": ((2, 7), (0, 10)),
+}
+
+RANGES = {table: {name: ranges[i] for name, ranges in _RANGES.items()} for i, table in enumerate(TABLES)}
+
+# The steps k that are severities 1..5 of a benchmark, its members in published order.
+SELECTED = {
+    "imagenet_c_bar": {
+        "caustic_refraction": (1, 2, 4, 6, 9),
+        "inverse_sparkles": (1, 2, 4, 9, 10),
+        "sparkles": (1, 2, 3, 5, 6),
+        "perlin_noise": (1, 2, 3, 6, 8),
+        "blue_noise_sample": (1, 2, 3, 5, 7),
+        "plasma_noise": (3, 6, 8, 9, 10),
+        "checkerboard_cutout": (2, 3, 4, 5, 6),
+        "concentric_sine_waves": (3, 5, 8, 9, 10),
+        "single_frequency_greyscale": (2, 3, 4, 9, 10),
+        "brownish_noise": (1, 2, 3, 4, 5),
+    },
+    "cifar10_c_bar": {
+        "blue_noise_sample": (1, 2, 3, 5, 6),
+        "checkerboard_cutout": (1, 2, 3, 4, 5),
+        "inverse_sparkles": (2, 3, 5, 9, 10),
+        "pinch_and_twirl": (1, 2, 3, 7, 10),
+        "ripple": (1, 2, 3, 5, 6),
+        "brownish_noise": (1, 4, 7, 9, 10),
+        "circular_motion_blur": (1, 2, 3, 4, 5),
+        "lines": (1, 2, 3, 4, 5),
+        "sparkles": (1, 5, 8, 9, 10),
+        "transverse_chromatic_aberration": (1, 2, 5, 9, 10),
+    },
+}
+BENCHMARK_TABLE = {"imagenet_c_bar": "imagenet", "cifar10_c_bar": "cifar"}
+
+
+def table_for(shape, table=None):
+    """The ranges to use: `table` when given, else those made for the side (32 or 224) nearest in ratio to min(H, W).
+
+    Sides up to 84, the geometric mean of the two, use `cifar`, larger ones `imagenet`.
+
+    Raises:
+      ValueError: `table` is not one of the two names.
+    """
+    if table is not None:
+        if table not in TABLES:
+            raise ValueError(f"expected a severity table among {', '.join(TABLES)}, found {table!r}")
+        return table
+    side = min(shape[:2])
+    return min(TABLES, key=lambda name: abs(math.log(side / _SIDES[name])))
+
+
+def scan(name, table):
+    """The ten strengths s_1..s_10 of a candidate, float64 [10]."""
+    low, high = RANGES[table][name]
+    return low + (high - low) * np.arange(1, STEPS + 1) / STEPS
+
+
+def scanned(name, level, shape, table=None):
+    """Strength s of a candidate at a level 1..10 (float32 scalar, may be traced), linear between whole levels."""
+    return levels.lookup(scan(name, table_for(shape, table)), level)
+
+
+def greatest(name, shape, table=None):
+    """The largest strength a candidate takes, for static bounds."""
+    return RANGES[table_for(shape, table)][name][1]

@@ -1,0 +1,35 @@
+"""Sparks: stars with rays of random lengths."""
+
+import jax.numpy as jnp
+
+
+def spark(shape, centre, lengths, number, exponent):
+    """Brightness of a star.
+
+    At distance r and angle a = atan2(dx, dy) the position among the n rays is d = (a + pi) n / (2 pi), i = floor(d),
+    f = d - i. L is the length between rays i and i + 1, linear in f, and the brightness
+    clip((1 - (f - 1/2)^2) (L^2 / (r^2 + 1e-4))^e, 0, 1).
+
+    Args:
+      shape: (H, W) or (H, W, 3).
+      centre: (row, column), float32 [2], pixels.
+      lengths: float32 [M], pixels; the first n are used.
+      number: n, int32 scalar, at most M.
+      exponent: e, positive scalar, or None for 1.
+
+    Returns:
+      float32 [H, W] in [0, 1].
+    """
+    y = (jnp.arange(shape[0], dtype=jnp.float32) - centre[0])[:, None]
+    x = (jnp.arange(shape[1], dtype=jnp.float32) - centre[1])[None, :]
+    position = (jnp.arctan2(x, y) / (2 * jnp.pi) + 0.5) * number
+    ray = jnp.minimum(jnp.floor(position), number - 1)  # at the seam the next ray is the first one again
+    fraction = position - ray
+    last = jnp.arange(lengths.shape[0]) >= number - 1
+    following = jnp.where(last, lengths[0], jnp.roll(lengths, -1))
+    ends = jnp.take(jnp.stack([lengths, following], axis=-1), ray.astype(jnp.int32), axis=0, mode="clip")
+    length = ends[..., 0] + fraction * (ends[..., 1] - ends[..., 0])
+    falloff = length**2 / (x**2 + y**2 + 1e-4)
+    if exponent is not None:
+        falloff = jnp.exp(exponent * jnp.log(falloff))
+    return jnp.clip((1 - (fraction - 0.5) ** 2) * falloff, 0.0, 1.0)

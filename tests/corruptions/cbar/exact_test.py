@@ -1,0 +1,87 @@
+"""C-bar candidates, given their draws, equal an independent NumPy reference in float64."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from corruptions import cbar
+from corruptions.batch import from_float, to_float
+from corruptions.primitives.caustic import caustic
+from tests.corruptions.cbar import references
+from tests.corruptions.photographs import photograph
+
+NAMES = (
+    "single_frequency_greyscale",
+    "concentric_sine_waves",
+    "plasma_noise",
+    "voronoi_noise",
+    "caustic_noise",
+    "sparkles",
+    "inverse_sparkles",
+    "perlin_noise",
+    "blue_noise",
+    "brownish_noise",
+    "checkerboard_cutout",
+    "lines",
+    "blue_noise_sample",
+    "bleach_bypass",
+    "technicolor",
+    "pseudocolor",
+    "hue_shift",
+    "color_balance",
+    "color_dither",
+)
+WRAPPED = ("bleach_bypass", "technicolor", "pseudocolor")
+
+
+@functools.cache
+def compiled(name, shape, **options):
+    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
+    corruption = getattr(cbar, name)
+
+    @jax.jit
+    def run(key, image, level):
+        params = corruption.sample(key, shape, level, **options)
+        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
+
+    return run
+
+
+def assert_agrees(name, image, seed, level, **options):
+    params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
+    params = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
+    expected = getattr(references, name)(image, params)
+    difference = np.abs(np.asarray(found).astype(int) - expected)
+    assert found.shape == image.shape
+    assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
+    # Turned hues of 8-bit colours are often whole levels, and rounding decides on which side truncation falls.
+    ties = 0.2 if name == "hue_shift" else 0.02
+    assert (difference > 0).mean() <= ties, f"level {level}: {(difference > 0).mean():.2%} differ"
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (38, 24, 3)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_reference(name, shape):
+    for level in (1, 2, 5, 8, 10):
+        assert_agrees(name, photograph(*shape[:2], seed=level), level, level)
+    assert compiled(name, shape)._cache_size() == 1, "one compile must serve all levels"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_reference_at_224(name):
+    assert_agrees(name, photograph(224, 224), 1, 7)
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_without_overflow(name):
+    for level in (3, 10):
+        assert_agrees(name, photograph(32, 32, seed=5), level, level, wrap=False)
+
+
+def test_caustic_precision():
+    for seed in range(5):
+        time, scale = np.random.default_rng(seed).uniform([0.5, 24], [2, 40])
+        expected = references.caustic((32, 48), np.float32(time).item(), np.float32(scale).item())
+        assert np.abs(caustic((32, 48), np.float32(time), np.float32(scale)) - expected).max() < 1e-4
