@@ -1,0 +1,92 @@
+"""The parity report: how far our ImageNet-C is from the original, corruption by corruption, at every severity.
+
+    python -m benchmarks.parity --shared=FOLDER --out=docs/parity.md
+    python -m benchmarks.parity --sections=errors --workdir=runs/MODEL --peer_python=PATH --out=docs/parity.md
+
+FOLDER/golden holds figures and pictures made by the original code. `--workdir` is one of train.py on CIFAR-10,
+`--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in --data; a section that is not asked for
+is reported from there, one that was never measured is reported as not measured. Needs the `dev` extra.
+"""
+
+import importlib.metadata
+import json
+import pathlib
+import platform
+import subprocess
+import sys
+
+import jax
+from absl import app, flags
+
+import corruptions
+from analysis.files import write_atomically
+from benchmarks import parity_errors, parity_measures, parity_references, parity_report
+from training import provenance, study
+
+_SECTIONS = ("pixels", "golden", "features", "errors")
+_SHARED = flags.DEFINE_string("shared", "", "Folder with golden/; empty leaves out the sections golden and features.")
+_WORKDIR = flags.DEFINE_string("workdir", "", "Workdir of a trained model; empty leaves out the section errors.")
+_PEER = flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, for the section errors.")
+_SECTION = flags.DEFINE_list("sections", list(_SECTIONS), "What to measure now.")
+_TABLES = flags.DEFINE_list("tables", list(parity_references.SIDES), "Severity tables of the section pixels.")
+_NAMES = flags.DEFINE_list("names", ["imagenet_c", "imagenet_c_extra"], "Corruptions or benchmarks.")
+_NUMBER = flags.DEFINE_integer("number", 1000, "Test images of the section errors.", lower_bound=2)
+_DATA_DIR = flags.DEFINE_string("data_dir", "", "Where prepared datasets are; empty: as the workdir's config says.")
+_PEER_IMAGES = flags.DEFINE_string("peer_images", "runs/peer_images", "Where the peer's images are kept.")
+_DATA = flags.DEFINE_string("data", "benchmarks/results/parity.json", "The numbers, between runs.")
+_OUT = flags.DEFINE_string("out", "docs/parity.md", "The report.")
+
+
+def measure(section, names, kept):
+    """The rows of one section, {part: rows}; parts not asked for are those in `kept`. None when it cannot be run."""
+    golden = pathlib.Path(_SHARED.value) / "golden"
+    if section == "pixels":
+        return kept | {table: parity_measures.pixels(names, table) for table in _TABLES.value}
+    if section == "errors":
+        if not (_WORKDIR.value and _PEER.value):
+            return None
+        images = pathlib.Path(_PEER_IMAGES.value)
+        return parity_errors.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
+    if not _SHARED.value:
+        return None
+    compare = parity_measures.golden_pixels if section == "golden" else parity_measures.golden_features
+    return {str(size): compare(names, golden, size) for size in (32, 224)}
+
+
+def record():
+    """What the numbers of a run come from."""
+    origin = provenance.provenance()
+    return {
+        "command": " ".join(["python -m benchmarks.parity", *sys.argv[1:]]),
+        "revision": origin["git_revision"],
+        "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "pillow", "scipy")}
+        | {"python": platform.python_version()},
+        "machine": f"{origin['device']}, {platform.machine()}, {platform.system()}",
+    }
+
+
+def main(argv):
+    del argv
+    unknown = set(_SECTION.value) - set(_SECTIONS)
+    if unknown:
+        raise app.UsageError(f"expected --sections among {', '.join(_SECTIONS)}, found {', '.join(sorted(unknown))}")
+    study.enable_compilation_cache()
+    names = [n for g in _NAMES.value for n in (corruptions.names(g) if g in corruptions.benchmarks() else [g])]
+    file = pathlib.Path(_DATA.value)
+    data = json.loads(file.read_text()) if file.exists() else {}
+    for section in _SECTIONS:
+        if section not in _SECTION.value:
+            continue
+        try:
+            rows = measure(section, names, data.get(section, {}).get("rows", {}))
+        except (FileNotFoundError, RuntimeError, subprocess.SubprocessError) as error:
+            raise SystemExit(f"{section}: {error}") from error
+        if rows is not None:
+            data[section] = {"record": record(), "rows": rows}
+            write_atomically(file, json.dumps(data, indent=1) + "\n")
+    write_atomically(_OUT.value, parity_report.report(data))
+    print(f"{_OUT.value}: {jax.device_count()} device, sections {', '.join(data)}")
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,147 @@
+"""Writes the parity report in Markdown from the numbers of benchmarks/parity.py."""
+
+from benchmarks.parity_errors import DEPARTURES
+from benchmarks.parity_references import SIDES
+
+_INTRODUCTION = """# Parity with the original ImageNet-C
+
+How far the images of `imagenet_c` and `imagenet_c_extra` are from those of the original code, at every severity. Results
+are 8-bit levels, truncated as the original truncates. Numbers: `benchmarks/results/parity.json`; made by
+`python -m benchmarks.parity`, see there.
+"""
+
+_PIXELS = """## Pixels, given the draws
+
+Largest difference in levels / per cent of values that differ. The other side is an independent float64 reference in
+NumPy, SciPy and Pillow (the one of the tests), which gets the random numbers that our sampler drew. Images: a procedural
+scene and photographs, at the side the table was made for. Values that are whole numbers in exact arithmetic fall to
+either side of the truncation (brightness, saturate, frost and defocus_blur, also between two float64 orders of
+summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter that is
+decided differently in float32 makes a larger one, in a few values.
+"""
+
+_GOLDEN = """## Pixels of the original code
+
+Largest difference in levels / per cent of values that differ, for the corruptions without randomness: against images
+that the original code made from 64 CIFAR-10 photographs (32x32, table `cifar`) and 12 photographs of 224x224 (table
+`imagenet`).
+"""
+
+_FEATURES = """## Distributions
+
+The worst of 24 features of an image and its corruption (means and deviations of the colours, size and quantiles of the
+change, power spectrum, autocorrelation, correlation between channels): the distance between our mean and the original's
+in standard errors of their difference. Both sides start from the same photographs while the standard errors treat these
+as drawn anew, so they are too wide for what depends on the picture (typical values lie well below 1) and right for pure
+noise. A star marks features further off than 3 standard errors + 2 %: their number. Correlations of the channels'
+changes are ill defined for the grey photographs among them, whose saturation changes by rounding errors only.
+
+{far} of {number} features are further off than 3 standard errors; of as many independent normal numbers {chance:.0f} would be.
+"""
+
+_ERRORS = """## Error rate of a classifier
+
+Top-1 error (per cent) of one trained network on our images / on those of imagecorruptions-imaug {peer}, at severities 1
+to 5, with the mean difference and its standard error over images (random corruptions: other draws, the same images). The
+peer has the parameters for 224x224 only: both sides use the table `imagenet` on {number} test images of 32x32, far
+harsher than CIFAR-10-C, and no benchmark. Network: {model}; clean error {clean:.1f} %.
+"""
+
+
+def report(data):
+    """Markdown of all sections.
+
+    Args:
+      data: {section: {"record": ..., "rows": ...}} for those of `pixels`, `golden`, `features`, `errors` that were
+        measured.
+    """
+    writers = {"pixels": _pixels, "golden": _golden, "features": _features, "errors": _errors}
+    titles = {"pixels": _PIXELS, "golden": _GOLDEN, "features": _FEATURES, "errors": _ERRORS}
+    parts = [_INTRODUCTION]
+    for section, write in writers.items():
+        if section in data:
+            parts.append(write(data[section]["rows"]) + _origin(data[section]["record"]))
+        else:
+            parts.append(titles[section].splitlines()[0] + "\n\nNot measured.\n")
+    return "\n".join(parts)
+
+
+def _origin(record):
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    return f"\n`{record['command']}`  \nrevision {record['revision'][:12]}, {versions}; {record['machine']}\n"
+
+
+def _table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+_LEVELS = [f"severity {k}" if k == 1 else str(k) for k in range(1, 6)]
+
+
+def _difference(pair):
+    largest, share = pair
+    return "0" if largest == 0 else f"{largest} / {_per_cent(share)}"
+
+
+def _per_cent(share):
+    return f"{share:.2f}" if share >= 0.01 else f"{share:.1g}" if share else "0"
+
+
+def _differences(rows):
+    return _table(["", *_LEVELS], [[name.split("/")[1], *map(_difference, row)] for name, row in rows.items()])
+
+
+def _summary(parts):
+    """How many of the comparisons are equal, within a level on 99.9 % of values, and what the worst is."""
+    found = [(share, largest, name) for part in parts for name, row in part.items() for largest, share in row]
+    equal, nearly = sum(share == 0 for share, _, _ in found), sum(0 < share <= 0.1 for share, _, _ in found)
+    share, largest, name = max(found)
+    most = max(largest for _, largest, _ in found)
+    return (
+        f"\n{len(found)} comparisons: {equal} equal, {nearly} equal on 99.9 % of values or more; the largest difference is "
+        f"{most}, the largest share {_per_cent(share)} % ({name.split('/')[1]}, by {largest}).\n"
+    )
+
+
+def _pixels(rows):
+    parts = [
+        f"\nTable `{table}`, {side}x{side}\n\n" + _differences(rows[table])
+        for table, side in SIDES.items()
+        if table in rows
+    ]
+    return _PIXELS + _summary(rows[table] for table in SIDES if table in rows) + "".join(parts)
+
+
+def _golden(rows):
+    return (
+        _GOLDEN
+        + _summary(rows.values())
+        + "".join(f"\n{size}x{size}\n\n" + _differences(part) for size, part in rows.items())
+    )
+
+
+def _features(rows):
+    def cell(worst, feature, beyond, *_):
+        short = feature.removesuffix("_1_25_50_75_99").removeprefix("log10_").removesuffix("_8bins")
+        return f"{worst:.1f} {short.replace('_', ' ')}" + (f" *{beyond}" if beyond else "")
+
+    parts = [
+        f"\n{size}x{size}\n\n" + _table(["", *_LEVELS], [[name.split("/")[1], *(cell(*c) for c in row)] for name, row in part.items()])
+        for size, part in rows.items()
+    ]  # fmt: skip
+    cells = [c for part in rows.values() for row in part.values() for c in row]
+    far, number = sum(c[3] for c in cells), sum(c[4] for c in cells)
+    return _FEATURES.format(far=far, number=number, chance=0.0027 * number) + "".join(parts)
+
+
+def _errors(rows):
+    lines = []
+    for name, row in rows["rows"].items():
+        short = name.split("/")[1]
+        pairs = [f"{a:.1f} / {b:.1f}" for a, b in zip(row["ours"], row["peer"], strict=True)]
+        lines.append([short, *pairs, f"{row['difference']:+.2f} ± {row['se']:.2f}", DEPARTURES.get(short, "")])
+    same = [row for name, row in rows["rows"].items() if name.split("/")[1] not in DEPARTURES]
+    mean = sum(row["difference"] for row in same) / len(same) if same else 0.0
+    text = f"\nMean difference over the {len(same)} corruptions where the peer is the original: {mean:+.2f}.\n"
+    return _ERRORS.format(**rows) + text + "\n" + _table(["", *_LEVELS, "difference", "where the peer departs"], lines)

@@ -1,0 +1,83 @@
+"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says what is there."""
+
+import json
+
+import numpy as np
+import pytest
+
+import corruptions
+from benchmarks import parity_measures, parity_references, parity_report
+from corruptions import imagenet_c  # noqa: F401 - registers what the test counts
+from tests.corruptions.photographs import photographs
+
+RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
+
+
+def test_every_corruption_of_imagenet_c_has_a_reference():
+    ours = {name.split("/")[1] for name in corruptions.names() if name.startswith("imagenet_c/")}
+    assert ours <= parity_references.REFERENCES.keys() and len(parity_references.REFERENCES) == 19
+
+
+def test_differences_are_of_levels_and_per_cent():
+    expected = np.zeros((2, 10, 10), np.uint8)
+    found = expected.copy()
+    found[0, 0, :3] = (1, 255, 2)
+    assert parity_measures.difference(found, expected) == [255, 1.5]
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/gaussian_noise", "imagenet_c/pixelate"])
+def test_pixels(name):
+    rows = parity_measures.pixels([name], "cifar")[name]
+    assert len(rows) == 5
+    assert all(largest <= 1 and share < 0.1 for largest, share in rows)
+
+
+def test_a_wrong_reference_is_seen(monkeypatch):
+    monkeypatch.setitem(parity_references.REFERENCES, "pixelate", lambda image, *_: image)
+    rows = parity_measures.pixels(["imagenet_c/pixelate"], "cifar")["imagenet_c/pixelate"]
+    assert all(largest > 1 and share > 1 for largest, share in rows)
+
+
+def test_features_find_a_corruption_of_another_strength(tmp_path):
+    clean = photographs(8, 32, 32)
+    np.savez(tmp_path / "clean_32.npz", images=clean)
+    name, own = "imagenet_c/gaussian_noise", parity_measures.features
+    figures = {}
+    for severity in range(1, 6):
+        key = parity_measures.jax.random.key(severity)
+        noisy = np.asarray(corruptions.corrupt(key, clean, name, severity))
+        found = [own(x, y) for x, y in zip(clean, noisy, strict=True)]
+        stacked = {one: np.array([np.atleast_1d(f[one]) for f in found]) for one in found[0]}
+        figures[str(severity)] = {k: {"mean": v.mean(0).tolist(), "std": v.std(0).tolist()} for k, v in stacked.items()}
+    figures["5"] = figures["1"]
+    golden = {"images": 8, "draws_per_image": 1, "corruptions": {"gaussian_noise": figures}}
+    (tmp_path / "imagenet_c_stats_32.json").write_text(json.dumps(golden))
+    rows = parity_measures.golden_features([name], tmp_path, 32)[name]
+    assert all(worst < 4 and number == 24 for worst, _, _, _, number in rows[:4])
+    assert rows[4][0] > 10 and rows[4][2] >= 3
+
+
+def test_report_tells_measured_from_missing():
+    pixels = {"cifar": {"imagenet_c/fog": [[0, 0.0], [1, 0.004], [1, 2.5], [255, 1e-5], [0, 0.0]]}}
+    features = {
+        "32": {"imagenet_c/fog": [[1.25, "mad", 0, 0, 24]] * 4 + [[5.0, "diff_quantiles_1_25_50_75_99", 2, 3, 24]]}
+    }
+    text = parity_report.report(
+        {"pixels": {"record": RECORD, "rows": pixels}, "features": {"record": RECORD, "rows": features}}
+    )
+    assert "| fog | 0 | 1 / 0.004 | 1 / 2.50 | 255 / 1e-05 | 0 |" in text
+    assert "5 comparisons: 2 equal, 2 equal on 99.9 %" in text and "2.50 % (fog, by 1)" in text
+    assert "1.2 mad" in text and "5.0 diff quantiles *2" in text and "3 of 120 features" in text
+    assert text.count("Not measured.") == 2  # golden pixels and error rates
+    assert text.count("revision r, jax 1; m") == 2
+
+
+def test_report_of_error_rates_names_departures():
+    row = {"ours": [1.0] * 5, "peer": [2.0] * 5, "difference": -1.0, "se": 0.25}
+    rows = {
+        "clean": 6.5, "model": "net", "peer": "1.1.5", "number": 1000,
+        "rows": {"imagenet_c/fog": row, "imagenet_c/contrast": row | {"difference": 0.5}},
+    }  # fmt: skip
+    text = parity_report.report({"errors": {"record": RECORD, "rows": rows}})
+    assert "-1.00 ± 0.25 | fractal as large" in text and "+0.50 ± 0.25 |  |" in text
+    assert "the 1 corruptions where the peer is the original: +0.50" in text
