@@ -1,12 +1,48 @@
-"""ImageNet-C: 15 benchmark corruptions and 4 extra ones, five severities each (Hendrycks & Dietterich, 2019)."""
+"""ImageNet-C: 15 benchmark corruptions and 4 extra ones, five severities each.
+
+D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations" (2019).
+"""
 
 from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
 from corruptions.imagenet_c.color import brightness, contrast, saturate
 from corruptions.imagenet_c.elastic import elastic_transform
 from corruptions.imagenet_c.fog import fog
+from corruptions.imagenet_c.frost import frost
+from corruptions.imagenet_c.frost_folder import frost_from_folder
 from corruptions.imagenet_c.glass import glass_blur
-from corruptions.imagenet_c.jpeg import jpeg_compression
+from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.imagenet_c.motion import motion_blur
 from corruptions.imagenet_c.noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
 from corruptions.imagenet_c.pixelate import pixelate
+from corruptions.imagenet_c.snow import snow
 from corruptions.imagenet_c.spatter import spatter
+from corruptions.imagenet_c.tables import TABLES, table_for
+from corruptions.registry import register_benchmark
+
+_BENCHMARK = (
+    gaussian_noise,
+    shot_noise,
+    impulse_noise,
+    defocus_blur,
+    glass_blur,
+    motion_blur,
+    zoom_blur,
+    snow,
+    frost,
+    fog,
+    brightness,
+    contrast,
+    elastic_transform,
+    pixelate,
+    jpeg_compression,
+)
+_EXTRA = (speckle_noise, gaussian_blur, spatter, saturate)
+
+register_benchmark("imagenet_c", [corruption.qualified_name for corruption in _BENCHMARK])
+register_benchmark("imagenet_c_extra", [corruption.qualified_name for corruption in _EXTRA])
+
+__all__ = [
+    "TABLES", "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost", "frost_from_folder",
+    "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression", "motion_blur", "pixelate",
+    "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "store", "table_for", "zoom_blur",
+]  # fmt: skip
