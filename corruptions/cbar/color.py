@@ -171,7 +171,8 @@ def _sample_balance(key, shape, severity, *, table=None):
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
-    return {"factor": 1 + _sign(key) * 0.1 * severities.scanned("color_balance", severity, shape, table)}
+    # One rounding only: whether a whole level survives truncation hangs on the last place.
+    return {"factor": (10 + _sign(key) * severities.scanned("color_balance", severity, shape, table)) / 10}
 
 
 def _apply_balance(image, params):
