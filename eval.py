@@ -31,7 +31,7 @@ def run(config, workdir):
         open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
     )
     conditions = evaluation.conditions(() if stored else config.eval.corruptions, config.eval.severity)
-    mesh = meshes.data_mesh()
+    mesh = meshes.data_mesh(config.eval.batch_size)
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with workdirs.lock(workdir):

@@ -1,7 +1,9 @@
 """Batches: the one place where corruptions are vmapped, jitted and given a key per image."""
 
+import concurrent.futures
 import functools
 import math
+import os
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,9 @@ from corruptions import checks, registry
 # jit, and on accelerators, a bound only keeps the temporaries of very large batches within memory.
 _CPU_PIECE = 2**20
 _CHUNK = 2**27
+
+
+_COMPILED: set = set()
 
 
 def corrupt(key, images, name, severity=None, *, index=None, validate=True, **options):
@@ -60,18 +65,35 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     traced = any(map(checks.is_traced, (key, images, severity, index)))
     if jax.default_backend() != "cpu" or number <= piece or traced:
         return _corrupt(key, jnp.asarray(images), severity, index, *static)
-    parts = []
-    for start in range(0, number, piece):
+
+    def run(start):
         # The last piece begins earlier, so that all have one shape, and gives only its tail.
         begin = min(start, number - piece)
         part = (None if x is None else _piece(x, begin, piece) for x in (images, severity, index))
-        parts.append(_corrupt(key, *part, *static)[start - begin :])
-    return jnp.concatenate(parts)
+        return jax.block_until_ready(_corrupt(key, *part, *static)[start - begin :])
+
+    starts = list(range(0, number, piece))
+    program = (static, piece, images.shape[1:], str(images.dtype), severity is None)
+    # The first call compiles; threads that arrive together would all do so.
+    first = [] if program in _COMPILED else [run(starts.pop(0))]
+    _COMPILED.add(program)
+    return jnp.concatenate(first + list(_threads().map(run, starts)))
+
+
+@functools.cache
+def _threads():
+    """A thread for each core: a call of a compiled program keeps one core busy, seldom more."""
+    return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="corrupt")
+
+
+def cpu_count():
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def cpu_piece(shape):
-    """How many images of a batch [N, H, W, 3] one call works on, on a CPU."""
-    return max(1, _CPU_PIECE // math.prod(shape[1:]))
+    """How many images of a batch [N, H, W, 3] one call works on, on a CPU: what fits the caches and feeds all cores."""
+    return max(1, min(_CPU_PIECE // math.prod(shape[1:]), -(-shape[0] // cpu_count())))
 
 
 def _piece(array, begin, size):

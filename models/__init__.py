@@ -44,7 +44,7 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=32, **kwargs):
     if image_size < 8:
         raise ValueError(f"expected images of at least 8 pixels, found {image_size}")
     family = _REGISTRY[name]
-    known = [p for p in inspect.signature(family).parameters if p not in ("num_classes", "rng", "dtype", *_given(family))]
+    known = _options(family)
     if unknown := sorted(set(kwargs) - set(known)):
         raise ValueError(f"expected options of {name} among {', '.join(known)}, found {', '.join(unknown)}")
     if kwargs.get("init", "he") not in INITS:
@@ -52,8 +52,11 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=32, **kwargs):
     return family(num_classes, rng=np.random.default_rng(seed), dtype=_resolve(dtype), **kwargs)
 
 
-def _given(family):
-    return getattr(family, "keywords", ())
+def _options(family):
+    """Keyword arguments left to the caller: those of the constructor that the name does not fix."""
+    constructor = getattr(family, "func", family).__init__
+    fixed = {"self", "num_classes", "rng", "dtype", *getattr(family, "keywords", ())}
+    return [name for name in inspect.signature(constructor).parameters if name not in fixed]
 
 
 def _resolve(dtype):

@@ -63,8 +63,7 @@ def input_gradient(grad, kernel, shape, strides, padding):
     if size == (1, 1) and not any(map(any, padding)):
         columns = grad @ kernel[0, 0].T
         holes = [
-            (0, full - (s * (out - 1) + 1), s - 1)
-            for full, out, s in zip((height, width), grad.shape[1:3], strides)
+            (0, full - (s * (out - 1) + 1), s - 1) for full, out, s in zip((height, width), grad.shape[1:3], strides)
         ]
         return lax.pad(columns, jnp.zeros((), grad.dtype), [(0, 0, 0), *holes, (0, 0, 0)])
     if strides == (1, 1):
@@ -73,9 +72,7 @@ def input_gradient(grad, kernel, shape, strides, padding):
         return _canonical(grad, flipped, pads)
     # Padded row p = s q + r receives sum_m grad[q - m] kernel[r + s m]: phase r is a set of output channels.
     taps = [-(-k // s) for k, s in zip(size, strides)]
-    kernel = jnp.pad(
-        kernel, [(0, m * s - k) for m, s, k in zip(taps, strides, size)] + [(0, 0), (0, 0)]
-    )
+    kernel = jnp.pad(kernel, [(0, m * s - k) for m, s, k in zip(taps, strides, size)] + [(0, 0), (0, 0)])
     kernel = kernel.reshape(taps[0], strides[0], taps[1], strides[1], c_in, c_out)
     kernel = jnp.flip(kernel, (0, 2)).transpose(0, 2, 5, 1, 3, 4).reshape(*taps, c_out, -1)
     rows, cols = -(-(height + top) // strides[0]), -(-(width + left) // strides[1])
@@ -90,17 +87,18 @@ def weight_gradient(grad, images, shape, strides, padding):
     if shape[:2] == (1, 1) and not any(map(any, padding)):
         columns = images[:, :: strides[0], :: strides[1]].reshape(-1, shape[2])
         return (columns.T @ grad.reshape(-1, shape[3])).reshape(shape)
+    # One more row and column where their number is even: planes a power of two apart would share a few cache sets.
+    extra = [1 - full % 2 for full in images.shape[1:3]]
+    columns = jnp.pad(images.transpose(3, 1, 2, 0), [(0, 0), (0, extra[0]), (0, extra[1]), (0, 0)])
     pads = [
         (lo, k + (out - 1) * s - full - lo)
-        for k, out, s, full, (lo, _) in zip(
-            shape, grad.shape[1:3], strides, images.shape[1:3], padding
-        )
+        for k, out, s, full, (lo, _) in zip(shape, grad.shape[1:3], strides, columns.shape[1:3], padding)
     ]
     # Dilating both operands by 2 along the rows and reading every second result changes nothing in the sum, but keeps
     # XLA from handing this convolution, whose kernel is as large as the image, to YNNPACK, which is 2-3 times slower.
     (top, bottom), sides = pads
     result = lax.conv_general_dilated(
-        images.transpose(3, 1, 2, 0),
+        columns,
         grad.transpose(1, 2, 0, 3),
         (2, 1),
         [(2 * top, 2 * bottom), sides],

@@ -105,9 +105,7 @@ class ResNet(nnx.Module):
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
         if self.pools:
-            x = lax.reduce_window(
-                x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0))
-            )
+            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
         features = {}
         for i, blocks in enumerate(self.stages, 1):
             for block in blocks:

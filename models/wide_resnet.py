@@ -25,9 +25,13 @@ class WideBlock(nnx.Module):
         active = nnx.relu(self.norm1(x, train))
         y = nnx.relu(self.norm2(self.conv1(active), train))
         if train and self.dropout:
-            kept = jax.random.bernoulli(key, 1 - self.dropout, y.shape)
-            y = jnp.where(kept, y / (1 - self.dropout), 0).astype(y.dtype)
+            y = drop(y, self.dropout, key)
         return (self.shortcut(active) if self.projects else x) + self.conv2(y)
+
+
+def drop(x, rate, key):
+    """Each value is 0 with probability `rate` and x / (1 - rate) otherwise."""
+    return jnp.where(jax.random.bernoulli(key, 1 - rate, x.shape), x / (1 - rate), 0).astype(x.dtype)
 
 
 class WideResNet(nnx.Module):

@@ -8,6 +8,7 @@ from absl import app, flags
 from ml_collections import config_flags
 
 from training.log import configure, log
+from training.mesh import use_all_cores
 
 _HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
 
@@ -22,6 +23,7 @@ def read_flags(argv):
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags, found {argv[1:]}")
     configure()
+    use_all_cores()
     config = flags.FLAGS.config
     if flags.FLAGS.workdir is not None:
         return config, pathlib.Path(flags.FLAGS.workdir)

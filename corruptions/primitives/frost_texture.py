@@ -1,0 +1,127 @@
+"""Procedural frost: random ice textures with the statistics of the photographs behind ImageNet-C's frost.
+
+A texture is a sum of random fields one octave apart, the finest bent into filaments that are stronger in some patches
+than in others; the sum is given the brightness distribution and the colours measured on a photograph. All of this is
+pointwise but the fields, and those are built at the pixels asked for only, each as a product of small matrices.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.primitives import filters, random
+
+SCALES = tuple(0.8 * 2.0**k for k in range(8))  # standard deviations in pixels of the fields' Gaussian kernels
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+LOOKS = ("filaments", "needles", "granules", "ferns")  # after frost1, frost2 (= frost3), frost4, frost5 of ImageNet-C
+
+_RIDGED = 3  # so many of the finest fields are filaments
+_PATCH_SCALE = 9.6
+_TINT_SCALE = 19.2
+
+# Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B; change of R, G, B
+# per level of luminance; change per unit of tint, a field of its own (only `filaments` goes from cyan to grey).
+LEVELS = (
+    (95, 102, 116, 128, 141, 163, 177),
+    (140, 165, 193, 208, 220, 235, 244),
+    (81, 102, 132, 150, 167, 196, 231),
+    (43, 58, 89, 117, 149, 202, 237),
+)
+_MEANS = ((130, 78, 149, 166), (205, 201, 205, 215), (150, 138, 153, 165), (121, 112, 123, 135))
+_SLOPES = ((1.341, 0.893, 0.669), (0.95, 1.0, 1.04), (1.0, 1.0, 1.03), (1.02, 1.0, 0.98))
+_TINTS = ((-10.3, 3.65, 8.4), (0, 0, 0), (0, 0, 0), (0, 0, 0))
+
+# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each field; deviation of
+# the logarithm of the filaments' strength; percentiles of the sum.
+AMPLITUDES = (
+    (6.5, 7.8, 0.0, 4.0, 5.8, 1.8, 12.0, 5.8),
+    (7.5, 11.6, 13.3, 7.8, 0.0, 5.4, 0.0, 21.0),
+    (9.9, 17.2, 11.6, 6.0, 0.0, 0.0, 11.5, 16.6),
+    (17.2, 11.0, 24.3, 21.7, 2.6, 0.0, 10.8, 24.7),
+)
+PATCHINESS = (0.25, 0.4, 0.25, 0.3)
+QUANTILES = (
+    (-40.9, -29.4, -12.3, -0.0, 12.6, 30.8, 44.0),
+    (-67.4, -47.0, -19.0, 0.7, 20.9, 51.5, 75.3),
+    (-68.2, -49.0, -20.8, -0.2, 21.4, 54.1, 78.6),
+    (-104.3, -74.6, -31.2, -0.0, 32.0, 80.4, 117.0),
+)
+
+
+def texture(key, look, rows, columns):
+    """Random frost texture at the crossings of some rows and columns of an endless sheet.
+
+    Args:
+      key: a typed PRNG key.
+      look: index into `LOOKS`, may be traced.
+      rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily neighbours.
+
+    Returns:
+      float32 [H, W, 3], whole RGB levels 0..255.
+    """
+    key, tint_key = jax.random.split(key)
+    layers, patches = fields(key, rows, columns)
+    height = compose(layers, patches, _row(AMPLITUDES, look), _row(PATCHINESS, look))
+    luminance = spread(height, _row(QUANTILES, look), _row(LEVELS, look))
+    means = _row(_MEANS, look)
+    tint = _field(tint_key, rows, columns, _TINT_SCALE)
+    deviation = (luminance - means[0])[..., None]
+    colour = means[1:] + deviation * _row(_SLOPES, look) + tint[..., None] * _row(_TINTS, look)
+    return jnp.clip(jnp.round(colour), 0, 255)
+
+
+def fields(key, rows, columns):
+    """The random fields of mean 0 and variance 1: one [H, W] per scale, and one of patches [H, W]."""
+    patch_key, *keys = jax.random.split(key, 1 + len(SCALES))
+    layers = [_field(k, rows, columns, scale) for k, scale in zip(keys, SCALES, strict=True)]
+    layers[:_RIDGED] = [_ridge(field) for field in layers[:_RIDGED]]
+    return layers, _field(patch_key, rows, columns, _PATCH_SCALE)
+
+
+def compose(layers, patches, amplitudes, patchiness):
+    """Sum of the fields times their amplitudes; the filaments also times a strength of mean square 1."""
+    terms = [amplitude * layer for amplitude, layer in zip(amplitudes, layers, strict=True)]
+    strength = jnp.exp(patchiness * patches - patchiness**2)
+    return strength * sum(terms[:_RIDGED]) + sum(terms[_RIDGED:])
+
+
+def spread(x, quantiles, levels):
+    """Piecewise linear map of `quantiles` [7] to `levels` [7], its first and last piece extended; within 0..255."""
+    slopes = jnp.diff(levels) / jnp.diff(quantiles)
+    last = len(PERCENTILES) - 2
+    value = levels[0]
+    for k in range(last + 1):
+        low = -jnp.inf if k == 0 else quantiles[k]
+        high = jnp.inf if k == last else quantiles[k + 1]
+        value = value + slopes[k] * (jnp.clip(x, low, high) - quantiles[k])
+    return jnp.clip(value, 0, 255)
+
+
+def _row(table, look):
+    return jnp.asarray(np.array(table, np.float32))[look]
+
+
+def _field(key, rows, columns, scale):
+    """Smooth random field at rows x columns: white noise on a lattice seen through Gaussian kernels."""
+    if min(np.diff(rows).min(), np.diff(columns).min()) > 6 * scale:  # correlations below exp(-9)
+        return random.normal(key, (len(rows), len(columns)))
+    left, right = _kernel(rows, scale), _kernel(columns, scale)
+    width = math.sqrt(3)  # of a uniform distribution with variance 1; the sum over the kernel is nearly normal
+    return filters.separable(random.uniform(key, (left.shape[1], right.shape[1]), -width, width), left, right)
+
+
+def _kernel(positions, scale):
+    """Matrix [positions, lattice] whose rows have unit length. The lattice is fine enough not to show: 1.25 scales."""
+    spacing = 1.25 * scale
+    first = math.floor((positions[0] - 4 * scale) / spacing)
+    last = math.ceil((positions[-1] + 4 * scale) / spacing)
+    distance = positions[:, None] - spacing * np.arange(first, last + 1)
+    kernel = np.exp(-0.5 * (distance / scale) ** 2)
+    return (kernel / np.linalg.norm(kernel, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _ridge(field):
+    """Thin bright filaments along the sign changes of a normal field, mean 0 and variance 1."""
+    return (jnp.exp(-2 * jnp.abs(field)) - 0.336204) / 0.275358
