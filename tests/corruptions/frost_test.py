@@ -1,0 +1,135 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+import corruptions
+from corruptions.imagenet_c.frost import frost
+from corruptions.imagenet_c.frost_folder import frost_from_folder
+from tests.corruptions.photographs import photograph
+
+WEIGHTS = {
+    32: ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
+    64: ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55)),
+    224: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+    299: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+}
+
+
+def assert_composite(image, params, severity):
+    """The original's weighted sum in float64."""
+    a, b = WEIGHTS[image.shape[0]][severity - 1]
+    expected = np.clip(a * image.astype(np.float64) + b * np.asarray(params["texture"], np.float64), 0, 255)
+    ours = 255 * np.asarray(frost.apply(jnp.asarray(image, jnp.float32) / 255, params), np.float64)
+    np.testing.assert_allclose(ours, expected, atol=2e-3)
+    assert abs(np.floor(ours) - np.floor(expected)).max() <= 1
+
+
+@pytest.mark.parametrize("side", WEIGHTS)
+def test_matches_the_original_given_the_texture(side):
+    image = photograph(side, side)
+    sample = jax.jit(frost.sample, static_argnums=1)
+    for severity in range(1, 6):
+        params = sample(jax.random.key(severity), image.shape, severity)
+        assert params["texture"].shape == image.shape
+        assert_composite(image, params, severity)
+
+
+def test_truncation_budget():
+    """Levels that are whole in exact arithmetic may fall one below; how many do is known of the original in float32."""
+    image = photograph(224, 224)
+    texture = photograph(224, 224, seed=9)
+    for severity, budget in zip(range(1, 6), (1e-4, 1e-3, 0.044, 0.014, 1e-4), strict=True):
+        a, b = WEIGHTS[224][severity - 1]
+        params = frost.sample(jax.random.key(0), (224, 224, 3), severity) | {
+            "texture": jnp.asarray(texture, jnp.float32)
+        }
+        ours = np.floor(255 * np.asarray(frost.apply(jnp.asarray(image, jnp.float32) / 255, params)))
+        expected = np.floor(np.clip(a * image.astype(np.float64) + b * texture.astype(np.float64), 0, 255))
+        assert (ours != expected).mean() <= budget, severity
+
+
+@pytest.mark.parametrize("shape", [(16, 47), (40, 20), (70, 100), (130, 230)])
+def test_any_size(shape):
+    textures = np.asarray(frost.sample(jax.random.key(0), (*shape, 3), 2)["texture"])
+    assert textures.shape == (*shape, 3) and textures.std() > 5
+    assert textures.min() >= 0 and textures.max() <= 255
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for k, (height, width) in enumerate(((330, 400), (345, 360), (320, 500))):
+        Image.fromarray(photograph(height, width, seed=k)).save(tmp_path / f"frost{k + 1}.png")
+    (tmp_path / "notes.txt").write_text("not a texture")
+    return tmp_path
+
+
+def reference_resize(texture, scale):
+    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in float64."""
+    height, width = round(texture.shape[0] * scale), round(texture.shape[1] * scale)
+    out = np.zeros((height, width, 3))
+    for o in range(height):
+        y = (o + 0.5) / scale - 0.5
+        y0 = int(np.floor(y + 1e-9))
+        line = (1 - (y - y0)) * texture[y0] + (y - y0) * texture[min(y0 + 1, texture.shape[0] - 1)]
+        for p in range(width):
+            x = (p + 0.5) / scale - 0.5
+            x0 = int(np.floor(x + 1e-9))
+            out[o, p] = (1 - (x - x0)) * line[x0] + (x - x0) * line[min(x0 + 1, texture.shape[1] - 1)]
+    return out
+
+
+@pytest.mark.parametrize("side, scale", [(299, 1), (224, 1), (64, 0.3), (32, 0.2)])
+def test_folder_textures_are_cropped_as_drawn(folder, side, scale):
+    corruption = frost_from_folder(folder)
+    textures = [photograph(h, w, seed=k).astype(float) for k, (h, w) in enumerate(((330, 400), (345, 360), (320, 500)))]
+    if scale < 1:
+        textures = [reference_resize(texture, scale) for texture in textures]
+    if scale == 0.2:  # plain decimation
+        np.testing.assert_allclose(textures[0], photograph(330, 400, seed=0)[2::5, 2::5], atol=1e-6)
+    sample = jax.jit(corruption.sample, static_argnums=1)
+    image, seen = photograph(side, side, seed=7), set()
+    for seed in range(6):
+        params = sample(jax.random.key(seed), image.shape, 1 + seed % 5)
+        index, row, column = np.asarray(params["origin"]).tolist()
+        seen.add((index, row, column))
+        expected = textures[index][row : row + side, column : column + side]
+        assert expected.shape == image.shape
+        np.testing.assert_allclose(params["texture"], expected, atol=0.501)  # rounded to 8 bits
+        assert_composite(image, params, 1 + seed % 5)
+    assert len({index for index, _, _ in seen}) > 1 and len(seen) >= 5
+
+
+def test_folder_draws_are_uniform(folder):
+    corruption = frost_from_folder(folder)
+    origins = jax.jit(jax.vmap(lambda i: corruption.sample(jax.random.key(i), (32, 32, 3), 1)["origin"]))(
+        jnp.arange(3000)
+    )
+    index, row, column = np.asarray(origins).T
+    np.testing.assert_allclose(np.bincount(index) / 3000, 1 / 3, atol=0.04)
+    for k, (height, width) in enumerate(((66, 80), (69, 72), (64, 100))):
+        for values, places in ((row[index == k], height - 32), (column[index == k], width - 32)):
+            counts = np.bincount(values, minlength=places)
+            assert len(counts) == places and counts.min() > 0  # the last place is never drawn, as in the original
+            assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < places + 6 * np.sqrt(2 * places)
+
+
+def test_folder_in_a_batch(folder):
+    images = np.stack([photograph(32, 32, seed=k) for k in range(4)])
+    corruption = frost_from_folder(folder)
+    out = corruptions.corrupt(jax.random.key(0), images, corruption, 3)
+    assert out.dtype == np.uint8 and out.shape == images.shape and (np.asarray(out) != images).any((1, 2, 3)).all()
+
+
+def test_errors_of_folders(tmp_path, folder):
+    with pytest.raises(FileNotFoundError, match="no folder at"):
+        frost_from_folder(tmp_path / "absent")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError, match="image files"):
+        frost_from_folder(empty)
+    with pytest.raises(ValueError, match=r"at least 340x340 .* found 330x400 of frost1\.png"):
+        frost_from_folder(folder).sample(jax.random.key(0), (340, 340, 3), 1)
+    with pytest.raises(ValueError, match=r"at least 80x70 .* resizing by 0.2 \(table 'cifar'\), found 66x80"):
+        frost_from_folder(folder).sample(jax.random.key(0), (80, 70, 3), 1, table="cifar")
