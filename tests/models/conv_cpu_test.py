@@ -1,0 +1,104 @@
+"""The CPU convolution against `lax.conv_general_dilated`: values and both gradients."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from models.conv_cpu import conv2d
+from models.layers import convolve
+
+CASES = {  # (H, W, C_in, C_out), kernel, stride, padding
+    "3x3": ((8, 7, 5, 6), (3, 3), (1, 1), ((1, 1), (1, 1))),
+    "3x3 even": ((8, 8, 4, 3), (3, 3), (1, 1), ((1, 1), (1, 1))),
+    "3x3 valid": ((9, 8, 4, 3), (3, 3), (1, 1), ((0, 0), (0, 0))),
+    "3x3 wide padding": ((5, 6, 3, 2), (3, 3), (1, 1), ((2, 2), (2, 2))),
+    "3x3 stride 2": ((8, 8, 3, 4), (3, 3), (2, 2), ((1, 1), (1, 1))),
+    "3x3 stride 2 odd": ((9, 7, 5, 6), (3, 3), (2, 2), ((1, 1), (1, 1))),
+    "3x3 stride 2 same": ((8, 10, 3, 4), (3, 3), (2, 2), "SAME"),
+    "3x3 stride 2, rows unused": ((8, 8, 3, 2), (3, 3), (2, 2), ((0, 0), (0, 0))),
+    "3x3 stride 3": ((13, 12, 3, 2), (3, 3), (3, 3), ((0, 0), (2, 1))),
+    "7x7 stride 2": ((15, 16, 3, 4), (7, 7), (2, 2), ((3, 3), (3, 3))),
+    "7x7": ((9, 10, 2, 3), (7, 7), (1, 1), "SAME"),
+    "1x1": ((6, 5, 7, 3), (1, 1), (1, 1), ((0, 0), (0, 0))),
+    "1x1 stride 2": ((9, 8, 4, 5), (1, 1), (2, 2), ((0, 0), (0, 0))),
+    "1x1 stride 2 padded": ((6, 6, 4, 5), (1, 1), (2, 2), ((1, 0), (0, 1))),
+    "2x3, strides 2 and 1": ((7, 8, 3, 4), (2, 3), (2, 1), ((0, 1), (1, 1))),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+def case(request):
+    (height, width, c_in, c_out), size, strides, padding = request.param
+    if isinstance(padding, str):
+        padding = tuple(lax.padtype_to_pads((height, width), size, strides, padding))
+    rng = np.random.default_rng(3)
+    images = rng.standard_normal((4, height, width, c_in)).astype(np.float32)
+    kernel = rng.standard_normal((*size, c_in, c_out)).astype(np.float32)
+    return images, kernel, strides, padding
+
+
+def reference(images, kernel, strides, padding):
+    return lax.conv_general_dilated(
+        images, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), precision="highest"
+    )
+
+
+def test_values_and_gradients_are_those_of_lax(case):
+    images, kernel, strides, padding = case
+    expected, pull_expected = jax.vjp(lambda x, w: reference(x, w, strides, padding), images, kernel)
+    found, pull = jax.vjp(lambda x, w: conv2d(x, w, strides, padding), images, kernel)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5)
+    grad = np.random.default_rng(4).standard_normal(expected.shape).astype(np.float32)
+    for one, other in zip(pull(grad), pull_expected(grad)):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_of_gradients_are_those_of_lax():
+    shape, size, strides, padding = CASES["3x3 stride 2 odd"]
+    rng = np.random.default_rng(5)
+    images = rng.standard_normal((2, *shape[:3])).astype(np.float32)
+    kernel = rng.standard_normal((*size, *shape[2:])).astype(np.float32)
+
+    def penalty(conv):
+        def loss(x, w):
+            return (conv(x, w, strides, padding) ** 2).sum()
+
+        return jax.grad(lambda w: (jax.grad(loss)(images, w) ** 2).mean())(kernel)
+
+    expected = penalty(reference)
+    np.testing.assert_allclose(penalty(conv2d), expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+def test_no_convolution_in_a_scanned_step_is_left_to_the_scalar_loop():
+    """XLA runs a CPU convolution fast only where its dimensions are b01f_01io->b01f."""
+    images, kernel = jnp.ones((4, 8, 8, 8)), jnp.ones((3, 3, 8, 8))
+
+    def step(kernel, _):
+        def loss(w):
+            x = convolve(images, w, (1, 1), ((1, 1), (1, 1)), "cpu")
+            return (convolve(x, w, (2, 2), ((1, 1), (1, 1)), "cpu") ** 2).sum()
+
+        return kernel - jax.grad(loss)(kernel), None
+
+    program = jax.jit(lambda w: lax.scan(step, w, None, 3)).lower(kernel).compile().as_text()
+    labels = [line.split("dim_labels=")[1].split(",")[0] for line in program.splitlines() if " convolution(" in line]
+    assert len(labels) == 5  # two forward, one input gradient, two weight gradients
+    assert set(labels) == {"b01f_01io->b01f"}
+
+
+def test_path_can_be_chosen(monkeypatch):
+    images, kernel = jnp.ones((1, 4, 4, 2)), jnp.ones((3, 3, 2, 2))
+
+    def uses_custom_vjp(path):
+        program = jax.make_jaxpr(lambda x: convolve(x, kernel, (1, 1), ((1, 1), (1, 1)), path))(images)
+        return "custom_vjp" in str(program)
+
+    monkeypatch.delenv("JAXC_CONV", raising=False)
+    assert uses_custom_vjp("cpu") and not uses_custom_vjp("xla")
+    assert uses_custom_vjp("auto") == (jax.default_backend() == "cpu")
+    monkeypatch.setenv("JAXC_CONV", "xla")
+    assert not uses_custom_vjp("auto") and uses_custom_vjp("cpu")
+    with pytest.raises(ValueError, match="expected conv 'auto', 'cpu' or 'xla', found 'fast'"):
+        convolve(images, kernel, (1, 1), ((1, 1), (1, 1)), "fast")

@@ -1,0 +1,64 @@
+"""Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the same weights."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import models
+from tests.models.reference import Reference
+
+NETWORKS = {
+    "small_resnet": lambda r, x: r.small_resnet(x),
+    "resnet18": lambda r, x: r.resnet(x, (2, 2, 2, 2), bottleneck=False, imagenet=True),
+    "cifar_resnet50": lambda r, x: r.resnet(x, (3, 4, 6, 3), bottleneck=True, imagenet=False),
+    "wrn_16_4": lambda r, x: r.wide_resnet(x, 2),
+}
+
+
+def randomised(name):
+    """A float32 model whose BatchNorms are not the identity."""
+    model = models.build(name, 10, dtype="float32", seed=1)
+    rng = np.random.default_rng(2)
+    graphdef, state = nnx.split(model)
+
+    def draw(path, leaf):
+        kind = str(getattr(path[-2], "key", ""))
+        if kind in ("scale", "var"):
+            return jnp.asarray(rng.uniform(0.7, 1.3, leaf.shape), jnp.float32)
+        if kind in ("bias", "mean") and leaf.ndim == 1 and leaf.shape != (3,):
+            return jnp.asarray(rng.normal(0, 0.2, leaf.shape), jnp.float32)
+        return leaf
+
+    return nnx.merge(graphdef, jax.tree_util.tree_map_with_path(draw, state))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
+def test_forward_pass_is_the_papers_network(name, train):
+    model = randomised(name)
+    side = 40 if name == "resnet18" else 16  # several pixels are left in the last stage: batch statistics need them
+    images = np.random.default_rng(0).random((3, side, side, 3)).astype(np.float32)
+    reference = Reference(nnx.to_pure_dict(nnx.state(model)), train)
+    expected_logits, expected_features = NETWORKS[name](reference, images)
+    graphdef, state = nnx.split(model)
+
+    @jax.jit
+    def forward(state, images):
+        model = nnx.merge(graphdef, state)
+        return *model(images, train), nnx.split(model)[1]
+
+    logits, features, after = forward(state, jnp.asarray(images))
+    scale = np.abs(expected_logits).max()
+    np.testing.assert_allclose(features["penultimate"], expected_features, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(logits, expected_logits, rtol=1e-3, atol=1e-3 * scale)
+    assert logits.dtype == jnp.float32
+    updated = Reference(nnx.to_pure_dict(after), train)
+    for path, (mean, var) in reference.running.items():
+        np.testing.assert_allclose(updated.get(path + "/mean"), mean, rtol=1e-3, atol=1e-3, err_msg=path)
+        np.testing.assert_allclose(updated.get(path + "/var"), var, rtol=2e-3, atol=1e-3, err_msg=path)
+    norms = sum(path[-1] == "scale" for path, _ in nnx.to_flat_state(nnx.state(model)))
+    assert len(reference.running) == (norms if train else 0)
+    if not train:
+        jax.tree.map(np.testing.assert_array_equal, after, state)

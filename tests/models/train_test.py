@@ -1,0 +1,106 @@
+"""Models in pure functions: split, merged inside `jax.grad` under `jit` and `scan`, dropout keys from outside."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import models
+
+
+def batch(number=16, size=8):
+    """Images whose label is the colour channel that is brightest."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, number)
+    images = rng.random((number, size, size, 3)).astype(np.float32) * 0.7
+    images[np.arange(number), :, :, labels] += 0.3
+    return jnp.asarray(images), jnp.asarray(labels)
+
+
+def step_function(graphdef, key=None):
+    """(params, rest), (images, labels) -> new (params, rest), loss: plain gradient descent."""
+
+    def step(carry, data):
+        params, rest = carry
+        images, labels = data
+
+        def loss_fn(params):
+            model = nnx.merge(graphdef, params, rest, copy=True)
+            logits, _ = model(images, train=True, key=key)
+            loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+            return loss, nnx.split(model, nnx.Param, ...)[2]
+
+        (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params)
+        return (jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest), loss
+
+    return step
+
+
+@pytest.mark.parametrize("name", ["small_resnet", "wrn_16_4"])
+def test_scanned_training_learns_and_equals_single_steps(name):
+    graphdef, params, rest = nnx.split(models.build(name, 3, dtype="float32"), nnx.Param, ...)
+    images, labels = batch()
+    step = step_function(graphdef)
+    repeated = jnp.stack([images] * 6), jnp.stack([labels] * 6)
+    (_, statistics), losses = jax.jit(lambda c, d: jax.lax.scan(step, c, d))((params, rest), repeated)
+    assert losses[-1] < 0.5 * losses[0]
+    assert not np.array_equal(statistics["normalize"]["mean"][...], np.zeros(3))
+    np.testing.assert_array_equal(statistics["normalize"]["mean"][...], rest["normalize"]["mean"][...])
+    carry, single = (params, rest), jax.jit(step)
+    for expected in losses[:2]:
+        carry, loss = single(carry, (images, labels))
+        np.testing.assert_allclose(loss, expected, rtol=1e-3)
+
+
+def test_gradients_do_not_depend_on_the_path_of_the_convolutions():
+    images, labels = batch(8)
+    results = []
+    for path in ("cpu", "xla"):
+        model = models.build("wrn_16_4", 3, dtype="float32", conv=path)
+        graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+        (after, _), loss = jax.jit(step_function(graphdef))((params, rest), (images, labels))
+        results.append((loss, jax.tree.map(lambda new, old: new - old, after, params)))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    for one, other in zip(jax.tree.leaves(results[0][1]), jax.tree.leaves(results[1][1])):
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=2e-4 * float(jnp.abs(other).max()) + 1e-7)
+
+
+def test_uint8_images_are_divided_by_255():
+    images = np.random.default_rng(1).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
+    model = models.build("small_resnet", 5, dtype="float32")
+    from_bytes, _ = model(jnp.asarray(images), train=False)
+    from_floats, _ = model(jnp.asarray(images.astype(np.float32) / 255), train=False)
+    np.testing.assert_allclose(from_bytes, from_floats, rtol=1e-5, atol=1e-6)
+
+
+def test_normalisation_is_an_option_of_the_model():
+    images = jnp.asarray(np.random.default_rng(1).random((2, 16, 16, 3)), jnp.float32)
+    plain = models.build("small_resnet", 5, dtype="float32", mean=(0, 0, 0), std=(1, 1, 1))
+    scaled = models.build("small_resnet", 5, dtype="float32", mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2))
+    expected, _ = plain((images - jnp.array([0.1, 0.2, 0.3])) / jnp.array([0.5, 0.25, 2]), train=False)
+    found, _ = scaled(images, train=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_needs_a_key_in_training_only_and_is_a_function_of_it():
+    images, _ = batch(4)
+    model = models.build("wrn_16_4", 3, dtype="float32", dropout=0.5)
+    with pytest.raises(ValueError, match=r"expected key= when training with dropout 0\.5, found None"):
+        model(images, train=True)
+
+    def logits(seed):
+        return np.asarray(model(images, train=True, key=jax.random.key(seed))[0])
+
+    np.testing.assert_array_equal(logits(0), logits(0))
+    assert not np.allclose(logits(0), logits(1), atol=1e-2)
+    model(images, train=False)
+
+
+def test_dropout_keeps_the_mean():
+    from models.wide_resnet import drop
+
+    x = jnp.ones((200, 200))
+    y = drop(x, 0.3, jax.random.key(0))
+    assert set(np.unique(y).round(5)) == {0, np.float32(1 / 0.7).round(5)}
+    np.testing.assert_allclose(y.mean(), 1, atol=0.02)
