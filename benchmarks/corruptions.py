@@ -80,7 +80,11 @@ def main(argv):
     bandwidth = copy_bandwidth()
     floor = 2 * size * size * 3 / bandwidth * 1e3
     peer = Peer(_PEER.value, size, batch) if _PEER.value else None
-    names = [n for group in _NAMES.value for n in (corruptions.names(group) if group in corruptions.benchmarks() else [group])]
+    names = [
+        n
+        for group in _NAMES.value
+        for n in (corruptions.names(group) if group in corruptions.benchmarks() else [group])
+    ]
     rows, sums = [], [0.0, 0.0]
     for name in names:
         key = jax.random.key(0)
@@ -102,7 +106,9 @@ def main(argv):
                 sums[1] += mean / batch * 1e3
         rows.append(row)
         print(" | ".join(row), flush=True)
-    header = ["corruption", "compile s", "ms/image", "images/s", "floor ms"] + (["peer ms/image", "ratio"] if peer else [])
+    header = ["corruption", "compile s", "ms/image", "images/s", "floor ms"] + (
+        ["peer ms/image", "ratio"] if peer else []
+    )
     if peer:
         rows.append(["sum", "", f"{sums[0]:.2f}", "", "", f"{sums[1]:.2f}", f"{sums[1] / sums[0]:.2f}"])
     title = (

@@ -46,7 +46,7 @@ def get_config():
             "eval": {
                 "seed": 0,  # of the corrupted test sets, the same for every model
                 "corruptions": ("imagenet_c", "imagenet_noc"),  # corruptions and benchmarks
-                "severity": "random",  # random, levels, or a tuple of levels or fractions
+                "severity": "random",  # random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)
                 "stored": "",  # a stored corrupted dataset (eval.py): folder or tfds name, in place of `corruptions`
                 "batch_size": 500,
             },

@@ -46,7 +46,7 @@ def conditions(names, severities):
     Args:
       names: names of corruptions or of benchmarks.
       severities: `random`, `levels` (every level of the corruption; benchmarks with ranges: fractions 0, 1/4 .. 1), or
-        a list of levels or fractions.
+        numbers separated by commas, levels or fractions.
     """
     found = [Condition(CLEAN, "0")]
     for name in expand(names):
@@ -56,15 +56,23 @@ def conditions(names, severities):
         elif severities == "levels":
             levels = isinstance(scale, corruptions.Levels)
             chosen = range(1, scale.count + 1) if levels else (0.0, 0.25, 0.5, 0.75, 1.0)
-        elif isinstance(severities, str):
-            raise ValueError(f"expected config.eval.severity 'random', 'levels' or a list, found {severities!r}")
         else:
-            chosen = severities
+            chosen = _numbers(severities, isinstance(scale, corruptions.Levels))
         for severity in chosen:
             if severity != RANDOM:
                 scale.check(severity, {})
             found.append(Condition(name, str(severity)))
     return found
+
+
+def _numbers(text, whole):
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"expected config.eval.severity random, levels, or numbers like 1,3,5, found {text!r}"
+        ) from None
+    return [int(value) if whole and value.is_integer() else value for value in values]
 
 
 def expand(names):

@@ -33,16 +33,20 @@ def model():
 
 
 def test_conditions_of_benchmarks_and_severities():
-    assert evaluation.conditions(["noc/border"], "random") == [Condition("clean", "0"), Condition("noc/border", "random")]
+    assert evaluation.conditions(["noc/border"], "random") == [
+        Condition("clean", "0"),
+        Condition("noc/border", "random"),
+    ]
     levels = evaluation.conditions(["imagenet_c/fog"], "levels")
     assert [c.value for c in levels[1:]] == [1, 2, 3, 4, 5]
-    fractions = evaluation.conditions(["noc/border"], (0.0, 1.0))
+    fractions = evaluation.conditions(["noc/border"], "0,1")
     assert [c.value for c in fractions[1:]] == [0.0, 1.0]
+    assert [c.value for c in evaluation.conditions(["imagenet_c/fog"], "1,3")[1:]] == [1, 3]
     names = {c.corruption for c in evaluation.conditions(["imagenet_noc", "noc/hue"], "random")}
     assert names == {"clean", *corruptions.names("imagenet_noc")}
 
 
-@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ((6,), "1..5"), ((1.5,), "whole severity")])
+@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ("6", "1..5"), ("1.5", "whole severity")])
 def test_bad_severities_are_named(severities, message):
     with pytest.raises(ValueError, match=message):
         evaluation.conditions(["imagenet_c/fog"], severities)

@@ -1,0 +1,148 @@
+"""The scripts as a user runs them: a whole small study, resumed, evaluated further, and refusing what is wrong."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import data
+from analysis import overlap_files, tables
+from corruptions import write_dataset
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SMALL = [
+    f"--config.{setting}"
+    for setting in (
+        "dataset.train_limit=600",
+        "dataset.test_limit=200",
+        "train.epochs=6",
+        "train.batch_size=50",
+        "train.learning_rate=0.05",
+        "eval.batch_size=100",
+        "study.corruptions=('noc/border','noc/hue')",
+    )
+]
+
+
+def script(name, *arguments):
+    done = subprocess.run(
+        [sys.executable, name, *arguments], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=280
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("study") / "work"
+    code, out, err = script("overlap.py", f"--workdir={workdir}", *SMALL)
+    assert code == 0, err
+    return workdir, out
+
+
+def test_a_study_leaves_every_result(study):
+    workdir, out = study
+    assert {p.name for p in workdir.iterdir()} >= {
+        "config.json", "provenance.json", "counts.csv", "scores.csv", "overlap.csv", "overlap_long.csv", "overlap.png",
+        "overlap.pdf", "benchmark.json", "stability.json", "answers", "models",
+    }  # fmt: skip
+    counts = tables.read_counts(workdir / "counts.csv")
+    assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
+    names, matrix = overlap_files.read_overlap(workdir / "overlap.csv")
+    assert names == ("noc/border", "noc/hue")
+    np.testing.assert_allclose(matrix, matrix.T)
+    accuracy = {(row.model, row.corruption): row.correct / row.total for row in counts}
+
+    def robustness(model, corruption):
+        return accuracy[model, corruption] / accuracy[model, "clean"]
+
+    gains = {j: robustness(j, j) - robustness("standard", j) for j in names}
+    if all(gain > 0 for gain in gains.values()):  # otherwise the entries are NaN, as the flags say
+        transfer = [(robustness(i, j) - robustness("standard", j)) / gains[j] for i, j in (names, names[::-1])]
+        assert matrix[0, 1] == pytest.approx(max(0, sum(transfer) / 2))
+    else:
+        assert np.isnan(matrix[0, 1])
+    benchmark = json.loads((workdir / "benchmark.json").read_text())
+    assert set(benchmark["members"]) <= set(names) and all(name in out for name in benchmark["members"])
+
+
+def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
+    workdir, _ = study
+    before = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
+    assert len(before) == 3
+    more = [argument.replace("'noc/hue'", "'noc/hue','noc/brightness'") for argument in SMALL]
+    code, _, err = script("overlap.py", f"--workdir={workdir}", *more)
+    assert code == 0, err
+    after = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
+    assert len(after) == 4 and before.items() <= after.items()
+    assert len(tables.read_counts(workdir / "counts.csv")) == 4 * 4
+
+
+def test_eval_adds_conditions(study):
+    workdir, _ = study
+    request = [
+        "--config.eval.corruptions=('noc/rain',)",
+        "--config.eval.severity=0,1",
+        "--config.eval.batch_size=100",
+    ]
+    code, out, err = script("eval.py", f"--workdir={workdir}", *request)
+    assert code == 0, err
+    rows = [row for row in tables.read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
+    assert {row.severity for row in rows} == {0.0, 1.0} and "noc/rain" in out
+
+
+def test_eval_reads_a_stored_dataset(study, tmp_path):
+    """What the writer stored gives the answers of the same images corrupted on the fly."""
+    workdir, _ = study
+    test = data.load("shapes", test_limit=200, train_limit=10).test
+    write_dataset(
+        tmp_path / "stored",
+        (test.images, test.labels),
+        corruptions=["noc/border"],
+        severities="random",
+        seed=0,
+        progress=False,
+    )
+    code, _, err = script("eval.py", f"--workdir={workdir}", f"--config.eval.stored={tmp_path / 'stored'}")
+    assert code == 0, err
+    stored = tables.read_counts(workdir / "stored" / "stored" / "counts.csv")
+    direct = {row[:3]: row.correct for row in tables.read_counts(workdir / "counts.csv")}
+    found = [row for row in stored if row.corruption == "noc/border"]
+    assert len(found) >= 3
+    np.testing.assert_array_equal(test.index, np.arange(200))  # the draws follow the index
+    assert [row.correct for row in found] == [direct[row[:3]] for row in found]
+
+
+@pytest.mark.parametrize(
+    "name, arguments, message",
+    [
+        ("train.py", ["--config.train.corruption=fgo"], "did you mean"),
+        ("train.py", ["--config.dataset.name=cifar11"], "cifar10"),
+        ("train.py", ["--config.model.name=resnet17"], "resnet18"),
+        (
+            "train.py",
+            ["--config.dataset.name=cifar10", "--config.dataset.data_dir=/nonexistent"],
+            "python -m data.prepare",
+        ),
+        ("overlap.py", ["--config.study.corruptions=('noc/hue',)"], "at least two corruptions"),
+        ("eval.py", [], "expected a workdir with trained models"),
+    ],
+)
+def test_errors_are_one_clear_message(tmp_path, name, arguments, message):
+    code, _, err = script(name, f"--workdir={tmp_path / 'w'}", *arguments)
+    assert code == 1 and message in err and "Traceback" not in err, err
+
+
+def test_a_misspelt_setting_is_answered_with_a_suggestion(tmp_path):
+    code, _, err = script("train.py", f"--workdir={tmp_path / 'w'}", "--config.train.epoch=3")
+    assert code != 0 and "epochs" in err
+
+
+def test_another_config_in_the_same_workdir_is_refused(study):
+    workdir, _ = study
+    other = [argument.replace("epochs=6", "epochs=7") for argument in SMALL]
+    code, _, err = script("overlap.py", f"--workdir={workdir}", *other)
+    assert code == 1 and "train.epochs: stored 6, asked 7" in err
