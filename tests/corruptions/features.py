@@ -28,9 +28,7 @@ def features(clean, corrupted):
         "diff_std": difference.std(),
         "diff_quantiles_1_25_50_75_99": np.quantile(difference, [0.01, 0.25, 0.5, 0.75, 0.99]),
         "log10_radial_power_8bins": _radial_power(luma),
-        "autocorr_x_y": np.array(
-            [(luma[:, 1:] * luma[:, :-1]).mean(), (luma[1:] * luma[:-1]).mean()]
-        )
+        "autocorr_x_y": np.array([(luma[:, 1:] * luma[:, :-1]).mean(), (luma[1:] * luma[:-1]).mean()])
         / max(variance, 1e-12),
         "channel_corr": ((red - red.mean()) * (green - green.mean())).mean() / spread if spread > 1e-12 else 0.0,
     }
