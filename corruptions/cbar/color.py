@@ -67,9 +67,9 @@ def _apply_technicolor(image, params):
     The sum may exceed 255: cut to whole levels mod 256, or without `wrap` clipped.
     """
     levels = color.to_levels(image)
-    x = levels / 255
-    masks = 1 - 1.5 * x + 0.5 * jnp.sum(x, axis=-1, keepdims=True)
-    others = jnp.roll(masks, -1, axis=-1) * jnp.roll(masks, 1, axis=-1)
+    x = [levels[..., i] / 255 for i in range(3)]
+    red, green, blue = (1 - 1.5 * v + 0.5 * (x[0] + x[1] + x[2]) for v in x)
+    others = jnp.stack([green * blue, red * blue, red * green], axis=-1)
     weight = params["weight"]
     return _to_image((1 - weight) * levels + weight * others * levels, params["wrap"])
 

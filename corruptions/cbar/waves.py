@@ -8,6 +8,7 @@ from corruptions.cbar.candidate import add_grey, candidate, side, to_image
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.caustic import caustic
 from corruptions.primitives.plasma import plasma
+from corruptions.primitives.trigonometry import sine_cosine
 
 
 def _sample_single_frequency(key, shape, severity, *, table=None):
@@ -31,11 +32,12 @@ def _apply_single_frequency(image, params):
     """x + A sin(fx x + fy y + phase) on every channel, clipped; in grey levels (C-bar, single_frequency_greyscale)."""
     height, width, _ = image.shape
     frequency_x, frequency_y = params["frequencies"]
-    along_x = (frequency_x * jnp.arange(width, dtype=jnp.float32))[None, :]
-    along_y = (frequency_y * jnp.arange(height, dtype=jnp.float32) + params["phase"])[:, None]
+    along_x = frequency_x * jnp.arange(width, dtype=jnp.float32)
+    along_y = frequency_y * jnp.arange(height, dtype=jnp.float32) + params["phase"]
     # The sine of a sum: sines of rows and of columns instead of pixels.
-    wave = jnp.sin(along_x) * jnp.cos(along_y) + jnp.cos(along_x) * jnp.sin(along_y)
-    return add_grey(image, staging.stage(params["amplitude"] * wave))
+    columns, rows = jnp.stack([jnp.sin(along_x), jnp.cos(along_x)]), jnp.stack([jnp.cos(along_y), jnp.sin(along_y)])
+    wave = jnp.matmul(params["amplitude"] * rows.T, columns, precision=jax.lax.Precision.HIGHEST)
+    return add_grey(image, wave)
 
 
 single_frequency_greyscale = candidate(
@@ -74,7 +76,7 @@ def _apply_concentric(image, params):
     x = (jnp.arange(width, dtype=jnp.float32) - params["centre"][0])[None, :]
     y = (jnp.arange(height, dtype=jnp.float32) - params["centre"][1])[:, None]
     angle = params["turns"] * jnp.arctan2(x, y)
-    rings = (jnp.sqrt(x**2 + y**2) + params["ripple"] * jnp.sin(angle)) / params["width"]
+    rings = (jnp.sqrt(x**2 + y**2) + params["ripple"] * sine_cosine(angle)[0]) / params["width"]
     return add_grey(image, staging.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
 
 

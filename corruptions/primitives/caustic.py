@@ -4,6 +4,8 @@ import math
 
 import jax.numpy as jnp
 
+from corruptions.primitives.trigonometry import sine_cosine
+
 _ROUNDS = 5
 _OFFSET = 250.0
 # The offset, less whole turns: trigonometric functions of small arguments keep the precision of float32.
@@ -31,7 +33,7 @@ def caustic(shape, time, scale):
     row, column = (2 * jnp.pi * (t - jnp.floor(t)) for t in turns)
     row, column = row[:, None], column[None, :]
     i, j = row + _REDUCED_OFFSET, column + _REDUCED_OFFSET
-    sin_i, cos_i, sin_j, cos_j = jnp.sin(i), jnp.cos(i), jnp.sin(j), jnp.cos(j)
+    (sin_i, cos_i), (sin_j, cos_j) = sine_cosine(i), sine_cosine(j)
     total = 1.0
     for n in range(_ROUNDS):
         u = time * (1 - 3.5 / (n + 1))
@@ -41,7 +43,7 @@ def caustic(shape, time, scale):
         other_even, other_odd = sin_u * cos_j, cos_u * sin_j
         i = row + _REDUCED_OFFSET + (even + odd) + (other_even + other_odd)
         j = column + _REDUCED_OFFSET + (other_even - other_odd) + (even - odd)
-        sin_i, cos_i, sin_j, cos_j = jnp.sin(i), jnp.cos(i), jnp.sin(j), jnp.cos(j)
+        (sin_i, cos_i), (sin_j, cos_j) = sine_cosine(i), sine_cosine(j)
         sine, cosine = sin_i * cos_u + cos_i * sin_u, cos_j * cos_u - sin_j * sin_u
         # The reciprocal length multiplied out: zero, not infinite, where the sine or cosine is zero.
         square = ((row - _OFFSET) * cosine) ** 2 + ((column - _OFFSET) * sine) ** 2

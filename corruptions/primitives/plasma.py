@@ -1,8 +1,10 @@
 """Plasma: coloured flow lines, sines of coordinates that were bent by sines of themselves."""
 
+import jax
 import jax.numpy as jnp
 
 from corruptions.primitives import staging
+from corruptions.primitives.trigonometry import sine_cosine
 
 _MOST_ROUNDS = 6
 _CHANNELS = ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))  # weights of X and Y in red, green and blue
@@ -31,10 +33,12 @@ def plasma(shape, time, rounds, decay, scale):
     for n in range(_MOST_ROUNDS):
         phase = time / 1.15**n
         gain = jnp.where(n < rounds, 1 / divisor, 0.0)
-        p, q = gain * jnp.cos(y * 1.93**n + phase), gain * jnp.sin(x * 1.93**n + phase)
+        p, q = gain * sine_cosine(y * 1.93**n + phase)[1], gain * sine_cosine(x * 1.93**n + phase)[0]
         x, y = x + p - 0.3 * q, y + q + 0.3 * p
         divisor *= 2.25 - decay
-    x, y = staging.stage(jnp.stack([x, y]))
+    # As one complex plane, because of two planes XLA would compute each from the start.
+    staged = staging.stage(jax.lax.complex(x, y))
+    x, y = staged.real, staged.imag
     weights = jnp.array(_CHANNELS)
     phases = jnp.stack([-time, jnp.sin(time) / 2, time])
-    return jnp.sin(x[..., None] * weights[:, 0] + y[..., None] * weights[:, 1] + phases)
+    return sine_cosine(x[..., None] * weights[:, 0] + y[..., None] * weights[:, 1] + phases)[0]

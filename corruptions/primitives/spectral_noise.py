@@ -3,6 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.primitives import staging
+from corruptions.primitives.trigonometry import sine_cosine
+
 
 def phase_shape(shape):
     """Shape of the phases one field needs: (H, W / 2), both sides rounded up to even ones."""
@@ -37,7 +40,7 @@ def spectral_field(phases, shape, amplitude):
       float32 [..., H, W]; float32 arithmetic costs less than 1e-5 standard deviations.
     """
     height, width = _even(shape)
-    sine, cosine = (_around(f(phases)) for f in (jnp.sin, jnp.cos))
+    sine, cosine = (_around(v) for v in staging.stage(jnp.stack(sine_cosine(phases))))
     # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one column before.
     real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)
     imaginary = sine[..., 1:] - jnp.roll(sine[..., :-1], 1, axis=-2)

@@ -59,7 +59,7 @@ def voronoi_noise(image, p):
     distance = np.ones(image.shape[:2])
     for i in (-1, 0, 1):
         for j in (-1, 0, 1):
-            c = cell + [i, j]
+            c = cell + np.array([i, j])
             w = c @ np.array([[13.85, 47.77], [99.41, 88.48]]).T
             hashed = np.sin(w) * np.sqrt(w) * 0.0025 * p["seed"]
             point = c + hashed - np.floor(hashed)
