@@ -19,7 +19,7 @@ def severities(name):
 
 @pytest.fixture(scope="module")
 def images():
-    return photographs(5, 32, 32)
+    return photographs(4, 32, 32)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,22 +34,34 @@ def test_batches_of_uint8(name, images):
     assert (strongest != images).any((1, 2, 3)).all()
     again = corruptions.corrupt(KEY, images, name, severities(name)[-1])
     np.testing.assert_array_equal(again, strongest)
-    drawn = np.asarray(corruptions.corrupt(KEY, images, name))
-    assert drawn.shape == images.shape
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_image_depends_on_its_index_alone(name, images):
-    """Other neighbours, order and batch size leave an image as it is (up to one level of rounding)."""
-    index = jnp.array([11, 3, 8, 4, 2])
-    whole = np.asarray(corruptions.corrupt(KEY, images, name, index=index)).astype(int)
-    turned = np.asarray(corruptions.corrupt(KEY, images[::-1], name, index=index[::-1])).astype(int)
+    """Other neighbours and another order leave an image as it is, severities drawn."""
+    index = jnp.array([11, 3, 8, 4])
+    whole = np.asarray(corruptions.corrupt(KEY, images, name, index=index))
+    turned = np.asarray(corruptions.corrupt(KEY, images[::-1], name, index=index[::-1]))
     np.testing.assert_array_equal(turned[::-1], whole)
-    alone = np.asarray(corruptions.corrupt(KEY, images[2:3], name, index=index[2:3])).astype(int)
-    assert np.abs(alone[0] - whole[2]).max() <= 1 and (alone[0] != whole[2]).mean() < 1e-3
+    others = np.asarray(corruptions.corrupt(KEY, images[[2, 2, 2, 1]], name, index=jnp.array([5, 8, 9, 3])))
+    np.testing.assert_array_equal(others[[1, 3]], whole[[2, 1]])
 
 
-@pytest.mark.parametrize("name", NAMES)
+SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")
+SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", SLOWLY)
+def test_an_image_alone_and_in_larger_batches(name):
+    """Batch sizes leave an image as it is: equal, but for roundings of values that are floored."""
+    images = photographs(9, 32, 32)
+    whole = np.asarray(corruptions.corrupt(KEY, images, name)).astype(int)
+    for part in (slice(4, 5), slice(2, 7)):
+        found = np.asarray(corruptions.corrupt(KEY, images[part], name, index=jnp.arange(9)[part])).astype(int)
+        assert np.abs(found - whole[part]).max() <= 1 and (found != whole[part]).mean() < 1e-3
+
+
+@pytest.mark.parametrize("name", SLOWLY)
 def test_one_image_eager_and_jitted(name):
     """float32 in [0, 1] in and out, non-square, jit equal to eager, sample and apply apart."""
     corruption = corruptions.get(name)
@@ -57,27 +69,13 @@ def test_one_image_eager_and_jitted(name):
     severity = severities(name)[-1]
     found = corruption(KEY, image, severity)
     assert found.shape == image.shape and found.dtype == jnp.float32
-    assert 0 <= float(found.min()) and float(found.max()) <= 1  # a NaN fails both
+    assert float(found.min()) >= 0 and float(found.max()) <= 1  # a NaN fails both
     params = corruption.sample(KEY, image.shape, severity)
     np.testing.assert_array_equal(corruption.apply(image, params), found)
     jitted = jax.jit(corruption)(KEY, image, severity if isinstance(severity, float) else jnp.int32(severity))
     different = np.abs(np.asarray(jitted) - np.asarray(found))
     # Fusing may round a value that is floored to the other side of a level; everything else agrees to 1e-6.
     assert np.mean(different > 1e-6) < 2e-3 and np.quantile(different, 0.99) <= 1e-6
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_extreme_images(name):
-    """All black, all white, one hot pixel, saturated colours, noise: finite and in range."""
-    rng = np.random.default_rng(0)
-    extremes = np.zeros((5, 16, 16, 3), np.float32)
-    extremes[1] = 1
-    extremes[2, 5, 5, 0] = 1
-    extremes[3, ..., 1] = 1
-    extremes[4] = rng.integers(0, 2, (16, 16, 3))
-    for severity in (severities(name)[0], severities(name)[-1]):
-        found = np.asarray(corruptions.corrupt(KEY, extremes, name, severity))
-        assert np.isfinite(found).all() and found.min() >= 0 and found.max() <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)
