@@ -66,8 +66,8 @@ def wrn_40_2():
 
 
 def small_resnet():
-    layers, c_in = [nn.PixelUnshuffle(2), nn.Conv2d(12, 32, 3, 1, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU()], 32
-    for width in (64, 128):
+    layers, c_in = [nn.PixelUnshuffle(2), nn.Conv2d(12, 24, 3, 1, 1, bias=False), nn.BatchNorm2d(24), nn.ReLU()], 24
+    for width in (48, 96):
         layers += [nn.AvgPool2d(2), BasicBlock(c_in, width, 1)]
         c_in = width
     return _with_head(layers, c_in)

@@ -40,7 +40,7 @@ def test_number_of_parameters_is_the_published_one(name, classes):
         ("cifar_resnet34", 32, [(32, 64), (16, 128), (8, 256), (4, 512)], 512),
         ("wrn_40_2", 32, [(32, 32), (16, 64), (8, 128)], 128),
         ("wrn_28_10", 32, [(32, 160), (16, 320), (8, 640)], 640),
-        ("small_resnet", 32, [(8, 64), (4, 128)], 128),
+        ("small_resnet", 32, [(8, 48), (4, 96)], 96),
     ],
 )
 def test_shapes_of_features(name, image_size, stages, penultimate):
