@@ -29,6 +29,8 @@ def get_config(variant="paper"):
     config.study.corruptions = CORRUPTIONS
     if variant == "smoke":
         config.model.name = "small_resnet"
+        config.model.stem = 32
+        config.model.widths = (64, 128)
         config.train.epochs = 4
         config.train.schedule = "cosine"
         config.train.warmup_epochs = 1
