@@ -90,7 +90,7 @@ def _show(found, se):
             f"  {found.gain[k]:6.3f}   {found.flags[k]}"
         )
     print(
-        f"\noverlap (mean standard error {np.nanmean(se[~np.eye(len(se), dtype=bool)]):.3f}, from resampling test images):"
+        f"\noverlap (median standard error {np.nanmedian(se[~np.eye(len(se), dtype=bool)]):.3f}, from resampling test images):"
     )
     print(f"{'':{width}} " + " ".join(f"{k:4d}" for k in range(len(found.names))))
     for k, name in enumerate(found.names):
