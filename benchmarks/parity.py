@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ from analysis.files import write_atomically
 from benchmarks import parity_errors, parity_measures, parity_references, parity_report
 from training import provenance, study
 
+_PATHS = r"(--(?:shared|peer_python|peer_images|data_dir|workdir|data|out))[= ]\S+"
 _SECTIONS = ("pixels", "golden", "features", "errors")
 _SHARED = flags.DEFINE_string("shared", "", "Folder with golden/; empty leaves out the sections golden and features.")
 _WORKDIR = flags.DEFINE_string("workdir", "", "Workdir of a trained model; empty leaves out the section errors.")
@@ -38,10 +40,10 @@ _OUT = flags.DEFINE_string("out", "docs/parity.md", "The report.")
 
 
 def measure(section, names, kept):
-    """The rows of one section, {part: rows}; parts not asked for are those in `kept`. None when it cannot be run."""
+    """The rows of one section, {part: rows}; what is not asked for is that in `kept`. None when it cannot be run."""
     golden = pathlib.Path(_SHARED.value) / "golden"
     if section == "pixels":
-        return kept | {table: parity_measures.pixels(names, table) for table in _TABLES.value}
+        return kept | {t: kept.get(t, {}) | parity_measures.pixels(names, t) for t in _TABLES.value}
     if section == "errors":
         if not (_WORKDIR.value and _PEER.value):
             return None
@@ -50,14 +52,15 @@ def measure(section, names, kept):
     if not _SHARED.value:
         return None
     compare = parity_measures.golden_pixels if section == "golden" else parity_measures.golden_features
-    return {str(size): compare(names, golden, size) for size in (32, 224)}
+    return {str(size): kept.get(str(size), {}) | compare(names, golden, size) for size in (32, 224)}
 
 
 def record():
     """What the numbers of a run come from."""
     origin = provenance.provenance()
     return {
-        "command": " ".join(["python -m benchmarks.parity", *sys.argv[1:]]),
+        # Where folders are is this machine's business.
+        "command": re.sub(_PATHS, r"\1=...", " ".join(["python -m benchmarks.parity", *sys.argv[1:]])),
         "revision": origin["git_revision"],
         "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "pillow", "scipy")}
         | {"python": platform.python_version()},

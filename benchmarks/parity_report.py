@@ -16,8 +16,8 @@ Largest difference in levels / per cent of values that differ. The other side is
 NumPy, SciPy and Pillow (the one of the tests), which gets the random numbers that our sampler drew. Images: a procedural
 scene and photographs, at the side the table was made for. Values that are whole numbers in exact arithmetic fall to
 either side of the truncation (brightness, saturate, frost and defocus_blur, also between two float64 orders of
-summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter that is
-decided differently in float32 makes a larger one, in a few values.
+summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter that
+float32 decides differently would make a larger one.
 """
 
 _GOLDEN = """## Pixels of the original code
@@ -33,10 +33,10 @@ The worst of 24 features of an image and its corruption (means and deviations of
 change, power spectrum, autocorrelation, correlation between channels): the distance between our mean and the original's
 in standard errors of their difference. Both sides start from the same photographs while the standard errors treat these
 as drawn anew, so they are too wide for what depends on the picture (typical values lie well below 1) and right for pure
-noise. A star marks features further off than 3 standard errors + 2 %: their number. Correlations of the channels'
-changes are ill defined for the grey photographs among them, whose saturation changes by rounding errors only.
+noise. A star precedes the number of features further off than 3 standard errors + 2 %.
 
-{far} of {number} features are further off than 3 standard errors; of as many independent normal numbers {chance:.0f} would be.
+{far} of {number} features are further off than 3 standard errors; of as many independent normal numbers, {chance:.0f}
+would be.
 """
 
 _ERRORS = """## Error rate of a classifier

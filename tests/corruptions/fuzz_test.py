@@ -103,6 +103,26 @@ def test_bytes_at_drawn_and_whole_severities(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_any_shape_is_accepted(name):
+    """Traced, not compiled: what would fail while a program is built, at many sizes and under every option table."""
+    corruption = corruptions.get(name)
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    severity = jax.ShapeDtypeStruct((), jnp.float32)
+    for _ in range(8):
+        shape = (*map(int, rng.integers(16, 71, 2)), 3)
+        options = {"interpolate": True} if "interpolate" in corruption.options else {}
+        if "table" in corruption.options:
+            options["table"] = [None, "cifar", "tiny", "imagenet", "inception"][rng.integers(5)]
+        found = jax.eval_shape(
+            lambda key, image, severity, options=options: corruption(key, image, severity, **options),
+            key, jax.ShapeDtypeStruct(shape, jnp.float32), severity,
+        )  # fmt: skip
+        assert found.shape == shape and found.dtype == jnp.float32, (name, shape, options)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["cifar", "tiny", "imagenet", "inception"])
 @pytest.mark.parametrize("name", [n for n in NAMES if "table" in corruptions.get(n).options])
 def test_every_table_on_a_small_oblong_image(name, table):

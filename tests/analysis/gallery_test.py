@@ -1,0 +1,66 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from analysis import gallery
+from analysis.scene import scene
+
+
+def test_the_scene_has_what_corruptions_act_upon():
+    image = scene(96)
+    assert image.shape == (96, 96, 3) and image.dtype == np.uint8
+    np.testing.assert_array_equal(image, scene(96))
+    assert image.min() < 40 and image.max() > 240
+    spread = image.max(-1).astype(int) - image.min(-1)
+    assert (spread > 100).mean() > 0.05 and (spread < 20).mean() > 0.05  # saturated colours and greys
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/contrast", "noc/border"])
+def test_a_row_gets_stronger_from_left_to_right(name):
+    image = scene(32)
+    row = gallery.corrupted(name, image).astype(int)
+    change = np.abs(row - image).mean((1, 2, 3))
+    assert len(row) == 5 and np.all(np.diff(change) > 0)
+
+
+def test_grid_holds_the_clean_picture_and_every_cell():
+    image = scene(32)
+    names = ["imagenet_c/contrast", "imagenet_c/saturate"]
+    rows = [np.stack([np.full_like(image, 40 * k + 80 * i) for k in range(5)]) for i in range(2)]
+    sheet = np.asarray(gallery.grid(names, rows, image, 32, 10**6))
+    # From the right: cells of 32 pixels, 2 apart; what remains to the left is for labels.
+    left = sheet.shape[1] - 6 * 34
+    assert left > 40 and sheet.shape[0] == 20 + 2 * 34
+    for i in range(2):
+        cells = [sheet[20 + 34 * i :][:32, left + 34 * j :][:, :32] for j in range(6)]
+        np.testing.assert_array_equal(cells[0], image)
+        assert all(np.all(cells[k + 1] == 40 * k + 80 * i) for k in range(5))
+
+
+def test_noise_gives_way_to_gradients():
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8))
+    ramp = Image.fromarray(np.repeat(np.arange(64, dtype=np.uint8)[None, :, None] * 3, 64, 0).repeat(3, 2))
+    cells = [gallery.variants(picture) for picture in (noise, ramp)]
+    limit = cells[0][2][1] + cells[1][0][1]
+    coarse, smooth = gallery.fitted(cells, limit)
+    assert len(np.unique(coarse)) <= 64
+    np.testing.assert_array_equal(smooth, ramp)
+    assert len(gallery.png(coarse)) + len(gallery.png(smooth)) <= limit
+    assert [len(np.unique(p)) for p in gallery.fitted(cells, 0)] == [16, 12]  # what cannot fit gets coarsest
+
+
+def test_photographs_are_cropped_to_a_square(tmp_path):
+    picture = np.zeros((40, 80, 3), np.uint8)
+    picture[:, 20:60] = 200
+    Image.fromarray(picture).save(tmp_path / "wide.png")
+    assert np.all(gallery.photograph(tmp_path / "wide.png", 40) == 200)
+
+
+def test_command_writes_a_png(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(gallery.corruptions, "names", lambda benchmark: ("imagenet_c/contrast", "imagenet_c/pixelate"))
+    out = tmp_path / "new" / "picture.png"
+    gallery.main(["--benchmark=imagenet_c", f"--out={out}", "--size=32", "--cell=32"])
+    assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
+    assert "2 corruptions of imagenet_c" in capsys.readouterr().out
