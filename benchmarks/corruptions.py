@@ -75,7 +75,9 @@ def main(argv):
     del argv
     size, device = _SIZE.value, jax.devices()[0]
     cpu = device.platform == "cpu"
-    batch = _BATCH.value or max(8, min(1024, (2**21 if cpu else 2**27) // (size * size * 3)))
+    batch = _BATCH.value or (
+        max(24, min(1024, 2**22 // (size * size * 3))) if cpu else max(8, min(1024, 2**27 // (size * size * 3)))
+    )
     images = jnp.asarray(photographs(batch, size))
     bandwidth = copy_bandwidth()
     floor = 2 * size * size * 3 / bandwidth * 1e3

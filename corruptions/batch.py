@@ -91,9 +91,15 @@ def cpu_count():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
+def cpu_batch(shape):
+    """How many images of a batch [N, H, W, 3] all cores of a CPU work on at a time, in what fits their caches."""
+    return cpu_count() * max(1, _CPU_PIECE // math.prod(shape[1:]))
+
+
 def cpu_piece(shape):
-    """How many images of a batch [N, H, W, 3] one call works on, on a CPU: what fits the caches and feeds all cores."""
-    return max(1, min(_CPU_PIECE // math.prod(shape[1:]), -(-shape[0] // cpu_count())))
+    """Images of a batch [N, H, W, 3] that go into one call on a CPU, so that all cores get equally many."""
+    rounds = -(-shape[0] // cpu_batch(shape))
+    return max(1, -(-shape[0] // (rounds * cpu_count()))) if rounds else 1
 
 
 def _piece(array, begin, size):

@@ -102,7 +102,7 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
         tmp_path / "stored",
         (test.images, test.labels),
         corruptions=["noc/border"],
-        severities="random",
+        severities=["random"],
         seed=0,
         progress=False,
     )

@@ -196,8 +196,8 @@ def _batch_size(images):
     if jax.default_backend() != "cpu":
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
-    # On a CPU one piece of `corrupt` is what fits the caches, and padding costs as much as images do.
-    return min(number, batches.cpu_piece(images.shape))
+    # On a CPU padding costs as much as images do: no more than what all cores work on at a time.
+    return min(number, batches.cpu_batch(images.shape))
 
 
 def _check_space(layout, entries):
