@@ -108,8 +108,9 @@ class BatchNorm(nnx.Module):
             mean = x.mean(axes)
             var = jnp.maximum((x * x).mean(axes) - mean * mean, 0)
             keep = self.momentum
-            self.mean[...] = keep * self.mean[...] + (1 - keep) * lax.stop_gradient(mean)
-            self.var[...] = keep * self.var[...] + (1 - keep) * lax.stop_gradient(var) * number / max(1, number - 1)
+            unbiased = var * (number / max(1, number - 1))
+            self.mean.set_value(keep * self.mean[...] + (1 - keep) * lax.stop_gradient(mean))
+            self.var.set_value(keep * self.var[...] + (1 - keep) * lax.stop_gradient(unbiased))
         else:
             mean, var = self.mean[...], self.var[...]
         factor = self.scale[...] * lax.rsqrt(var + self.epsilon)
