@@ -9,11 +9,11 @@ from configs import default
 def get_config():
     config = default.get_config()
     config.dataset.test_limit = 1000
-    config.train.epochs = 4
-    config.train.batch_size = 128
+    config.train.epochs = 6
+    config.train.batch_size = 64
     config.train.schedule = "cosine"
     config.train.warmup_epochs = 1
-    config.train.checkpoint_epochs = 4
+    config.train.checkpoint_epochs = 6
     config.study.corruptions = (
         "imagenet_c/gaussian_noise",
         "imagenet_c/impulse_noise",
