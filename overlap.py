@@ -107,7 +107,7 @@ def main(argv):
         config, workdir = cli.read_flags(argv)
         study.enable_compilation_cache()
         run(config, workdir)
-    log.info("Results are in %s.", workdir)
+    log.info("Results are in %s; the picture is %s.", workdir, workdir / "overlap.png")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def features(clean, corrupted):
         "log10_radial_power_8bins": _radial_power(luma),
         "autocorr_x_y": np.array([(luma[:, 1:] * luma[:, :-1]).mean(), (luma[1:] * luma[:-1]).mean()])
         / max(variance, 1e-12),
-        # Of a channel that does not change, or changes evenly, the reference figures take 1.
-        "channel_corr": ((red - red.mean()) * (green - green.mean())).mean() / spread if spread > 1e-12 else 1.0,
+        # 1 where a channel does not change at all, as in the reference figures.
+        "channel_corr": ((red - red.mean()) * (green - green.mean())).mean() / spread if spread > 0 else 1.0,
     }
 
 
