@@ -2,6 +2,9 @@
 
     python train.py --config=configs/default.py --workdir=runs/default
 
+Expected: 40 epochs of the papers' recipe at about 3,000 images a second on 2 free CPU cores; the training images are learned
+by heart after some 25 epochs. For a good model in half a minute see configs/overlap_shapes.py.
+
 Settings are overridden on the command line, `--config.seed=3 --config.train.epochs=10`; a misspelt name is answered
 with a suggestion.
 """
