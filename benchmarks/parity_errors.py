@@ -26,7 +26,7 @@ DEPARTURES = {
     "snow": "layer not centred, rounded instead of truncated, no 8-bit step before the blur",
     "frost": "six photographs, one of which the original never draws, enlarged by 1.1; ours: procedural textures",
     "fog": "fractal as large as the image (32); ours and the original's at these levels: a corner of 256",
-    "elastic_transform": "another algorithm: no affine map, weaker fields",
+    "elastic_transform": "another algorithm: no affine map, fields in proportion to the image, not in pixels of 244",
 }
 
 
