@@ -207,9 +207,9 @@ def main():
         for line in rows(threads, arguments):
             print(line, flush=True)
             lines.append(line)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(report(lines))
+            if arguments.out:  # after each row: a run cut short leaves what it measured
+                arguments.out.parent.mkdir(parents=True, exist_ok=True)
+                arguments.out.write_text(report(lines))
 
 
 def report(lines):
