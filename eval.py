@@ -2,8 +2,8 @@
 
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
-The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used, what a model is comes from
-its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
+The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and `ranges`, calibrated
+severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
 mCE and relative CE. What was evaluated before is not evaluated again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
@@ -39,6 +39,8 @@ def run(config, workdir):
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         own.eval = config.eval
+        if config.ranges:
+            own.train.corruption_options = config.train.corruption_options
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)

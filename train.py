@@ -19,6 +19,7 @@ def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
     mesh = meshes.data_mesh(config.train.batch_size)
     one = study.model_config(config, config.train.corruption, config.seed)
+    initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         graphdef, state = loop.train(
@@ -28,6 +29,7 @@ def train_and_evaluate(config, workdir):
             path,
             mesh=mesh,
             description=augment.canonical(config.train.corruption),
+            initial=study.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
         )
         correct = evaluation.correctness(
             mesh, graphdef, state, test_split.images, jnp.asarray(test_split.labels), config.eval.batch_size

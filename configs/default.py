@@ -16,6 +16,7 @@ def get_config():
     return ConfigDict(
         {
             "seed": 0,
+            "ranges": "",  # calibrated severity ranges, a file of calibrate.py
             "dataset": {
                 "name": "shapes",  # shapes, cifar10, cifar100, or image_folder
                 "data_dir": "",  # where prepared datasets are; "" is TFDS_DATA_DIR or ~/tensorflow_datasets
@@ -30,7 +31,7 @@ def get_config():
             },
             "train": {
                 "corruption": "standard",  # standard, a corruption, or mixture=BENCHMARK
-                "corruption_options": {},  # corruption name -> its static options, e.g. calibrated ranges
+                "corruption_options": {},  # corruption name -> its static options; `ranges` adds to them
                 "corrupted_fraction": 0.5,  # of each batch
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
@@ -45,6 +46,7 @@ def get_config():
                 "nesterov": False,
                 "weight_decay": 1e-4,
                 "checkpoint_epochs": 1,  # save every so many epochs, and at the end
+                "init_from": "",  # start from a trained model: a workdir; in overlap.py `standard`, the study's own
             },
             "eval": {
                 "seed": 0,  # of the corrupted test sets, the same for every model
@@ -57,6 +59,18 @@ def get_config():
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
                 "seeds": (0,),
                 "threshold": 0.1,  # largest overlap within the selected benchmark
+                "finetune": {  # settings of `train` that differ for models that start from another (train.init_from)
+                    "epochs": 1,
+                    "learning_rate": 0.02,
+                    "schedule": "cosine",
+                    "warmup_epochs": 0,
+                },
+            },
+            "calibrate": {
+                "corruptions": ("noc_candidates",),  # corruptions and benchmarks
+                "targets": (0.95, 0.5),  # R of the standard model at the mild and the severe end
+                "images": 5000,  # test images R is measured on, balanced over classes; 0 is all
+                "seed": 0,  # of the draws
             },
         }
     )

@@ -71,6 +71,19 @@ def severity_level(severity, count, interpolate):
         )
 
 
+def level_range(given, count):
+    """A calibrated range of levels (mild, severe), or None."""
+    if given is None:
+        return None
+    try:
+        mild, severe = (float(v) for v in given)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected range=(mild, severe), two severities in 1..{count}, found {given!r}") from None
+    if not 1 <= mild <= severe <= count:
+        raise ValueError(f"expected range=(mild, severe) with 1 <= mild <= severe <= {count}, found {given!r}")
+    return mild, severe
+
+
 def severity_fraction(severity):
     if np.dtype(getattr(severity, "dtype", type(severity))).kind not in "iuf":
         raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")

@@ -32,13 +32,17 @@ class Parameter:
 class Levels:
     """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
 
-    `interpolate=True` (an option of every corruption with levels) also admits real severities between two levels;
-    the parameters are then interpolated linearly. That scale is ours, no paper defines it.
+    Two options of every corruption with levels are ours, no paper defines them: `interpolate=True` also admits real
+    severities between two levels, the parameters are then interpolated linearly; `range=(mild, severe)`, a calibrated
+    range of such severities, is what `None` then draws from uniformly.
     """
 
     count: int = 5
 
-    def draw(self, key):
+    def draw(self, key, options):
+        bounds = checks.level_range(options.get("range"), self.count)
+        if bounds:
+            return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
     def check(self, severity, options):
@@ -54,7 +58,8 @@ class Fraction:
     so that a uniform fraction draws the integers uniformly, both ends included.
     """
 
-    def draw(self, key):
+    def draw(self, key, options):
+        del options
         return jax.random.uniform(key)
 
     def check(self, severity, options):
@@ -106,7 +111,7 @@ class Corruption:
         """Static keyword options and their defaults, read from the sampler's keyword-only arguments."""
         signature = inspect.signature(self.sampler)
         options = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
-        return options | ({"interpolate": False} if isinstance(self.scale, Levels) else {})
+        return options | ({"interpolate": False, "range": None} if isinstance(self.scale, Levels) else {})
 
     def sample(self, key, shape, severity=None, **options) -> Params:
         """Draws every random choice for one image.
@@ -126,8 +131,9 @@ class Corruption:
         checks.image_shape(shape)
         checks.options(self, options)
         severity_key, key = jax.random.split(key)
-        severity = self.scale.draw(severity_key) if severity is None else self.scale.check(severity, options)
-        options.pop("interpolate", None)
+        severity = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
+        if isinstance(self.scale, Levels):
+            options = {name: value for name, value in options.items() if name not in ("interpolate", "range")}
         return self.sampler(key, tuple(shape), severity, **options)
 
     def apply(self, image, params: Params):

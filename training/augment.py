@@ -34,6 +34,14 @@ def canonical(augmentation):
     return found[0] if len(found) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
 
 
+def static_options(recipe):
+    """{corruption: its options} of a `train` config, hashable: lists, which JSON makes of tuples, become tuples."""
+    return {
+        name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        for name, values in recipe.corruption_options.to_dict().items()
+    }
+
+
 def augment(mesh, augmentation, key, images, index, options=None):
     """Corrupts uint8 images [M, H, W, 3], each at a severity of its own.
 

@@ -7,6 +7,7 @@ import pathlib
 from absl import app, flags
 from ml_collections import config_flags
 
+from training import calibration
 from training.log import configure, log
 from training.mesh import use_all_cores
 
@@ -25,11 +26,22 @@ def read_flags(argv):
     configure()
     use_all_cores()
     config = flags.FLAGS.config
+    use_ranges(config)
     if flags.FLAGS.workdir is not None:
         return config, pathlib.Path(flags.FLAGS.workdir)
     given = config_flags.get_config_filename(flags.FLAGS["config"])
     name = os.path.basename(given).replace(".py", "").replace(":", "-").replace("/", ".")
     return config, pathlib.Path("runs") / name
+
+
+def use_ranges(config):
+    """Puts the calibrated ranges of config.ranges, a file, into train.corruption_options; given options win."""
+    if not config.ranges:
+        return
+    given = config.train.corruption_options
+    with config.unlocked():
+        for name, options in calibration.read_ranges(config.ranges).items():
+            given[name] = options | (given[name].to_dict() if name in given else {})
 
 
 @contextlib.contextmanager

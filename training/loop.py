@@ -27,7 +27,7 @@ class NonFiniteLossError(RuntimeError):
     """The loss became NaN or infinite."""
 
 
-def train(config, split, num_classes, workdir, *, mesh, description=""):
+def train(config, split, num_classes, workdir, *, mesh, description="", initial=None):
     """Trains the model of `config` on `split` and returns its final state.
 
     The result is a function of (config, seed) alone: a killed run that is started again continues from its last
@@ -40,6 +40,7 @@ def train(config, split, num_classes, workdir, *, mesh, description=""):
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data').
       description: text beside the progress bar.
+      initial: TrainState whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
 
     Returns:
       (graphdef, TrainState).
@@ -52,6 +53,10 @@ def train(config, split, num_classes, workdir, *, mesh, description=""):
     plan = _Plan(recipe, split.images.shape)
     optimizer = states.make_optimizer(recipe, plan.steps_per_epoch)
     graphdef, state = _fresh(config, optimizer, num_classes, split.images.shape[1], mesh)
+    if initial is not None:
+        # Copies: the state is donated to the step, and others may start from the same one.
+        copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
+        state = states.initial_state(*copied, optimizer)
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(state) or state
         if int(state.step) < plan.total_steps:
@@ -195,7 +200,7 @@ def _block(config, plan, split, order, offset, begin, flip_key, corrupt_key, mes
 
 def _corrupt_part(config, plan, images, doubled, identity, key, mesh):
     recipe = config.train
-    options = {name: dict(values) for name, values in recipe.corruption_options.items()}
+    options = augment.static_options(recipe)
     if recipe.reading == "code":
         corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)

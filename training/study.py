@@ -12,11 +12,12 @@ from tqdm import tqdm
 import data
 from training import augment, evaluation, loop
 from training import mesh as meshes
+from training import state as states
 from training.answers import Answers
 from training.log import log
 from training.workdir import open_workdir, read_json
 
-FREE = ("dataset.data_dir",)  # where files are does not determine a result
+FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
 
 
 def load_data(config, mesh):
@@ -32,6 +33,17 @@ def model_config(config, corruption, seed):
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
+    options = one.train.corruption_options.to_dict()
+    one.train.corruption_options = {name: options[name] for name in augment.members(corruption) if name in options}
+    return one
+
+
+def finetuned_config(config, corruption, seed):
+    """`model_config` of a model that starts from the study's standard model of the same seed."""
+    one = model_config(config, corruption, seed)
+    standard = model_config(config, augment.STANDARD, seed)
+    one.train.update(config.study.finetune)
+    one.start = {"train": standard.train.to_dict()}  # another standard model makes another fine-tuned one
     return one
 
 
@@ -42,20 +54,55 @@ def model_dir(workdir, corruption, seed):
 def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     """Trains every (corruption, seed) that is not finished; returns {(corruption, seed): (graphdef, state)}.
 
-    Finished models are read back. All share one compiled train step.
+    Finished models are read back. All share one compiled train step. With config.train.init_from `standard`, the other
+    models start from the standard one of their seed and train with the settings of config.study.finetune.
+
+    Args:
+      trainings: augmentations (see `augment.members`), `standard` first where others start from it.
     """
+    if config.train.init_from not in ("", augment.STANDARD):
+        raise ValueError(
+            f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
+            "train.py starts from the model of any workdir"
+        )
     found = {}
     jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
     for number, (corruption, seed) in enumerate(tqdm(jobs, desc="models", unit="model", dynamic_ncols=True), 1):
-        one = model_config(config, corruption, seed)
+        finetuned = config.train.init_from == augment.STANDARD and corruption != augment.STANDARD
+        one = (finetuned_config if finetuned else model_config)(config, corruption, seed)
+        initial = found[augment.STANDARD, seed][1] if finetuned else None
         directory = model_dir(workdir, corruption, seed)
         with open_workdir(directory, one.to_dict(), free=FREE) as path:
             if not loop.finished(path):
                 log.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
             found[corruption, seed] = loop.train(
-                one, split, dataset.num_classes, path, mesh=mesh, description=f"{corruption} seed {seed}"
+                one,
+                split,
+                dataset.num_classes,
+                path,
+                mesh=mesh,
+                description=f"{corruption} seed {seed}",
+                initial=initial,
             )
     return found
+
+
+def read_start(workdir, config, dataset, mesh):
+    """TrainState of the only, or the standard, model in a workdir, for a run of `config` to start from.
+
+    Raises:
+      ValueError: the model there is of another architecture, or which one is meant is not clear.
+    """
+    models = read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+    standard = [key for key in models if key[0] == augment.STANDARD]
+    chosen = list(models) if len(models) == 1 else standard
+    if len(chosen) != 1:
+        raise ValueError(f"expected one model or one standard model in {workdir}, found {sorted(models)}")
+    graphdef, state = models[chosen[0]]
+    wanted, params, _ = states.build_model(config, dataset.num_classes, dataset.image_shape[0])
+    if wanted != graphdef or jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, state.params):
+        raise ValueError(f"expected a {config.model.name} as config.model says in {workdir}, found another network")
+    return state
 
 
 def read_models(workdir, num_classes, image_size, mesh):
@@ -80,7 +127,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
       models: {(model, seed): (graphdef, state)}.
       found_conditions: list of `evaluation.Condition`.
     """
-    options = {name: dict(values) for name, values in config.train.corruption_options.items()}
+    options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
     labels = jnp.asarray(split.labels)
     results = {}

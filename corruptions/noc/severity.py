@@ -164,6 +164,25 @@ def resolve(name, shape, given=None):
     return (int(mild), int(severe)) if published.integer else (mild, severe)
 
 
+def domain(name, shape):
+    """(mildest, most severe) value of a parameter between which calibration searches: all that is
+    meaningful for images of `shape`, without values that change nothing. Counts end at eight times
+    the published range, beyond which shapes cover most of the image.
+    """
+    published = _RANGES[name]
+    least, greatest = published.domain(shape)
+    if published.integer:
+        least = max(least, 2 if name == "pixelate" else 1)
+    if published.domain is _count:
+        greatest = min(greatest, 8 * published.scale(published.severe, shape))
+    return (greatest, least) if published.severe < published.mild else (least, greatest)
+
+
+def is_whole(name):
+    """Whether a candidate's parameter is a whole number."""
+    return _RANGES[name].integer
+
+
 def value(name, bounds, fraction):
     """The parameter at a fraction of `bounds`: float32, or int32 for whole parameters (see the
     module).

@@ -1,0 +1,116 @@
+"""Severity calibration: the range of a corruption over which a standard model's robustness R falls from .95 to .50.
+
+Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+Non-Overlapping Corruptions", appendix A. R(v) = A(v) / A(clean) with every image at severity v.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+TARGETS = (0.95, 0.50)
+TOLERANCE = 0.005
+_GRID = 9
+_BISECTIONS = 20
+
+
+class Calibration(NamedTuple):
+    """The range found for one corruption.
+
+    Attributes:
+      range: (mild, severe).
+      robustness: R at both ends.
+      capped: for both ends, whether the target lies outside the domain: the mildest value is already below it, or the
+        most severe one still above.
+      monotone: whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest crossing.
+      evaluations: (v, R) of every evaluation, from mild to severe.
+    """
+
+    range: tuple[float, float]
+    robustness: tuple[float, float]
+    capped: tuple[bool, bool]
+    monotone: bool
+    evaluations: tuple[tuple[float, float], ...]
+
+
+def calibrate(
+    robustness: Callable[[float], float],
+    domain: tuple[float, float],
+    *,
+    integer: bool = False,
+    targets: tuple[float, float] = TARGETS,
+    tolerance: float = TOLERANCE,
+    noise: float = 0.0,
+) -> Calibration:
+    """Finds the values at which R reaches two targets: a coarse grid, then bisection (whole values: the nearest).
+
+    Args:
+      robustness: v -> R(v), deterministic (common random numbers), evaluated once for each v.
+      domain: (mildest, most severe) value; severity may run downwards (quantization: 255 to 1).
+      integer: whether v is whole; then the two ends are at least 1 apart where the domain allows.
+      targets: R at the mild and at the severe end, descending.
+      tolerance: |R - target| at which the bisection of a real parameter ends.
+      noise: rises of R up to this between neighbours of the grid do not count as non-monotone.
+
+    Raises:
+      ValueError: targets that do not descend within (0, 1), or an empty domain.
+    """
+    mildest, severest = domain
+    if not 1 > targets[0] > targets[1] > 0:
+        raise ValueError(f"expected two targets with 1 > mild > severe > 0, found {targets}")
+    if mildest == severest:
+        raise ValueError(f"expected a domain of more than one value, found {domain}")
+    search = _Search(robustness, domain, integer)
+    steps = abs(severest - mildest)
+    count = int(min(_GRID, steps + 1)) if integer else _GRID
+    grid = [search.at(k / (count - 1)) for k in range(count)]
+    falls = [search.value(v) for v in grid]
+    monotone = all(after <= before + noise for before, after in itertools.pairwise(falls))
+    ends, capped = zip(*(search.crossing(grid, target, tolerance) for target in targets))
+    if integer and ends[0] == ends[1]:
+        ends = search.apart(ends[0])
+    values = tuple(search.value(v) for v in ends)
+    sign = 1 if severest > mildest else -1
+    evaluations = tuple(sorted(search.known.items(), key=lambda item: sign * item[0]))
+    return Calibration(ends, values, capped, monotone, evaluations)
+
+
+class _Search:
+    """R by severity position u in [0, 1] (mildest to most severe), remembered."""
+
+    def __init__(self, robustness, domain, integer):
+        self._robustness, self._domain, self._integer = robustness, domain, integer
+        self.known = {}
+
+    def at(self, u):
+        """The value at a position."""
+        v = self._domain[0] + u * (self._domain[1] - self._domain[0])
+        return round(v) if self._integer else v
+
+    def value(self, v):
+        if v not in self.known:
+            self.known[v] = float(self._robustness(v))
+        return self.known[v]
+
+    def crossing(self, grid, target, tolerance):
+        """(v, capped): the mildest v at which R falls to the target."""
+        below = next((k for k, v in enumerate(grid) if self.value(v) <= target), None)
+        if below is None:
+            return grid[-1], True
+        if below == 0:
+            return grid[0], self.value(grid[0]) < target - tolerance
+        mild, severe = grid[below - 1], grid[below]
+        for _ in range(_BISECTIONS):
+            if self._integer and abs(severe - mild) <= 1:
+                break
+            middle = (mild + severe) // 2 if self._integer else (mild + severe) / 2
+            reached = self.value(middle)
+            if not self._integer and abs(reached - target) < tolerance:
+                return middle, False
+            mild, severe = (mild, middle) if reached <= target else (middle, severe)
+        return min((mild, severe), key=lambda v: abs(self.value(v) - target)), False
+
+    def apart(self, v):
+        """Two neighbouring whole values, `v` and a more severe one, or a milder one where `v` is the most severe."""
+        step = 1 if self._domain[1] > self._domain[0] else -1
+        return (v - step, v) if v == self._domain[1] else (v, v + step)

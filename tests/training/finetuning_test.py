@@ -1,0 +1,59 @@
+"""Models of a study that start from its standard model."""
+
+import jax
+import numpy as np
+import pytest
+
+import data
+from tests.training import tiny
+from training import mesh as meshes
+from training import study
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return meshes.data_mesh(), data.load("shapes", train_limit=160, test_limit=70)
+
+
+def config():
+    found = tiny.config(init_from="standard")
+    found.study.finetune = {
+        "learning_rate": 0.0,
+        "epochs": 1,
+        "schedule": "step",
+        "milestones": (),
+        "weight_decay": 0.0,
+    }
+    return found
+
+
+def equal(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one.params), jax.tree.leaves(other.params)))
+
+
+def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settings(setting, tmp_path):
+    mesh, dataset = setting
+    split = dataset.train.to_device(meshes.replicated(mesh))
+    found = study.train_models(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh)
+    for seed in (0, 1):
+        standard, border = found["standard", seed][1], found["noc/border", seed][1]
+        assert (int(standard.step), int(border.step)) == (10, 5)
+        assert equal(standard, border)  # at learning rate 0 nothing else moves parameters
+    assert not equal(found["standard", 0][1], found["standard", 1][1])
+    again = study.train_models(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh)
+    assert equal(again["noc/border", 1][1], found["noc/border", 1][1])
+
+
+def test_another_standard_recipe_makes_other_finetuned_models():
+    one, other = config(), config()
+    other.train.epochs = 3
+    configs = [study.finetuned_config(c, "noc/border", 0).to_dict() for c in (one, other)]
+    assert configs[0]["train"] == configs[1]["train"]
+    assert configs[0]["start"] != configs[1]["start"]
+
+
+def test_a_study_starts_from_its_own_standard_model_only(setting, tmp_path):
+    mesh, dataset = setting
+    wrong = tiny.config(init_from="runs/other")
+    with pytest.raises(ValueError, match="init_from '' or 'standard' in a study"):
+        study.train_models(wrong, ("standard",), (0,), tmp_path, dataset, dataset.train, mesh)
