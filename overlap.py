@@ -11,7 +11,7 @@ import numpy as np
 from absl import app
 
 import select_noc
-from analysis import bootstrap, figures, matrices, overlap_files, selection, tables
+from analysis import bootstrap, figures, matrices, mixtures, overlap_files, selection, tables
 from analysis.overlap import overlap_matrix
 from training import augment, cli, evaluation, study
 from training import mesh as meshes
@@ -33,11 +33,23 @@ def run(config, workdir):
     mesh = meshes.data_mesh(config.train.batch_size)
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
-        trainings = (augment.STANDARD, *names)
+        mixed = tuple(config.study.mixtures)
+        trainings = (augment.STANDARD, *names, *mixed)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
+        workdirs.write_json(
+            path / "timing.json", {"training_seconds": study.training_seconds(config, path, list(models))}
+        )
         conditions = evaluation.conditions(names, evaluation.RANDOM)
         answers = study.evaluate_models(config, models, conditions, path, test_split, mesh)
-        return write_results(config, path, names, answers, dataset.num_classes)
+        found = write_results(config, path, names, answers, dataset.num_classes)
+        if mixed:
+            few = {key: model for key, model in models.items() if key[0] in (augment.STANDARD, *mixed)}
+            seen = evaluation.expand(tuple(name for mixture in mixed for name in augment.members(mixture)))
+            shown = study.evaluate_models(
+                config, few, evaluation.conditions(seen, evaluation.RANDOM), path, test_split, mesh
+            )
+            write_mixtures(config, path, mixed, shown)
+        return found
 
 
 def write_results(config, path, names, answers, num_classes):
@@ -58,7 +70,7 @@ def write_results(config, path, names, answers, num_classes):
     )
     figures.save(heatmap, path / "overlap")
     _show(found, resampled.se)
-    chosen = select_noc.run(path / "overlap.csv", config.study.threshold)
+    chosen = select_noc.run(path / "overlap.csv", config.study.threshold, sweep=True)
     stable = selection.stability(resampled.samples, names, config.study.threshold, unclipped=resampled.unclipped)
     workdirs.write_json(
         path / "stability.json",
@@ -70,6 +82,31 @@ def write_results(config, path, names, answers, num_classes):
             f"  {100 * stable.members.get(name, 0):5.1f} %  {name}{'  (selected)' if name in chosen['members'] else ''}"
         )
     return found
+
+
+def write_mixtures(config, path, names, answers):
+    """What training on a whole benchmark brings on each corruption: prints it and writes mixtures.csv."""
+
+    def correctness(model):
+        return {
+            condition.corruption: np.mean([by_model[model, seed] for seed in config.study.seeds], axis=0)
+            for condition, by_model in answers.items()
+        }
+
+    found = mixtures.write_mixtures(
+        path / "mixtures.csv",
+        correctness(augment.STANDARD),
+        {name: correctness(name) for name in names},
+        {name: augment.members(name) for name in names},
+    )
+    for mixture, one in found.items():
+        print(f"\n{mixture}: relative CE, gain over the standard model (which has 100)")
+        for name, gain in one.relative.items():
+            inside = "in the mixture" if name in augment.members(mixture) else ""
+            print(f"  {name:34s} {gain.model:6.1f}  {gain.gain:6.1f} +- {gain.se:.1f}   {inside}")
+        print(
+            f"  {'mean':34s} {one.relative_mce.model:6.1f}  {one.relative_mce.gain:6.1f} +- {one.relative_mce.se:.1f}"
+        )
 
 
 def _bits(answers, names, seeds):

@@ -1,10 +1,12 @@
 """Selects a benchmark of corruptions that do not overlap: Algorithm 1 on a measured matrix.
 
     python select_noc.py --overlap=DIR/overlap.csv --threshold=0.1 [--strict] [--sweep] [--out=FILE]
+    python select_noc.py --overlap=DIR/overlap.csv --coverage=imagenet_c
+    python select_noc.py --overlap=DIR/overlap.csv --categories --nk=6,2,1000 [--nk_unbalanced]
 
 Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where
-overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, and pairs of
-members that are within two standard errors of the threshold are reported.
+overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, pairs of
+members that are within two standard errors of the threshold are reported, and coverage is tested.
 """
 
 import datetime
@@ -19,14 +21,28 @@ import numpy as np
 import scipy
 from absl import app, flags
 
-from analysis import overlap_files, selection
-from analysis.balance import mean_overlap
+from analysis import nk_benchmarks, overlap_files, selection, selection_text
+from analysis.categories import categories as find_categories
+from analysis.coverage import coverage as find_coverage
 from analysis.files import write_atomically
+from analysis.references import BENCHMARKS, qualified_members
 
 _OVERLAP = flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
 _THRESHOLD = flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
 _STRICT = flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
 _SWEEP = flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
+_CATEGORIES = flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
+_COVERAGE = flags.DEFINE_string(
+    "coverage", None,
+    "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
+    f"or one of {', '.join(BENCHMARKS)}.",
+)  # fmt: skip
+_NK = flags.DEFINE_string(
+    "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
+)
+_NK_UNBALANCED = flags.DEFINE_bool(
+    "nk_unbalanced", False, "With --nk: add less balanced ones of the same size, by standard deviation of the counts."
+)
 _OUT = flags.DEFINE_string("out", None, "Where to write; default benchmark.json beside the matrix.")
 
 ALTERNATIVES = 100
@@ -44,15 +60,29 @@ def main(argv):
     try:
         run(
             pathlib.Path(_OVERLAP.value), _THRESHOLD.value, _STRICT.value, _SWEEP.value,
-            None if _OUT.value is None else pathlib.Path(_OUT.value),
+            None if _OUT.value is None else pathlib.Path(_OUT.value), categories=_CATEGORIES.value,
+            coverage=_COVERAGE.value, nk=_NK.value, nk_unbalanced=_NK_UNBALANCED.value,
         )  # fmt: skip
     except (ValueError, OSError) as error:
         print(f"select_noc.py: {error}", file=sys.stderr)
         sys.exit(1)
 
 
-def run(path, threshold, strict=False, sweep=False, out=None):
-    """Selects, prints and writes; returns the content of benchmark.json."""
+def run(
+    path,
+    threshold,
+    strict=False,
+    sweep=False,
+    out=None,
+    *,
+    categories=False,
+    coverage=None,
+    nk=None,
+    nk_unbalanced=False,
+):
+    """Selects, prints and writes; returns the content of benchmark.json. Arguments as the flags."""
+    if nk_unbalanced and nk is None:
+        raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
     names, matrix = overlap_files.read_overlap(path)
     inputs, unclipped, se = [path], None, None
     beside = path.with_name("overlap_long.csv")
@@ -60,6 +90,7 @@ def run(path, threshold, strict=False, sweep=False, out=None):
         pairs = overlap_files.read_overlap_long(beside)
         unclipped, se = _details(beside, pairs, names, matrix)
         inputs.append(beside)
+    benchmark = None if coverage is None else _benchmark(coverage, names)
     chosen = selection.select(matrix, names, threshold, strict, unclipped)
     close = _near_threshold(chosen, names, matrix, se)
     result = {
@@ -83,18 +114,79 @@ def run(path, threshold, strict=False, sweep=False, out=None):
         },
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }  # fmt: skip
-    _show(chosen, names, matrix, close)
+    print(selection_text.selection_text(chosen, names, matrix, close))
     if sweep:
         thresholds = np.round(np.arange(0, 1.0001, 0.05), 2)
         swept = selection.sweep(matrix, names, thresholds, strict, unclipped)
         result["sweep"] = [
             {"threshold": s.threshold, "members": list(s.members), "mean_overlap": s.mean_overlap} for s in swept
         ]
-        _show_sweep(swept)
+        print("\n" + selection_text.sweep_text(swept))
+    if benchmark is not None:
+        found = find_coverage(matrix if unclipped is None else unclipped, names, benchmark, se=se)
+        result["coverage"] = {"benchmark": list(benchmark), "corruptions": _without_nan(found)}
+        print("\n" + selection_text.coverage_text(found, benchmark, 0.0))
     out = path.with_name("benchmark.json") if out is None else out
+    if categories or nk is not None:
+        clusters = find_categories(matrix, names)
+        result["categories"] = [list(cluster) for cluster in clusters.clusters]
+        print("\n" + selection_text.categories_text(clusters))
+        if nk is not None:
+            result["nk_file"] = _write_nk(out, clusters.clusters, nk, nk_unbalanced, result["inputs"])
     write_atomically(out, json.dumps(result, indent=2, allow_nan=False) + "\n")
     print(f"\nwritten to {out}")
     return result
+
+
+def _benchmark(text, names):
+    """Members that --coverage names; all must be candidates."""
+    if text in BENCHMARKS:
+        members = qualified_members(text)
+    elif text.endswith(".json"):
+        try:
+            members = tuple(json.loads(pathlib.Path(text).read_text())["members"])
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{text}: expected a benchmark with a list of members, found {error!r}") from None
+    else:
+        members = tuple(name.strip() for name in text.split(",") if name.strip())
+    absent = [name for name in members if name not in names]
+    if absent or not members:
+        raise ValueError(f"expected --coverage to name candidates of the matrix ({', '.join(names)}), found {absent}")
+    return members
+
+
+def _write_nk(out, clusters, text, unbalanced, inputs):
+    """Writes random benchmarks of n categories with k members each; returns the file's path."""
+    try:
+        n, k, number = (int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"expected --nk=n,k,N with three integers, found {text!r}") from None
+    drawn = nk_benchmarks.balanced(clusters, n, k, number)
+    content = {
+        "n": n,
+        "k": k,
+        "possible": nk_benchmarks.count_balanced(clusters, n, k),
+        "categories": clusters,
+        "benchmarks": drawn,
+        "inputs": inputs,
+    }
+    print(f"  ({n}, {k}) benchmarks: {number} of {content['possible']} that exist")
+    if unbalanced:
+        bins = nk_benchmarks.by_spread(nk_benchmarks.unbalanced(drawn, clusters), clusters)
+        content["unbalanced"] = {f"{value:.1f}": found for value, found in bins.items()}
+        print("  less balanced: " + (", ".join(f"{len(v)} of std {s:.1f}" for s, v in bins.items()) or "none"))
+    path = out.with_name(f"benchmarks_{n}_{k}.json")
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
+    print(f"  written to {path}")
+    return str(path)
+
+
+def _without_nan(found):
+    """Rows of a table for JSON, which has no NaN."""
+    return {
+        name: {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row._asdict().items()}
+        for name, row in found.items()
+    }
 
 
 def _details(path, pairs, names, matrix):
@@ -125,32 +217,6 @@ def _near_threshold(chosen, names, matrix, se):
         if abs(matrix[i, j] - chosen.threshold) <= 2 * se[i, j]:
             close.append({"pair": [first, second], "overlap": float(matrix[i, j]), "se": float(se[i, j])})
     return close
-
-
-def _show(chosen, names, matrix, close):
-    index = [names.index(name) for name in chosen.members]
-    inside = matrix[np.ix_(index, index)]
-    means = mean_overlap(inside) if len(index) > 1 else [0.0]
-    largest = np.where(np.eye(len(index), dtype=bool), 0, inside).max(axis=1)
-    width = max(len(name) for name in ("member", *chosen.members))
-    sign = "<" if chosen.strict else "<="
-    print(f"benchmark of {chosen.size} from {len(names)} candidates, overlap {sign} {chosen.threshold:g}")
-    print(f"{'member':{width}}  mean overlap  largest")
-    for name, mean, most in zip(chosen.members, means, largest, strict=True):
-        print(f"{name:{width}}  {mean:12.3f}  {most:7.3f}")
-    print(f"{'all':{width}}  {chosen.mean_overlap:12.3f}  {max(largest):7.3f}")
-    print(f"largest sets: {chosen.describe()}")
-    for other in chosen.ties[:5]:
-        print(f"  tie: {', '.join(other)}")
-    print(f"dropped (no defined overlap): {', '.join(chosen.dropped) or 'none'}")
-    for item in close or ():
-        print(f"near the threshold: {' / '.join(item['pair'])} {item['overlap']:.3f} +- {item['se']:.3f}")
-
-
-def _show_sweep(swept):
-    print("\nthreshold  size  mean overlap  members")
-    for one in swept:
-        print(f"{one.threshold:9.2f}  {one.size:4d}  {one.mean_overlap:12.3f}  {', '.join(one.members)}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,10 @@
 - `matrices`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv and errors.csv
 - `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE; AlexNet's published errors
 - `overlap`, `bootstrap`: gain, directed transfer, overlap score and standard errors; resampling of test images
-- `balance`: mean overlap, balance and coverage of a benchmark
+- `balance`, `coverage`: mean overlap and balance of a benchmark; which corruptions it covers, with p values
+- `comparison`, `agreement`: one model against another; one overlap matrix against another
+- `categories`, `nk_benchmarks`: clusters of corruptions, and random benchmarks of given balance
 - `selection`, `cliques`: Algorithm 1, threshold sweep, stability under resampling
+- `selection_text`: what select_noc.py prints
 - `figures`: heatmap, balance bars, threshold sweep
 """

@@ -1,7 +1,6 @@
-"""Is a benchmark balanced, and what does it cover?
+"""Is a benchmark balanced? Robustness to each of its corruptions should count about equally.
 
-Balanced: robustness to each of its corruptions counts about equally, so no family dominates the mean.
-Covered: a corruption outside the benchmark overlaps with something inside.
+Where it is not, a family of overlapping corruptions dominates the mean.
 Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
 Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
 """
@@ -56,40 +55,6 @@ def mean_transfer(transfer):
     difference.
     """
     return _mean_off_diagonal(transfer, axis=1), _mean_off_diagonal(transfer, axis=0)
-
-
-def coverage(matrix, names, benchmark, covered_above=0.0):
-    """How a benchmark covers the corruptions outside it.
-
-    Args:
-      matrix: overlap [n, n] of a study that holds the benchmark and more.
-      names: its n names.
-      benchmark: names of the benchmark's members, all in `names`.
-      covered_above: a corruption is covered if its largest overlap with a member is above this.
-
-    Returns:
-      {name: (largest overlap with a member, that member, covered)} for names outside the benchmark
-      in their order; (NaN, "", False) where no overlap is defined.
-
-    Raises:
-      ValueError: a member that is not in `names`, or an empty benchmark.
-    """
-    matrix, names, benchmark = _square(matrix), tuple(names), tuple(benchmark)
-    unknown = [name for name in benchmark if name not in names]
-    if unknown or not benchmark or len(names) != len(matrix):
-        raise ValueError(f"expected members among the {len(matrix)} names of the matrix, found {unknown or benchmark}")
-    members = [names.index(name) for name in benchmark]
-    result = {}
-    for i, name in enumerate(names):
-        if i in members:
-            continue
-        row = matrix[i, members]
-        if np.isnan(row).all():
-            result[name] = (float("nan"), "", False)
-            continue
-        k = int(np.nanargmax(row))
-        result[name] = (float(row[k]), benchmark[k], bool(row[k] > covered_above))
-    return result
 
 
 def _square(matrix):

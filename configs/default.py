@@ -57,6 +57,7 @@ def get_config():
             },
             "study": {
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
+                "mixtures": (),  # overlap.py also trains on these, e.g. ("mixture=imagenet_noc",), to see what they cover
                 "seeds": (0,),
                 "threshold": 0.1,  # largest overlap within the selected benchmark
                 "finetune": {  # settings of `train` that differ for models that start from another (train.init_from)

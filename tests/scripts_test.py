@@ -74,11 +74,18 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
     before = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
     assert len(before) == 3
     more = [argument.replace("'noc/hue'", "'noc/hue','noc/brightness'") for argument in SMALL]
-    code, _, err = script("overlap.py", f"--workdir={workdir}", *more)
+    code, out, err = script(
+        "overlap.py", f"--workdir={workdir}", *more, "--config.study.mixtures=('mixture=imagenet_noc',)"
+    )
     assert code == 0, err
     after = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
-    assert len(after) == 4 and before.items() <= after.items()
-    assert len(tables.read_counts(workdir / "counts.csv")) == 4 * 4
+    assert len(after) == 5 and before.items() <= after.items()
+    assert len(tables.read_counts(workdir / "counts.csv")) == 5 * 4
+    assert set(json.loads((workdir / "timing.json").read_text())["training_seconds"]) == {
+        f"{model}|0" for model in ("standard", "noc/border", "noc/hue", "noc/brightness", "mixture=imagenet_noc")
+    }
+    mixture = (workdir / "mixtures.csv").read_text().splitlines()[1:]
+    assert 6 <= len(mixture) <= 8 and "mixture=imagenet_noc: relative CE" in out  # those that cost accuracy
 
 
 def test_eval_adds_conditions(study):

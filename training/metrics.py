@@ -6,6 +6,16 @@ import pathlib
 from corruptions.write import files
 
 
+def training_seconds(path, batch_size):
+    """Seconds of training recorded in a metrics.jsonl, compilation included, time between interrupted runs not."""
+    seconds, before = 0.0, 0
+    for line in pathlib.Path(path).read_text().splitlines():
+        values = json.loads(line)
+        seconds += (values["step"] - before) * batch_size / values["images_per_second"]
+        before = values["step"]
+    return seconds
+
+
 class MetricsLog:
     """Appends to `metrics.jsonl`. Opening at a step drops what a killed run wrote after its last checkpoint."""
 

@@ -15,6 +15,7 @@ from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.log import log
+from training.metrics import training_seconds as training_seconds_of
 from training.workdir import open_workdir, read_json
 
 FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
@@ -173,6 +174,16 @@ def evaluate_stored(config, models, source, workdir, mesh):
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results
+
+
+def training_seconds(config, workdir, keys):
+    """{model|seed: seconds of training} of finished models, from their metrics."""
+    return {
+        f"{model}|{seed}": round(
+            training_seconds_of(model_dir(workdir, model, seed) / "metrics.jsonl", config.train.batch_size), 1
+        )
+        for model, seed in keys
+    }
 
 
 def counts(results):

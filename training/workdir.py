@@ -52,8 +52,21 @@ def open_workdir(path, config, free=()):
     with lock(path):
         _check_owner(path, config, free)
         write_json(path / "config.json", config)
-        write_json(path / "provenance.json", provenance() | {"seed": config.get("seed")})
+        _record_provenance(path / "provenance.json", config.get("seed"))
         yield path
+
+
+def _record_provenance(path, seed):
+    """Keeps the provenance of the first run; runs with other code, versions or devices are added under `continued`."""
+    record = provenance() | {"seed": seed}
+    if path.exists():
+        first = read_json(path)
+        earlier = [first, *first.get("continued", [])]
+        same = ("git_revision", "versions", "device", "machine")
+        if any(all(run.get(key) == record[key] for key in same) for run in earlier):
+            return
+        record = first | {"continued": [*first.get("continued", []), record]}
+    write_json(path, record)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis import balance
 from analysis.overlap import overlap_matrix
@@ -80,17 +81,11 @@ def test_outgoing_transfer_predicts_mce_and_overlap_does_not():
     overlap = balance.mean_overlap(found.overlap)
     assert np.corrcoef(outgoing, published.TABLE2A)[0, 1] == pytest.approx(-0.97, abs=0.005)
     assert np.corrcoef(overlap, published.TABLE2A)[0, 1] == pytest.approx(-0.64, abs=0.005)
+    assert stats.spearmanr(outgoing, published.TABLE2A).statistic == pytest.approx(-0.96, abs=0.005)
     pixelate = IMAGENET_C.index("pixelate")
     assert (incoming[pixelate], outgoing[pixelate]) == (pytest.approx(0.66, abs=0.005), pytest.approx(0.16, abs=0.005))
-
-
-def test_coverage_by_hand():
-    matrix = np.array([[1, 0.4, 0, 0], [0.4, 1, 0.2, 0], [0, 0.2, 1, 0], [0, 0, 0, 1.0]])
-    found = balance.coverage(matrix, "abcd", ["a", "c"])
-    assert found == {"b": (0.4, "a", True), "d": (0.0, "a", False)}
-    assert balance.coverage(matrix, "abcd", ["c"], covered_above=0.3)["b"] == (0.2, "c", False)
-    with pytest.raises(ValueError, match=r"found \['x'\]"):
-        balance.coverage(matrix, "abcd", ["x"])
+    # Mean overlap says nothing of the mCE of models trained with one corruption of ImageNet-NOC.
+    assert abs(np.corrcoef(balance.mean_overlap(noc().overlap), published.TABLE2B)[0, 1]) < 0.1
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -109,6 +104,13 @@ def test_bmvc_variant_breaks_the_published_threshold():
     i, j = NOC.index("quantization"), NOC.index("brightness")
     assert noc(variant="bmvc").overlap[i, j] == pytest.approx(0.11, abs=0.005)
     assert noc().overlap[i, j] == pytest.approx(0.06, abs=0.005)
+
+
+def test_bmvc_variant_moves_elastic_and_jpeg_most():
+    """By .26 on ImageNet-C, because the model trained with elastic has a clean error of .200, the standard one .247."""
+    change = abs(imagenet_c(variant="bmvc").overlap - imagenet_c().overlap)
+    i, j = IMAGENET_C.index("elastic_transform"), IMAGENET_C.index("jpeg_compression")
+    assert change[i, j] == change.max() == pytest.approx(0.26, abs=0.005)
 
 
 @pytest.mark.parametrize("variant", ["robustness", "bmvc"])

@@ -127,3 +127,102 @@ def test_dropped_candidates_are_reported(tmp_path, capsys):
     found = select_noc.run(tmp_path / "overlap.csv", 0.1)
     assert found["members"] == ["a", "b"] and found["dropped"] == ["c"]
     assert "dropped (no defined overlap): c" in capsys.readouterr().out
+
+
+def published_study(tmp_path, number=5000):
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    found = overlap_matrix(full, names=IMAGENET_C, number=number)
+    overlap_files.write_overlap(tmp_path / "overlap.csv", IMAGENET_C, found.overlap)
+    overlap_files.write_overlap_long(tmp_path / "overlap_long.csv", found)
+    return tmp_path / "overlap.csv"
+
+
+def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
+    path = published_study(tmp_path)
+    done = command(f"--overlap={path}", "--coverage=gaussian_noise,shot_noise, impulse_noise")
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.partition("coverage by a benchmark of 3")[2].splitlines()[2:14]
+    verdicts = {row.split()[0]: row for row in rows}
+    assert set(verdicts) == set(IMAGENET_C[3:]) and rows[0].split()[:2] == ["jpeg_compression", "0.602"]
+    assert verdicts["fog"].endswith("  not covered")
+    assert verdicts["contrast"].endswith("  not shown to be covered") and verdicts["snow"].endswith("  covered")
+    kept = json.loads((tmp_path / "benchmark.json").read_text())
+    assert kept["coverage"]["benchmark"] == list(IMAGENET_C[:3])
+    assert kept["coverage"]["corruptions"]["fog"]["p_uncovered"] < 1e-9
+    again = select_noc.run(path, 0.2, coverage=str(tmp_path / "benchmark.json"))
+    assert again["coverage"]["benchmark"] == kept["members"]
+
+
+def test_coverage_without_standard_errors_is_not_tested(matrix, capsys):
+    found = select_noc.run(matrix, 0.2, coverage="fog")["coverage"]["corruptions"]
+    assert {row["verdict"] for row in found.values()} == {"untested"}
+    assert found["contrast"]["overlap"] == 0.49 and found["contrast"]["p"] is None
+    assert "untested" in capsys.readouterr().out
+
+
+def test_coverage_by_a_benchmark_of_ours(tmp_path):
+    names = (*(f"noc/{name}" for name in published.NOC), "noc/obstruction")
+    values = np.eye(9)
+    values[8, 4] = values[4, 8] = 0.13
+    overlap_files.write_overlap(tmp_path / "overlap.csv", names, values)
+    found = select_noc.run(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")["coverage"]
+    assert found["benchmark"] == list(names[:8])
+    assert list(found["corruptions"]) == ["noc/obstruction"]
+    assert found["corruptions"]["noc/obstruction"]["member"] == "noc/border"
+
+
+def test_categories_and_random_benchmarks(matrix, tmp_path):
+    out = tmp_path / "new" / "chosen.json"
+    done = command(f"--overlap={matrix}", f"--out={out}", "--categories", "--nk=3,2,50", "--nk_unbalanced")
+    assert done.returncode == 0, done.stderr
+    assert "3 categories, mean correlation within them 0.596 (K = 2: 0.197, K = 3: 0.596)" in done.stdout
+    assert "  1: gaussian_noise, shot_noise, impulse_noise, jpeg_compression" in done.stdout
+    clusters = json.loads(out.read_text())["categories"]
+    written = json.loads((out.parent / "benchmarks_3_2.json").read_text())
+    assert json.loads(out.read_text())["nk_file"] == str(out.parent / "benchmarks_3_2.json")
+    assert written["categories"] == clusters and sorted(map(len, clusters)) == [4, 5, 6]
+    assert written["possible"] == 6 * 10 * 15
+    assert len({tuple(b) for b in written["benchmarks"]}) == 50
+    for benchmark in written["benchmarks"]:
+        assert [sum(name in cluster for name in benchmark) for cluster in clusters] == [2, 2, 2]
+    # 1, 2, 3 and 1, 1, 4 corruptions of the three categories are all there is; both number more than 200.
+    for value, counts in (("0.8", [1, 2, 3]), ("1.4", [1, 1, 4])):
+        for benchmark in written["unbalanced"].pop(value):
+            assert sorted(sum(name in cluster for name in benchmark) for cluster in clusters) == counts
+    assert written["unbalanced"] == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"coverage": "fog,fgo"}, r"found \['fgo'\]"),
+        ({"coverage": "imagenet_c"}, "'imagenet_c/gaussian_noise'"),
+        ({"coverage": "none.json"}, "none.json"),
+        ({"coverage": "{here}/overlap.json"}, "expected a benchmark with a list of members"),
+        ({"nk": "6,2"}, "expected --nk=n,k,N with three integers, found '6,2'"),
+        ({"nk": "3,2,1000"}, "between 1 and the 900 that exist"),
+        ({"nk_unbalanced": True}, "expected --nk=n,k,N with --nk_unbalanced"),
+    ],
+)
+def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, message):
+    matrix.with_name("overlap.json").write_text("[1, 2]")
+    if "coverage" in request_:
+        request_ = {"coverage": request_["coverage"].format(here=matrix.parent)}
+    with pytest.raises((ValueError, OSError), match=message):
+        select_noc.run(matrix, 0.1, **request_)
+    assert not matrix.with_name("benchmark.json").exists()
+
+
+def test_a_bad_request_is_one_clear_message(matrix):
+    done = command(f"--overlap={matrix}", "--coverage=fgo")
+    assert done.returncode == 1 and "found ['fgo']" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nothing_of_it_needs_jax(matrix):
+    code = (
+        "import sys, pathlib, select_noc\n"
+        f"select_noc.run(pathlib.Path({str(matrix)!r}), 0.2, categories=True, coverage='fog', nk='2,2,5')\n"
+        "assert not {'jax', 'flax'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -18,6 +18,16 @@ def test_fresh_workdir_records_config_and_provenance(tmp_path):
     assert len(record["git_revision"].removesuffix("+changes")) in (40, len("unknown"))
 
 
+def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
+    """What was trained at one revision does not become the work of a later one that only reads it."""
+    for revision in ("one", "one", "two", "two", "one"):
+        monkeypatch.setattr("training.provenance.git_revision", lambda r=revision: r)
+        with workdirs.open_workdir(tmp_path, {"seed": 3}):
+            pass
+    record = workdirs.read_json(tmp_path / "provenance.json")
+    assert record["git_revision"] == "one" and [run["git_revision"] for run in record["continued"]] == ["two"]
+
+
 def test_other_config_is_refused_and_the_difference_named(tmp_path):
     with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5, "flip": True}}):
         pass

@@ -1,0 +1,104 @@
+"""Compares two studies of the same corruptions: fine-tuned against trained from scratch, one architecture against another.
+
+    python compare.py --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
+
+Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs of
+corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+from absl import app, flags
+
+from analysis import agreement, overlap_files
+from analysis.files import write_atomically
+
+_FIRST = flags.DEFINE_string("first", None, "Workdir of a study (required).")
+_SECOND = flags.DEFINE_string("second", None, "Workdir of another study of the same corruptions (required).")
+_THRESHOLD = flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members of a benchmark.")
+_OUT = flags.DEFINE_string("out", None, "Where to write; default comparison.json in the second workdir.")
+
+
+def run(first, second, threshold, out=None):
+    """Compares two workdirs, prints and writes; returns the content of comparison.json."""
+    (names, *one), (_, *other) = _read(first, None), _read(second, first)
+    found = agreement.agreement(one[1], other[1], names, first_se=one[2], second_se=other[2])
+    thresholds = sorted({*np.round(np.arange(0, 1.0001, 0.05), 2).tolist(), threshold})
+    benchmarks = agreement.benchmark_agreement_sweep(
+        one[0], other[0], names, thresholds, first_unclipped=one[1], second_unclipped=other[1]
+    )
+    seconds = [_seconds(workdir) for workdir in (first, second)]
+    result = {
+        "first": first.name,
+        "second": second.name,
+        "matrices": found._asdict(),
+        "threshold": threshold,
+        "benchmarks": [b._asdict() for b in benchmarks],
+        "training_seconds": seconds,
+    }
+    chosen = next(b for b in benchmarks if b.threshold == threshold)
+    _show(found, chosen, benchmarks, seconds)
+    out = second / "comparison.json" if out is None else out
+    write_atomically(out, json.dumps(result, indent=2) + "\n")
+    print(f"\nwritten to {out}")
+    return result
+
+
+def _read(workdir, other):
+    """(names, overlap, unclipped, se) of a study, in the order of names of `other` when given."""
+    names, matrix = overlap_files.read_overlap(workdir / "overlap.csv")
+    if other is not None:
+        wanted, _ = overlap_files.read_overlap(other / "overlap.csv")
+        if set(wanted) != set(names):
+            raise ValueError(
+                f"expected studies of the same corruptions, found only in one: {', '.join(sorted({*wanted} ^ {*names}))}"
+            )
+        order = [names.index(name) for name in wanted]
+        names, matrix = wanted, matrix[np.ix_(order, order)]
+    pairs = overlap_files.read_overlap_long(workdir / "overlap_long.csv")
+    se = overlap_files.pair_matrix(pairs, names, lambda pair: pair.se)
+    return names, matrix, overlap_files.unclipped_matrix(pairs, names), se
+
+
+def _seconds(workdir):
+    """Seconds of training of all models but the standard one, which both studies need; None when not recorded."""
+    path = workdir / "timing.json"
+    if not path.is_file():
+        return None
+    return sum(s for model, s in json.loads(path.read_text())["training_seconds"].items() if "standard" not in model)
+
+
+def _show(found, chosen, benchmarks, seconds):
+    low, high = found.spearman_interval
+    print(f"{found.pairs} pairs of corruptions; undefined in one of the two: {', '.join(found.dropped) or 'none'}")
+    print(f"Spearman {found.spearman:.3f} (95 % interval {low:.3f} to {high:.3f}), Pearson {found.pearson:.3f}")
+    print(
+        f"mean absolute difference {found.mean_difference:.3f}; root mean square difference {found.standardised:.1f} of its "
+        "standard errors (about 1: no difference but noise)"
+    )
+    print(f"\nbenchmarks at threshold {chosen.threshold}: {len(chosen.shared)} shared, Jaccard {chosen.jaccard:.2f}")
+    print(f"  first:  {', '.join(chosen.first)}   ({chosen.first_in_second} in the second matrix)")
+    print(f"  second: {', '.join(chosen.second)}   ({chosen.second_in_first} in the first matrix)")
+    print("Jaccard by threshold: " + ", ".join(f"{b.threshold:.2f}: {b.jaccard:.2f}" for b in benchmarks))
+    if None not in seconds:
+        print(f"training time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times")
+
+
+def main(argv):
+    if len(argv) > 1:
+        raise app.UsageError(f"expected only flags, found {argv[1:]}")
+    if _FIRST.value is None or _SECOND.value is None:
+        raise app.UsageError("expected --first=WORKDIR and --second=WORKDIR")
+    out = None if _OUT.value is None else pathlib.Path(_OUT.value)
+    try:
+        run(pathlib.Path(_FIRST.value), pathlib.Path(_SECOND.value), _THRESHOLD.value, out)
+    except (ValueError, OSError) as error:
+        print(f"compare.py: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    app.run(main)
