@@ -17,6 +17,7 @@ from absl import app
 from ml_collections import ConfigDict
 
 from analysis import matrices, tables
+from corruptions import augment as schemes
 from data.corrupted import open_corrupted
 from training import cli, evaluation, study
 from training import mesh as meshes
@@ -43,6 +44,7 @@ def run(config, workdir):
             own.train.corruption_options = config.train.corruption_options
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
+        _warn_of_coincidence(own.train.get("scheme", ""), [condition.corruption for condition in conditions[1:]])
         answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
         results = workdir
         if stored:
@@ -50,6 +52,17 @@ def run(config, workdir):
             results.mkdir(parents=True, exist_ok=True)
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
         return _write(config, results, answers, dataset)
+
+
+def _warn_of_coincidence(scheme, names):
+    """Says which corruptions the models have met in training, as operations of their augmentation scheme."""
+    for operation, corruption in schemes.coinciding(scheme, names) if scheme else ():
+        log.warning(
+            "%s is close to the operation %s of %s, which these models were trained with.",
+            corruption,
+            operation,
+            scheme,
+        )
 
 
 def _write(config, path, answers, dataset):

@@ -1,4 +1,4 @@
-"""Figures: overlap heatmap, balance bars, threshold sweep. PNG and PDF, written atomically.
+"""Figures: heatmaps of overlap and transfer, balance bars, threshold sweep. PNG and PDF, written atomically.
 
 Drawn with Matplotlib's object interface (no global state, no display); colours are readable with
 colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and Ito's colours for bars and lines.
@@ -6,6 +6,7 @@ colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and
 
 import io
 import pathlib
+from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -14,11 +15,13 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from analysis.files import write_atomically
+from analysis.rounding import compact
 
 FORMATS = ("png", "pdf")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 _MARKS = {"weak": " *", "invalid": " !"}
 _LEGEND = {"weak": "* weak gain: unreliable", "invalid": "! no gain: undefined"}
+UNCERTAIN = 0.25  # cells with a larger standard error are hatched
 
 
 def save(figure, stem, formats=FORMATS, dpi=200):
@@ -36,28 +39,48 @@ def save(figure, stem, formats=FORMATS, dpi=200):
     return paths
 
 
-def cluster_order(matrix):
-    """Order [n] that puts overlapping corruptions next to each other: average linkage on 1 - O
+def cluster_tree(matrix):
+    """Hierarchical clustering of n >= 2 corruptions: SciPy's linkage [n - 1, 4], average linkage on the distance 1 - O
     (O clipped to [0, 1], NaN as 0), with optimal leaf ordering."""
-    matrix = np.asarray(matrix, float)
-    if len(matrix) < 3:
-        return np.arange(len(matrix))
-    distance = 1 - np.clip(np.nan_to_num(matrix), 0, 1)
+    distance = 1 - np.clip(np.nan_to_num(np.asarray(matrix, float)), 0, 1)
     np.fill_diagonal(distance, 0)
-    tree = hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
-    return hierarchy.leaves_list(tree)
+    return hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
 
 
-def heatmap(matrix, names, *, flags=None, se=None, title="Corruption overlap", provenance="", cluster=False):
-    """Heatmap of an overlap matrix.
+def cluster_order(matrix):
+    """Order [n] that puts overlapping corruptions next to each other: the leaves of `cluster_tree`."""
+    return np.arange(len(matrix)) if len(matrix) < 3 else hierarchy.leaves_list(cluster_tree(matrix))
+
+
+class Scale(NamedTuple):
+    """How values become colours: a Matplotlib colormap, the values at its ends, and what they are."""
+
+    colours: str
+    low: float
+    high: float
+    label: str
+
+
+OVERLAP = Scale("Blues", 0, 1, "overlap")
+TRANSFER = Scale("RdBu", -1, 1, "transfer")
+
+
+def heatmap(
+    matrix, names, *, flags=None, se=None, title="Corruption overlap", provenance="", cluster=False, scale=OVERLAP,
+    order=None, values=True,
+):  # fmt: skip
+    """Heatmap of an overlap matrix, or of directed transfers.
 
     Args:
-      matrix: O [n, n]; NaN entries are hatched, the diagonal is grey.
+      matrix: O or T [n, n]; NaN entries are hatched, the diagonal is grey.
       names: n labels.
       flags: n of "", "weak", "invalid", marked on the labels; None for none.
       se: standard errors [n, n], printed small under the values; None leaves them out.
       title: above the matrix. provenance: a second, small line (revision, versions, seeds).
       cluster: order by `cluster_order` instead of as given.
+      scale: colours and their meaning.
+      order: any other order of rows and columns, [n].
+      values: whether values are printed; without them cells are smaller.
 
     Returns:
       A Matplotlib figure for `save`.
@@ -69,48 +92,58 @@ def heatmap(matrix, names, *, flags=None, se=None, title="Corruption overlap", p
     flags = tuple(flags) if flags is not None else ("",) * n
     if len(flags) != n or set(flags) - {"", *_MARKS}:
         raise ValueError(f"expected {n} flags of '', 'weak', 'invalid', found {flags}")
-    order = cluster_order(matrix) if cluster else np.arange(n)
+    if order is None:
+        order = cluster_order(matrix) if cluster else np.arange(n)
     matrix = matrix[np.ix_(order, order)]
     se = None if se is None else np.asarray(se, float)[np.ix_(order, order)]
     labels = [names[i] + _MARKS.get(flags[i], "") for i in order]
 
-    side = max(3.5, 0.42 * n + 1.5)
+    side = max(3.5, (0.42 if values else 0.15) * n + 1.5)
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.add_subplot()
-    colours = matplotlib.colormaps["Blues"]
     shown = np.ma.masked_invalid(matrix)
     shown[np.eye(n, dtype=bool)] = np.ma.masked
     axes.set_facecolor("#dddddd")
-    image = axes.pcolormesh(shown, cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
+    image = axes.pcolormesh(
+        shown, cmap=scale.colours, vmin=scale.low, vmax=scale.high, edgecolors="white", linewidth=0.5
+    )
     image.set_rasterized(False)
-    for i, j in np.ndindex(n, n):
-        value = matrix[i, j]
-        if i != j and np.isnan(value):
-            patch = matplotlib.patches.Rectangle(
-                (j, i), 1, 1, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0
-            )
-            axes.add_patch(patch)
-            continue
-        if np.isnan(value):
-            continue
-        bright = i == j or _luminance(colours(np.clip(value, 0, 1))) > 0.179  # black and white contrast equally there
-        text = _decimals(value)
-        if se is not None and i != j and np.isfinite(se[i, j]):
-            text += f"\n±{_decimals(se[i, j])}"
-        axes.text(
-            j + 0.5, i + 0.5, text, ha="center", va="center", linespacing=0.9,
-            color="black" if bright else "white", fontsize=5 if se is not None else 6.5,
-        )  # fmt: skip
+    for i, j in np.argwhere(np.isnan(matrix) & ~np.eye(n, dtype=bool)):
+        patch = matplotlib.patches.Rectangle((j, i), 1, 1, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0)
+        axes.add_patch(patch)
+    notes = [text for flag, text in _LEGEND.items() if flag in flags]
+    if se is not None and np.any(se > UNCERTAIN):
+        notes.append(f"hatched colour: standard error above {UNCERTAIN}")
+        _hatch(axes, matrix, se)
+    if values:
+        _print_values(axes, matrix, se, image)
     axes.set_xticks(np.arange(n) + 0.5, labels, rotation=60, ha="right", fontsize=7)
     axes.set_yticks(np.arange(n) + 0.5, labels, fontsize=7)
     axes.tick_params(length=0)
     axes.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
-    notes = [text for flag, text in _LEGEND.items() if flag in flags]
-    _titles(axes, title, provenance, notes)
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max")
-    bar.set_label("overlap", fontsize=8)
+    set_titles(axes, title, provenance, notes)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if scale.low == 0 else "both")
+    bar.set_label(scale.label, fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return figure
+
+
+def _hatch(axes, matrix, se):
+    """White lines over what is hardly known, so that a dark colour does not pass for a finding."""
+    for i, j in np.argwhere((se > UNCERTAIN) & ~np.isnan(matrix)):
+        if i != j:
+            lines = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "hatch": "//////", "linewidth": 0}
+            axes.add_patch(matplotlib.patches.Rectangle((j, i), 1, 1, **lines))
+
+
+def _print_values(axes, matrix, se, image):
+    for i, j in np.argwhere(~np.isnan(matrix)):
+        bright = i == j or luminance(image.cmap(image.norm(matrix[i, j]))) > 0.179  # both contrast equally there
+        text, error = compact(matrix[i, j], None if se is None or i == j else se[i, j])
+        axes.text(
+            j + 0.5, i + 0.5, f"{text}\n{error}" if error else text, ha="center", va="center", linespacing=0.9,
+            color="black" if bright else "white", fontsize=5 if se is not None else 6.5,
+        )  # fmt: skip
 
 
 def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of the benchmark", provenance=""):
@@ -120,18 +153,22 @@ def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of 
     if values.shape != (len(names),) or not len(names):
         raise ValueError(f"expected one value for each of {len(names)} names, found {values.shape}")
     order = np.argsort(-values, kind="stable")
-    figure = Figure(figsize=(max(3.5, 0.35 * len(names) + 1.5), 3.2), layout="constrained")
+    wide = 0.35 if len(names) <= 25 else 0.15
+    figure = Figure(figsize=(max(3.5, wide * len(names) + 1.5), 3.2), layout="constrained")
     axes = figure.add_subplot()
     errors = None if se is None else np.asarray(se, float)[order]
     axes.bar(np.arange(len(names)), values[order], yerr=errors, color=BLUE, ecolor="black", capsize=2)
+    if np.nanmin(values) >= 0:
+        axes.set_ylim(bottom=0)
     axes.axhline(np.nanmean(values), color=ORANGE, linestyle="--", linewidth=1)
     axes.set_xticks(np.arange(len(names)), [names[i] for i in order], rotation=60, ha="right", fontsize=7)
     axes.set_ylabel(ylabel, fontsize=8)
+    axes.set_xlim(-0.6, len(names) - 0.4)
     axes.tick_params(axis="y", labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
     spread = np.nanmax(values) - np.nanmin(values)
     note = f"mean {np.nanmean(values):.3g}, std {np.nanstd(values):.3g}, range {spread:.3g}"
-    _titles(axes, title, provenance, [note])
+    set_titles(axes, title, provenance, [note])
     return figure
 
 
@@ -140,39 +177,32 @@ def threshold_sweep(selections, *, title="Selected benchmark by threshold", prov
     if not selections:
         raise ValueError("expected at least one selection, found none")
     thresholds = [s.threshold for s in selections]
-    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
-    axes = figure.add_subplot()
-    axes.step(thresholds, [s.size for s in selections], where="post", color=BLUE, marker="o", ms=3)
-    axes.set_xlabel("largest overlap allowed", fontsize=8)
-    axes.set_ylabel("members", color=BLUE, fontsize=8)
-    axes.set_ylim(bottom=0)
-    other = axes.twinx()
-    means = [s.mean_overlap for s in selections]
-    other.step(thresholds, means, where="post", color=ORANGE, marker="s", ms=3, linestyle="--")
-    other.set_ylabel("mean overlap of the members", color=ORANGE, fontsize=8)
-    other.set_ylim(bottom=0)
-    for one in (axes, other):
+    figure = Figure(figsize=(4.5, 3.6), layout="constrained")
+    upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 2))
+    upper.step(thresholds, [s.size for s in selections], where="post", color=BLUE, marker="o", ms=3)
+    upper.set_ylabel("members", fontsize=8)
+    upper.yaxis.get_major_locator().set_params(integer=True)
+    lower.step(thresholds, [s.mean_overlap for s in selections], where="post", color=ORANGE, marker="s", ms=3)
+    lower.set_ylabel("their mean overlap", fontsize=8)
+    lower.set_xlabel("largest overlap allowed", fontsize=8)
+    for one in (upper, lower):
+        one.set_ylim(bottom=0)
         one.tick_params(labelsize=7)
-        one.spines["top"].set_visible(False)
-    _titles(axes, title, provenance, [])
+        one.spines[["top", "right"]].set_visible(False)
+        one.grid(axis="y", color="#eaeef2", linewidth=0.6)
+        one.set_axisbelow(True)
+    set_titles(upper, title, provenance)
     return figure
 
 
-def _decimals(value):
-    """Two decimals without the leading zero: .97, -.03, 1, 0."""
-    text = f"{value:.2f}"
-    if float(text) in (0, 1):
-        return f"{abs(float(text)):.0f}"
-    return text.replace("0.", ".", 1) if abs(value) < 1 and text.lstrip("-")[0] == "0" else text
-
-
-def _luminance(rgba):
+def luminance(rgba):
     """Relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
     rgb = np.asarray(rgba)[:3]
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 
 
-def _titles(axes, title, provenance, notes):
+def set_titles(axes, title, provenance, notes=()):
+    """Title and, small below it, notes and provenance."""
     small = [*notes, provenance] if provenance else list(notes)
     axes.set_title(title, fontsize=9, loc="left", pad=6 + 9 * len(small))
     for k, line in enumerate(reversed(small)):

@@ -2,9 +2,11 @@
 
     python -m analysis.gallery --benchmark=imagenet_c --out=docs/images/imagenet_c.png
     python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
+    python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=128 --out=docs/images/cbar_candidates.png
 
-Columns are the levels, or fractions 0, 1/4, ..., 1 of the range. A row has one key: along it only the severity changes.
-The default photograph is drawn by `analysis.scene`. Images are corrupted at --size and shown smaller, at --cell.
+Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it only the severity
+changes. With --severity there is one picture for each corruption, its name below. The default photograph is drawn by
+`analysis.scene`. Images are corrupted at --size and shown smaller, at --cell.
 """
 
 import argparse
@@ -20,27 +22,23 @@ from analysis.scene import scene
 
 _GAP = 2
 _HEADER = 20
+_COLUMNS = 6  # of a mosaic
+_FONT = 13
 
 
-def severities(corruption):
-    """Severities of the columns: every level, or five fractions of the range."""
-    scale = corruption.scale
-    return range(1, scale.count + 1) if isinstance(scale, corruptions.Levels) else (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-def corrupted(name, image, seed=0):
-    """uint8 [columns, H, W, 3]: the image uint8 [H, W, 3] at every severity, under one key."""
-    columns = severities(corruptions.get(name))
+def corrupted(name, image, severities, seed=0):
+    """uint8 [severities, H, W, 3]: the image uint8 [H, W, 3] at every severity, under one key."""
     key = jax.random.key(seed)
-    return np.stack([np.asarray(corruptions.corrupt(key, image[None], name, severity))[0] for severity in columns])
+    return np.stack([np.asarray(corruptions.corrupt(key, image[None], name, severity))[0] for severity in severities])
 
 
-def grid(names, rows, image, cell, limit):
+def grid(names, severities, rows, image, cell, limit):
     """Draws the table.
 
     Args:
       names: qualified names, the labels of the rows.
-      rows: an iterable of uint8 [columns, H, W, 3], one per name.
+      severities: numbers, the labels of the columns.
+      rows: an iterable of uint8 [severities, H, W, 3], one per name.
       image: the clean picture, uint8 [H, W, 3].
       cell: height of a cell in pixels.
       limit: bytes that all cells together may take.
@@ -48,27 +46,64 @@ def grid(names, rows, image, cell, limit):
     Returns:
       A `PIL.Image` in RGB, white behind.
     """
-    font = ImageFont.load_default(13)
-    labels = [name.split("/")[1].replace("_", " ") for name in names]
+    font = ImageFont.load_default(_FONT)
+    labels = [_label(name) for name in names]
     left = 10 + round(max(font.getlength(label) for label in labels))
     width = round(cell * image.shape[1] / image.shape[0])
-    columns = ["clean", *severities(corruptions.get(names[0]))]
+    columns = ["clean", *severities]
     shape = left + len(columns) * (width + _GAP), _HEADER + len(names) * (cell + _GAP)
     sheet = Image.new("RGB", shape, "white")
     draw = ImageDraw.Draw(sheet)
     for j, column in enumerate(columns):
         text = column if j == 0 else f"{'severity ' if j == 1 else ''}{column:g}"
         draw.text((left + j * (width + _GAP) + width / 2, _HEADER / 2), text, "black", font, anchor="mm")
-    pictures = [picture for row in rows for picture in (image, *row)]
-    # Reduced by averaging, which neither rings nor adds a blur of its own.
-    cells = [variants(Image.fromarray(picture).resize((width, cell), Image.BOX)) for picture in pictures]
-    for k, picture in enumerate(fitted(cells, limit)):
+    pictures = (picture for row in rows for picture in (image, *row))
+    for k, picture in enumerate(fitted([variants(_small(p, width, cell)) for p in pictures], limit)):
         i, j = divmod(k, len(columns))
         top = _HEADER + i * (cell + _GAP)
         sheet.paste(picture, (left + j * (width + _GAP), top))
         if j == 0:
             draw.text((left - 6, top + cell / 2), labels[i], "black", font, anchor="rm")
     return sheet
+
+
+def mosaic(names, pictures, image, cell, limit):
+    """Draws one picture for each corruption, the clean one first, names below: six in a line.
+
+    Args:
+      names: qualified names.
+      pictures: an iterable of uint8 [H, W, 3], one per name.
+      image: the clean picture, uint8 [H, W, 3].
+      cell: height of a picture in pixels.
+      limit: bytes that all pictures together may take.
+
+    Returns:
+      A `PIL.Image` in RGB, white behind.
+    """
+    font = ImageFont.load_default(_FONT)
+    labels = ["clean", *map(_label, names)]
+    width = round(cell * image.shape[1] / image.shape[0])
+    tall = cell + 2 * (_FONT + 1) + _GAP
+    sheet = Image.new("RGB", (_COLUMNS * (width + _GAP), -(-len(labels) // _COLUMNS) * tall), "white")
+    draw = ImageDraw.Draw(sheet)
+    cells = [variants(_small(picture, width, cell)) for picture in (image, *pictures)]
+    for k, picture in enumerate(fitted(cells, limit)):
+        i, j = divmod(k, _COLUMNS)
+        sheet.paste(picture, (j * (width + _GAP), i * tall))
+        lines = [labels[k]] if font.getlength(labels[k]) <= width else labels[k].rsplit(" ", 1)
+        for line, text in enumerate(lines):
+            middle = j * (width + _GAP) + width / 2, i * tall + cell + (line + 0.6) * (_FONT + 1)
+            draw.text(middle, text, "black", font, anchor="mm")
+    return sheet
+
+
+def _label(name):
+    return name.split("/")[1].replace("_", " ")
+
+
+def _small(picture, width, height):
+    """A `PIL.Image`, reduced by averaging, which neither rings nor adds a blur of its own."""
+    return Image.fromarray(picture).resize((width, height), Image.BOX)
 
 
 def png(image):
@@ -113,6 +148,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m analysis.gallery", description=__doc__.splitlines()[0])
     parser.add_argument("--benchmark", default="imagenet_c", choices=corruptions.benchmarks())
     parser.add_argument("--out", required=True, help="PNG file to write")
+    parser.add_argument("--severity", type=float, help="level or fraction: one picture for each corruption")
     parser.add_argument("--image", default="", help="photograph to corrupt; by default a scene of our own")
     parser.add_argument("--size", type=int, default=224, help="side of the corrupted image")
     parser.add_argument("--cell", type=int, default=96, help="side of a picture in the table")
@@ -121,8 +157,14 @@ def main(argv=None):
     flags = parser.parse_args(argv)
     image = photograph(flags.image, flags.size)
     names = corruptions.names(flags.benchmark)
-    rows = (corrupted(name, image, flags.seed) for name in names)
-    content = png(grid(names, rows, image, flags.cell, 1000 * flags.kilobytes))
+    if flags.severity is None:
+        severities = corruptions.severities(names[0], flags.benchmark)
+        rows = (corrupted(name, image, corruptions.severities(name, flags.benchmark), flags.seed) for name in names)
+        sheet = grid(names, severities, rows, image, flags.cell, 1000 * flags.kilobytes)
+    else:
+        pictures = (corrupted(name, image, [flags.severity], flags.seed)[0] for name in names)
+        sheet = mosaic(names, pictures, image, flags.cell, 1000 * flags.kilobytes)
+    content = png(sheet)
     write_atomically(flags.out, content)
     print(f"{flags.out}: {len(names)} corruptions of {flags.benchmark}, {len(content) / 1000:.0f} kB")
 

@@ -35,6 +35,9 @@ def get_config():
                 "corrupted_fraction": 0.5,  # of each batch
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
+                "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
+                "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize ...
+                "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
                 "batch_size": 256,
                 "schedule": "step",  # step or cosine

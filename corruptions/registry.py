@@ -1,10 +1,12 @@
 """Names of corruptions and of the benchmarks made of them."""
 
 from corruptions import checks
-from corruptions.contract import Corruption
+from corruptions.contract import Corruption, Levels
 
 _CORRUPTIONS: dict[str, Corruption] = {}
-_BENCHMARKS: dict[str, tuple[str, ...]] = {}
+# Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
+_BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
+_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def register(corruption):
@@ -15,12 +17,19 @@ def register(corruption):
     return corruption
 
 
-def register_benchmark(name, members):
-    """Names an ordered list of corruptions (qualified names)."""
+def register_benchmark(name, members, levels=None):
+    """Names an ordered list of corruptions (qualified names).
+
+    Args:
+      name: of the benchmark.
+      members: qualified names, in published order.
+      levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None where the benchmark
+        has the severities of its members.
+    """
     missing = [m for m in members if m not in _CORRUPTIONS]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
-    _BENCHMARKS[name] = tuple(members)
+    _BENCHMARKS[name] = {member: None if levels is None else tuple(levels[member]) for member in members}
 
 
 def benchmarks():
@@ -36,6 +45,36 @@ def names(benchmark=None):
     """
     if benchmark is None:
         return tuple(_CORRUPTIONS)
+    return tuple(_members(benchmark))
+
+
+def severities(name, benchmark=None):
+    """The severities of a corruption in a table of results, mildest first.
+
+    Args:
+      name: a corruption.
+      benchmark: one that it is a member of.
+
+    Returns:
+      A tuple: the levels that are the benchmark's severities 1, 2, ... where it selects some (`cifar10_c_bar` takes the
+      levels 1, 5, 8, 9 and 10 of `cbar/sparkles`); else every level of the corruption, or fractions 0, 1/4 .. 1 of its
+      range.
+
+    Raises:
+      ValueError: an unknown name or benchmark, or a corruption that is no member of it.
+    """
+    corruption = get(name)
+    if benchmark is not None:
+        members = _members(benchmark)
+        if corruption.qualified_name not in members:
+            raise ValueError(f"expected a member of {benchmark}, found {corruption.qualified_name}")
+        if members[corruption.qualified_name] is not None:
+            return members[corruption.qualified_name]
+    scale = corruption.scale
+    return tuple(range(1, scale.count + 1)) if isinstance(scale, Levels) else _FRACTIONS
+
+
+def _members(benchmark):
     if benchmark not in _BENCHMARKS:
         raise ValueError(
             f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, _BENCHMARKS)}; known: {', '.join(_BENCHMARKS)}"

@@ -1,4 +1,4 @@
-"""What the corrupted half of a batch goes through: a corruption, a mixture of a benchmark, or nothing."""
+"""What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
 
 import functools
 
@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
 import corruptions
+from corruptions import augment as schemes
 
 STANDARD = "standard"
 _MIXTURE = "mixture="
@@ -76,6 +77,24 @@ def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
+
+
+def scheme_on_mesh(mesh, name, key, images, index):
+    """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
+    devices = mesh.shape["data"]
+    if devices == 1 or images.shape[0] % devices:
+        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
+    return _scheme_shards(mesh, name)(key, images, index)
+
+
+@functools.lru_cache(maxsize=64)
+def _scheme_shards(mesh, name):
+    def local(key, images, index):
+        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
+
+    batch = PartitionSpec("data")
+    specs = (PartitionSpec(), batch, batch)
+    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
 
 
 @functools.lru_cache(maxsize=256)

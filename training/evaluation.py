@@ -45,24 +45,31 @@ def conditions(names, severities):
 
     Args:
       names: names of corruptions or of benchmarks.
-      severities: `random`, `levels` (every level of the corruption; benchmarks with ranges: fractions 0, 1/4 .. 1), or
-        numbers separated by commas, levels or fractions.
+      severities: `random` (of all that the corruption has), `levels` (`corruptions.severities`: those a benchmark has
+        selected, else every level, or fractions 0, 1/4 .. 1 of a range), or numbers separated by commas, levels or
+        fractions of the corruption.
+
+    Returns:
+      A list of `Condition`, none twice: what two benchmarks share is evaluated once.
     """
     found = [Condition(CLEAN, "0")]
-    for name in expand(names):
-        scale = corruptions.get(name).scale
-        if severities == RANDOM:
-            chosen = [RANDOM]
-        elif severities == "levels":
-            levels = isinstance(scale, corruptions.Levels)
-            chosen = range(1, scale.count + 1) if levels else (0.0, 0.25, 0.5, 0.75, 1.0)
-        else:
-            chosen = _numbers(severities, isinstance(scale, corruptions.Levels))
-        for severity in chosen:
-            if severity != RANDOM:
-                scale.check(severity, {})
-            found.append(Condition(name, str(severity)))
-    return found
+    for name in names:
+        benchmark = name if name in corruptions.benchmarks() else None
+        for member in expand([name]):
+            found += [Condition(member, str(severity)) for severity in _severities(member, benchmark, severities)]
+    return list(dict.fromkeys(found))
+
+
+def _severities(name, benchmark, text):
+    if text == RANDOM:
+        return [RANDOM]
+    if text == "levels":
+        return corruptions.severities(name, benchmark)
+    scale = corruptions.get(name).scale
+    chosen = _numbers(text, isinstance(scale, corruptions.Levels))
+    for severity in chosen:
+        scale.check(severity, {})
+    return chosen
 
 
 def _numbers(text, whole):

@@ -1,8 +1,6 @@
 """Training one model: whole blocks of steps on the device, resumable, a pure function of (config, seed)."""
 
 import contextlib
-import functools
-import math
 import time
 
 import jax
@@ -10,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import augment
+from training import batches, preemption
 from training import mesh as meshes
 from training import state as states
 from training import step as steps
@@ -18,9 +16,6 @@ from training.checkpoint import Checkpoints, digest
 from training.log import log
 from training.metrics import MetricsLog
 from training.workdir import write_json
-
-_BLOCK_BYTES = 2**31  # images of one block on an accelerator
-_CPU_BLOCK_STEPS = 64  # on a CPU a block should end within seconds, for the progress bar
 
 
 class NonFiniteLossError(RuntimeError):
@@ -47,10 +42,11 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
 
     Raises:
       NonFiniteLossError: training diverged; the last good checkpoint stays.
+      SystemExit: SIGTERM came; the state of the block it came in is saved.
     """
     recipe = config.train
     meshes.check_batch_size(mesh, recipe.batch_size, "config.train.batch_size")
-    plan = _Plan(recipe, split.images.shape)
+    plan = batches.Plan(recipe, split.images.shape)
     optimizer = states.make_optimizer(recipe, plan.steps_per_epoch)
     graphdef, state = _fresh(config, optimizer, num_classes, split.images.shape[1], mesh)
     if initial is not None:
@@ -60,7 +56,10 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(state) or state
         if int(state.step) < plan.total_steps:
-            state = _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description)
+            with preemption.watch() as preempted:
+                state = _run(
+                    config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted
+                )
     return graphdef, state
 
 
@@ -94,33 +93,10 @@ def finished(workdir):
     return (workdir / "final.json").exists()
 
 
-class _Plan:
-    """How an epoch is cut into blocks of equal length."""
-
-    def __init__(self, recipe, shape):
-        if recipe.reading not in ("paper", "code"):
-            raise ValueError(f"expected config.train.reading 'paper' or 'code', found {recipe.reading!r}")
-        number = shape[0]
-        # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
-        self.views = 2 * number if recipe.reading == "code" else number
-        self.steps_per_epoch = self.views // recipe.batch_size
-        if self.steps_per_epoch == 0:
-            raise ValueError(
-                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found {recipe.batch_size}"
-            )
-        self.total_steps = recipe.epochs * self.steps_per_epoch
-        batch_bytes = recipe.batch_size * math.prod(shape[1:])
-        limit = _CPU_BLOCK_STEPS if jax.default_backend() == "cpu" else max(1, _BLOCK_BYTES // batch_bytes)
-        # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
-        self.block_steps = max(
-            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
-        )
-
-
-def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description):
+def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted):
     recipe = config.train
     root = jax.random.key(config.seed)
-    order_key, flip_key, corrupt_key, step_key = (jax.random.fold_in(root, purpose) for purpose in range(4))
+    order_key, *image_keys, step_key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
     first = int(state.step)
     if first:
         log.info("Resuming %s at step %d of %d.", workdir, first, plan.total_steps)
@@ -129,18 +105,25 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
     try:
         for begin in range(first, plan.total_steps, plan.block_steps):
             epoch, offset = divmod(begin, plan.steps_per_epoch)
-            order = _epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
-            images, labels = _block(config, plan, split, order, offset, begin, flip_key, corrupt_key, mesh)
-            state, metrics = steps.train_block(graphdef, optimizer, state, images, labels, step_key)
+            order = batches.epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
+            images, labels = batches.block(recipe, plan, split, order, offset, begin, batches.Keys(*image_keys), mesh)
+            state, metrics = steps.train_block(
+                graphdef, optimizer, state, images, labels, step_key, jsd_weight=recipe.jsd_weight
+            )
             if pending is not None:
                 report(*pending)  # one block behind: the device never waits for the host
             end = begin + plan.block_steps
             pending = (end, metrics)
+            stop = preempted() and end < plan.total_steps
             epoch_end = end % plan.steps_per_epoch == 0
-            if end == plan.total_steps or (epoch_end and (end // plan.steps_per_epoch) % recipe.checkpoint_epochs == 0):
+            due = epoch_end and (end // plan.steps_per_epoch) % recipe.checkpoint_epochs == 0
+            if due or stop or end == plan.total_steps:
                 report(*pending)  # a checkpoint is only written of a state whose loss was finite
                 pending = None
                 checkpoints.save(state)
+            if stop:
+                log.warning("SIGTERM: saved at step %d of %d; the same command continues.", end, plan.total_steps)
+                preemption.leave()
     finally:
         report.close()
     write_json(workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
@@ -178,49 +161,3 @@ class _Report:
     def close(self):
         self._bar.close()
         self._log.close()
-
-
-@functools.partial(jax.jit, static_argnames=("views",))
-def _epoch_order(key, views):
-    return jax.random.permutation(key, views)
-
-
-def _block(config, plan, split, order, offset, begin, flip_key, corrupt_key, mesh):
-    """Images uint8 [K, B, ...] and labels [K, B] of the steps begin .. begin + K - 1."""
-    recipe = config.train
-    size, count = recipe.batch_size, plan.block_steps
-    identity = jnp.arange(count * size) + begin * size  # of each view within the run
-    images, labels, doubled = _gather(split.images, split.labels, order, offset * size, flip_key, identity, recipe.flip)
-    if recipe.corruption != augment.STANDARD:
-        images = _corrupt_part(config, plan, images, doubled, identity, corrupt_key, mesh)
-    sharding = meshes.batch_sharding(mesh, axis=1)
-    images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
-    return images, jax.device_put(labels.reshape(count, size), sharding)
-
-
-def _corrupt_part(config, plan, images, doubled, identity, key, mesh):
-    recipe = config.train
-    options = augment.static_options(recipe)
-    if recipe.reading == "code":
-        corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
-        return jnp.where(doubled[:, None, None, None], corrupted, images)
-    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted.
-    part = round(recipe.corrupted_fraction * recipe.batch_size)
-    by_step = images.reshape(plan.block_steps, recipe.batch_size, *images.shape[1:])
-    chosen = by_step[:, :part].reshape(-1, *images.shape[1:])
-    index = identity.reshape(plan.block_steps, -1)[:, :part].reshape(-1)
-    corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
-    corrupted = corrupted.reshape(plan.block_steps, part, *images.shape[1:])
-    return jnp.concatenate([corrupted, by_step[:, part:]], axis=1).reshape(images.shape)
-
-
-@functools.partial(jax.jit, static_argnames=("flip",))
-def _gather(images, labels, order, start, key, identity, flip):
-    """Images of the views order[start:...], mirrored with probability 1/2; also whether a view is the corrupted copy."""
-    views = jax.lax.dynamic_slice_in_dim(order, start, identity.shape[0])
-    chosen = views % images.shape[0]
-    picked = images[chosen]
-    if flip:
-        mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity)
-        picked = jnp.where(mirrored[:, None, None, None], picked[:, :, ::-1], picked)
-    return picked, labels[chosen], views >= images.shape[0]

@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+from training.jsd import jsd_loss
 
-@functools.partial(jax.jit, static_argnames=("graphdef", "optimizer"), donate_argnames=("state",))
-def train_block(graphdef, optimizer, state, images, labels, key):
+
+@functools.partial(jax.jit, static_argnames=("graphdef", "optimizer", "jsd_weight"), donate_argnames=("state",))
+def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0):
     """Runs K steps of training in one `lax.scan`.
 
     Compiled once per architecture, optimiser and shape; every corruption of a study runs this same program.
@@ -18,12 +20,13 @@ def train_block(graphdef, optimizer, state, images, labels, key):
       graphdef: static half of the model.
       optimizer: optax transformation.
       state: TrainState, donated.
-      images: uint8 [K, B, H, W, 3].
+      images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3], clean and two views.
       labels: int32 [K, B].
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
+      jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy alone.
 
     Returns:
-      (state, {"loss": [K], "accuracy": [K]}), cross-entropy and accuracy over each whole batch.
+      (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
     """
 
     def step(state, batch):
@@ -31,8 +34,13 @@ def train_block(graphdef, optimizer, state, images, labels, key):
 
         def loss_fn(params):
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
-            logits, _ = model(images, train=True, key=jax.random.fold_in(key, state.step))
-            loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+            views = images.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
+            logits, _ = model(views, train=True, key=jax.random.fold_in(key, state.step))
+            if jsd_weight:
+                logits, one, other = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
+                loss = jsd_loss(logits, one, other, labels, jsd_weight)
+            else:
+                loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
             _, _, statistics = nnx.split(model, nnx.Param, ...)
             return loss, (logits, statistics)
 

@@ -1,34 +1,60 @@
-"""Candidate corruptions of ImageNet-C-bar and CIFAR-10-C-bar (Mintun, Kirillov & Xie, 2021), levels 1 to 10 each."""
+"""The 30 candidate corruptions of C-bar, levels 1 to 10 each, and the ten each of ImageNet-C-bar and CIFAR-10-C-bar.
 
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption Robustness"
+(2021). Severities 1 to 5 of the two benchmarks are levels of their members, `SELECTED`; the strength of a level depends
+on the image size, 32 or 224 pixels, `RANGES` (see the option `table`).
+"""
+
+from corruptions.cbar.blur import chromatic_aberration, circular_motion_blur, transverse_chromatic_aberration
 from corruptions.cbar.color import bleach_bypass, color_balance, hue_shift, pseudocolor, technicolor
+from corruptions.cbar.displacement import ripple, scatter
 from corruptions.cbar.dither import color_dither
+from corruptions.cbar.lenses import fish_eye, pinch_and_twirl, water_drop
 from corruptions.cbar.noise import blue_noise, brownish_noise, perlin_noise, voronoi_noise
 from corruptions.cbar.occlusion import blue_noise_sample, checkerboard_cutout, lines
-from corruptions.cbar.severity import BENCHMARK_TABLE, RANGES, SELECTED
+from corruptions.cbar.projection import perspective_no_bars, quadrilateral_no_bars
+from corruptions.cbar.refraction import caustic_refraction
+from corruptions.cbar.severity import BENCHMARK_TABLE, RANGES, SELECTED, TABLES, table_for
 from corruptions.cbar.sparkles import inverse_sparkles, sparkles
 from corruptions.cbar.waves import caustic_noise, concentric_sine_waves, plasma_noise, single_frequency_greyscale
+from corruptions.registry import register_benchmark
 
-__all__ = [
-    "BENCHMARK_TABLE",
-    "RANGES",
-    "SELECTED",
-    "bleach_bypass",
-    "blue_noise",
-    "blue_noise_sample",
-    "brownish_noise",
-    "caustic_noise",
-    "checkerboard_cutout",
-    "color_balance",
-    "color_dither",
-    "concentric_sine_waves",
-    "hue_shift",
-    "inverse_sparkles",
-    "lines",
-    "perlin_noise",
-    "plasma_noise",
-    "pseudocolor",
-    "single_frequency_greyscale",
-    "sparkles",
-    "technicolor",
-    "voronoi_noise",
-]
+_CANDIDATES = (
+    single_frequency_greyscale,
+    concentric_sine_waves,
+    plasma_noise,
+    voronoi_noise,
+    caustic_noise,
+    sparkles,
+    inverse_sparkles,
+    checkerboard_cutout,
+    lines,
+    scatter,
+    chromatic_aberration,
+    transverse_chromatic_aberration,
+    caustic_refraction,
+    pinch_and_twirl,
+    fish_eye,
+    water_drop,
+    ripple,
+    bleach_bypass,
+    technicolor,
+    pseudocolor,
+    color_balance,
+    quadrilateral_no_bars,
+    perspective_no_bars,
+    perlin_noise,
+    blue_noise_sample,
+    blue_noise,
+    hue_shift,
+    circular_motion_blur,
+    color_dither,
+    brownish_noise,
+)
+
+register_benchmark("cbar_candidates", [c.qualified_name for c in _CANDIDATES])
+for _benchmark, _selected in SELECTED.items():
+    _levels = {f"cbar/{name}": steps for name, steps in _selected.items()}
+    register_benchmark(_benchmark, list(_levels), levels=_levels)
+
+__all__ = ["BENCHMARK_TABLE", "RANGES", "SELECTED", "TABLES", "table_for", *(c.name for c in _CANDIDATES)]

@@ -66,13 +66,13 @@ def _parser():
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
     add("--out", required=True, help="folder to write")
     add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
-    add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all levels")
+    add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all the benchmark has")
     add("--layout", choices=sorted(LAYOUTS), default="npy")
     add(
         "--jpeg_quality", "--jpeg-quality", type=_quality, default=85, help="of folders: 1..95 (published: 85), or none"
     )
     add("--seed", type=int, default=0)
-    add("--table", help="severity table of ImageNet-C: cifar, tiny, imagenet, inception; default: by image size")
+    add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     add("--split", default="test", help="of a tfds source")
     add("--data_dir", "--data-dir", help="of a tfds source")

@@ -16,7 +16,7 @@ NAME = "manifest.json"
 FORMAT = 1
 # What decides the pixels; a folder is continued only with the same.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
-_SETTINGS = ("path", "severities", "table", "options", "rounding")
+_SETTINGS = ("path", "severities", "levels", "table", "options", "rounding")
 
 
 def new(identity, corruptions):

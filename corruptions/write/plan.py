@@ -3,32 +3,31 @@
 import collections
 from collections.abc import Mapping
 
-from corruptions import checks, registry
-from corruptions.contract import Levels
-from corruptions.imagenet_c import tables
+from corruptions import cbar, checks, imagenet_c, registry
+
+_TABLE_FOR = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 
 
 def entries(names, severities, options, table, shape, suffix):
     """The manifest's entry of every corruption."""
-    names = [names] if isinstance(names, str) else names
-    known = [n for name in names for n in (registry.names(name) if name in registry.benchmarks() else (name,))]
-    chosen = list(dict.fromkeys(registry.get(name) for name in known))
-    if not chosen:
-        raise ValueError("expected at least one corruption, found none")
+    chosen = _chosen([names] if isinstance(names, str) else names)
     options = {registry.get(name).qualified_name: dict(given) for name, given in options.items()}
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: given for name, given in severities.items()}
     found = {}
-    for corruption in chosen:
+    for corruption, selected in chosen.items():
         given = options.get(corruption.qualified_name, {})
         if table is not None and "table" in corruption.options:
             given = {"table": table} | given
         checks.options(corruption, given)
         mine = severities.get(corruption.qualified_name) if isinstance(severities, Mapping) else severities
+        mine = _severities(corruption, mine, given, selected)
+        table_for = _TABLE_FOR.get(corruption.benchmark)
         found[corruption.qualified_name] = {
             "path": corruption.name + suffix,
-            "severities": _severities(corruption, mine, given),
-            "table": tables.table_for(shape, given.get("table")) if "table" in corruption.options else None,
+            "severities": mine,
+            "levels": None if selected is None else [selected[severity - 1] for severity in mine],
+            "table": table_for(shape, given.get("table")) if table_for and "table" in corruption.options else None,
             "options": given,
             "rounding": corruption.rounding,
             "written": [],
@@ -39,12 +38,42 @@ def entries(names, severities, options, table, shape, suffix):
     return found
 
 
-def _severities(corruption, given, options):
+def level(entry, severity):
+    """What `corruptions.corrupt` takes for a severity of an entry: None draws it."""
+    if entry.get("levels") is not None:
+        return entry["levels"][entry["severities"].index(severity)]
+    return None if severity == "random" else severity
+
+
+def _chosen(names):
+    """The corruptions to write, each with the levels that are its benchmark's severities 1, 2, ..., or with None."""
+    chosen = {}
+    for name in names:
+        benchmark = name if name in registry.benchmarks() else None
+        for member in registry.names(benchmark) if benchmark else (name,):
+            levels = registry.severities(member, benchmark)
+            selected = None if levels == registry.severities(member) else levels
+            corruption = registry.get(member)
+            if chosen.setdefault(corruption, selected) != selected:
+                raise ValueError(
+                    f"{corruption.qualified_name} is asked for with two selections of its levels; write them to folders "
+                    "of their own"
+                )
+    if not chosen:
+        raise ValueError("expected at least one corruption, found none")
+    return chosen
+
+
+def _severities(corruption, given, options, selected):
     if given is None:
-        levels = isinstance(corruption.scale, Levels)
-        given = range(1, corruption.scale.count + 1) if levels else (0.0, 0.25, 0.5, 0.75, 1.0)
+        given = registry.severities(corruption) if selected is None else range(1, len(selected) + 1)
     found = [s if s == "random" or s != int(s) else int(s) for s in given]
     for severity in found:
+        if selected is not None and severity not in range(1, len(selected) + 1):
+            raise ValueError(
+                f"expected severities 1..{len(selected)} of {corruption.qualified_name}, as its benchmark has them, found "
+                f"{severity}"
+            )
         if severity != "random":
             corruption.scale.check(severity, options)
     if not found or len(set(found)) < len(found):

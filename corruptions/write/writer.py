@@ -42,7 +42,8 @@ def write_dataset(
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C.
 
     Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with
-    the qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size.
+    the qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size. Severities 1..5 of
+    a benchmark that selects levels (`cifar10_c_bar`) stand for those levels (`corruptions.severities`).
 
     A run that was killed is continued by the same call; blocks (one corruption at one severity) that are complete are
     not written again. A later call may add corruptions. Files get their names when they are complete.
@@ -53,14 +54,14 @@ def write_dataset(
         `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
       severities: severities of every corruption, or a mapping name -> severities; `random` draws one per image. By
-        default every level, or the fractions 0, 1/4 .. 1 of a range.
+        default every severity of the benchmark, every level, or the fractions 0, 1/4 .. 1 of a range.
       layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy` [S N]; `folders`:
         `corruption/severity/class/name.JPEG`.
       jpeg_quality: of `folders`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as published); None
         writes lossless PNG.
       seed: of the random draws.
-      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`); by default
-        chosen from the image size.
+      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`) and of C-bar's
+        (`cifar`, `imagenet`); by default chosen from the image size.
       options: corruption name -> its options (see `get(name).options`).
       batch_size: images on the device at a time; by default what suits it.
       progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
@@ -187,7 +188,7 @@ def _corrupted(images, name, entry, severity, seed, size):
         count = min(size, len(images) - start)
         part = images[start : start + count] if count == size else images[positions]
         part, index = jax.device_put((part, positions.astype(np.int32)), devices[turn % len(devices)])
-        level = None if severity == "random" else severity
+        level = plan.level(entry, severity)
         yield start, count, batches.corrupt(key, part, name, level, index=index, **options)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import corruptions
 from analysis import gallery
 from analysis.scene import scene
 
@@ -20,7 +21,7 @@ def test_the_scene_has_what_corruptions_act_upon():
 @pytest.mark.parametrize("name", ["imagenet_c/contrast", "noc/border"])
 def test_a_row_gets_stronger_from_left_to_right(name):
     image = scene(32)
-    row = gallery.corrupted(name, image).astype(int)
+    row = gallery.corrupted(name, image, corruptions.severities(name)).astype(int)
     change = np.abs(row - image).mean((1, 2, 3))
     assert len(row) == 5 and np.all(np.diff(change) > 0)
 
@@ -29,7 +30,7 @@ def test_grid_holds_the_clean_picture_and_every_cell():
     image = scene(32)
     names = ["imagenet_c/contrast", "imagenet_c/saturate"]
     rows = [np.stack([np.full_like(image, 40 * k + 80 * i) for k in range(5)]) for i in range(2)]
-    sheet = np.asarray(gallery.grid(names, rows, image, 32, 10**6))
+    sheet = np.asarray(gallery.grid(names, range(1, 6), rows, image, 32, 10**6))
     # From the right: cells of 32 pixels, 2 apart; what remains to the left is for labels.
     left = sheet.shape[1] - 6 * 34
     assert left > 40 and sheet.shape[0] == 20 + 2 * 34
@@ -37,6 +38,21 @@ def test_grid_holds_the_clean_picture_and_every_cell():
         cells = [sheet[20 + 34 * i :][:32, left + 34 * j :][:, :32] for j in range(6)]
         np.testing.assert_array_equal(cells[0], image)
         assert all(np.all(cells[k + 1] == 40 * k + 80 * i) for k in range(5))
+
+
+def test_mosaic_holds_the_clean_picture_and_one_of_each():
+    image = scene(32)
+    names = [f"cbar/name_{k}" for k in range(8)]
+    pictures = [np.full_like(image, 10 + 20 * k) for k in range(8)]
+    sheet = np.asarray(gallery.mosaic(names, pictures, image, 32, 10**6))
+    tall = sheet.shape[0] // 2  # two lines of six
+    assert sheet.shape[1] == 6 * 34 and tall > 32 + 13
+    np.testing.assert_array_equal(sheet[:32, :32], image)
+    for k, picture in enumerate(pictures, 1):
+        i, j = divmod(k, 6)
+        np.testing.assert_array_equal(sheet[i * tall :, 34 * j :][:32, :32], picture)
+        label = sheet[i * tall + 32 : (i + 1) * tall, 34 * j :][:, :32]
+        assert (label < 128).any() and (label == 255).mean() > 0.5
 
 
 def test_noise_gives_way_to_gradients():
@@ -61,6 +77,7 @@ def test_photographs_are_cropped_to_a_square(tmp_path):
 def test_command_writes_a_png(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(gallery.corruptions, "names", lambda benchmark: ("imagenet_c/contrast", "imagenet_c/pixelate"))
     out = tmp_path / "new" / "picture.png"
-    gallery.main(["--benchmark=imagenet_c", f"--out={out}", "--size=32", "--cell=32"])
-    assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
-    assert "2 corruptions of imagenet_c" in capsys.readouterr().out
+    for more in ([], ["--severity=2"]):
+        gallery.main(["--benchmark=imagenet_c", f"--out={out}", "--size=32", "--cell=32", *more])
+        assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
+        assert "2 corruptions of imagenet_c" in capsys.readouterr().out

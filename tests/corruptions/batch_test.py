@@ -118,9 +118,22 @@ def test_a_batch_given_to_one_image_functions_is_pointed_to_corrupt():
 
 def test_benchmarks_have_their_published_sizes():
     sizes = {name: len(corruptions.names(name)) for name in corruptions.benchmarks()}
-    assert sizes == {"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8}
+    assert sizes == {
+        **{"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8},
+        **{"cbar_candidates": 30, "imagenet_c_bar": 10, "cifar10_c_bar": 10},
+    }
     with pytest.raises(ValueError, match="did you mean 'imagenet_c'"):
         corruptions.names("imagenetc")
+
+
+def test_severities_of_a_table():
+    assert corruptions.severities("imagenet_c/fog") == corruptions.severities("fog", "imagenet_c") == (1, 2, 3, 4, 5)
+    assert corruptions.severities("noc/border", "imagenet_noc") == (0, 0.25, 0.5, 0.75, 1)
+    assert corruptions.severities("cbar/sparkles", "cbar_candidates") == tuple(range(1, 11))
+    assert corruptions.severities("cbar/sparkles", "cifar10_c_bar") == (1, 5, 8, 9, 10)
+    assert corruptions.severities("cbar/sparkles", "imagenet_c_bar") == (1, 2, 3, 5, 6)
+    with pytest.raises(ValueError, match="expected a member of cifar10_c_bar, found imagenet_c/fog"):
+        corruptions.severities("imagenet_c/fog", "cifar10_c_bar")
 
 
 def test_empty_batches_stay_empty():

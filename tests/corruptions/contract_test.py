@@ -12,11 +12,6 @@ NAMES = corruptions.names()
 KEY = jax.random.key(7)
 
 
-def severities(name):
-    scale = corruptions.get(name).scale
-    return range(1, scale.count + 1) if isinstance(scale, corruptions.Levels) else (0.0, 0.5, 1.0)
-
-
 @pytest.fixture(scope="module")
 def images():
     return photographs(4, 32, 32)
@@ -26,13 +21,14 @@ def images():
 def test_batches_of_uint8(name, images):
     """Shape, dtype, determinism, an effect, and one compile for all severities."""
     compiled = corruptions.batch._corrupt._cache_size()
-    out = {s: np.asarray(corruptions.corrupt(KEY, images, name, s)) for s in severities(name)}
+    severities = corruptions.severities(name)
+    out = {s: np.asarray(corruptions.corrupt(KEY, images, name, s)) for s in severities}
     assert corruptions.batch._corrupt._cache_size() - compiled == 1
     for found in out.values():
         assert found.shape == images.shape and found.dtype == np.uint8
-    strongest = out[severities(name)[-1]]
+    strongest = out[severities[-1]]
     assert (strongest != images).any((1, 2, 3)).all()
-    again = corruptions.corrupt(KEY, images, name, severities(name)[-1])
+    again = corruptions.corrupt(KEY, images, name, severities[-1])
     np.testing.assert_array_equal(again, strongest)
 
 
@@ -66,7 +62,7 @@ def test_one_image_eager_and_jitted(name):
     """float32 in [0, 1] in and out, non-square, jit equal to eager, sample and apply apart."""
     corruption = corruptions.get(name)
     image = jnp.asarray(photographs(1, 24, 33)[0], jnp.float32) / 255
-    severity = severities(name)[-1]
+    severity = corruptions.severities(name)[-1]
     found = corruption(KEY, image, severity)
     assert found.shape == image.shape and found.dtype == jnp.float32
     assert float(found.min()) >= 0 and float(found.max()) <= 1  # a NaN fails both

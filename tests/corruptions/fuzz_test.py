@@ -15,6 +15,8 @@ from tests.corruptions.photographs import photograph
 DEFAULT_SHAPES = ((16, 16), (33, 46))
 SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
 NAMES = corruptions.names()
+TABLES = {"imagenet_c": corruptions.imagenet_c.TABLES, "cbar": corruptions.cbar.TABLES}
+TABULATED = [(n, t) for n in NAMES if "table" in corruptions.get(n).options for t in TABLES[n.split("/")[0]]]
 BATCH = 20
 
 
@@ -98,7 +100,8 @@ def test_bytes_at_drawn_and_whole_severities(name):
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     levels = pictures(24, 41, rng)
     check(name, levels, None, 5)
-    for severity in (1, 5) if isinstance(corruptions.get(name).scale, corruptions.Levels) else (0.0, 1.0):
+    severities = corruptions.severities(name)
+    for severity in (severities[0], severities[-1]):
         check(name, levels, severity, int(rng.integers(2**31)))
 
 
@@ -114,7 +117,7 @@ def test_any_shape_is_accepted(name):
         shape = (*map(int, rng.integers(16, 71, 2)), 3)
         options = {"interpolate": True} if "interpolate" in corruption.options else {}
         if "table" in corruption.options:
-            options["table"] = [None, "cifar", "tiny", "imagenet", "inception"][rng.integers(5)]
+            options["table"] = rng.choice([None, *TABLES[corruption.benchmark]])
         found = jax.eval_shape(
             lambda key, image, severity, options=options: corruption(key, image, severity, **options),
             key, jax.ShapeDtypeStruct(shape, jnp.float32), severity,
@@ -123,12 +126,11 @@ def test_any_shape_is_accepted(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["cifar", "tiny", "imagenet", "inception"])
-@pytest.mark.parametrize("name", [n for n in NAMES if "table" in corruptions.get(n).options])
+@pytest.mark.parametrize(("name", "table"), TABULATED)
 def test_every_table_on_a_small_oblong_image(name, table):
     rng = np.random.default_rng(zlib.crc32(f"{name} {table}".encode()))
     floats = jnp.asarray(pictures(16, 37, rng) / np.float32(255), jnp.float32)
-    severity = np.tile(np.arange(1, 6), BATCH // 5)
+    severity = np.linspace(1, corruptions.get(name).scale.count, BATCH).round()
     check(name, floats, severity, 3, table=table)
 
 

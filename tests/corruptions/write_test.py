@@ -12,6 +12,7 @@ from PIL import Image, JpegImagePlugin
 
 import corruptions
 import corruptions.imagenet_c.color  # registers brightness and contrast
+from corruptions import registry
 from corruptions.write import WriteError, files, from_folder, write_dataset
 
 NUMBER = 23
@@ -50,6 +51,26 @@ def test_npy_layout_is_that_of_cifar_10_c(clean, tmp_path):
         for block, severity in enumerate(severities[name]):
             wanted = expected(images, name, severity, seed=7)
             assert np.array_equal(found[block * NUMBER : (block + 1) * NUMBER], wanted), (name, severity)
+
+
+def test_a_benchmark_with_levels_of_its_own_has_severities_1_to_5(clean, tmp_path, monkeypatch):
+    images, labels = clean
+    monkeypatch.setitem(
+        registry._BENCHMARKS, "small_bar", {"cbar/sparkles": (1, 5, 8, 9, 10), "cbar/lines": (2, 3, 4, 6, 7)}
+    )
+    path = write_dataset(tmp_path / "npy", clean, corruptions="small_bar", seed=3)
+    for name, levels in (("cbar/sparkles", (1, 5, 8, 9, 10)), ("cbar/lines", (2, 3, 4, 6, 7))):
+        found = np.load(tmp_path / f"npy/{name.split('/')[1]}.npy").reshape(5, *images.shape)
+        for block, level in enumerate(levels):
+            assert np.array_equal(found[block], expected(images, name, level, seed=3)), (name, level)
+        entry = json.loads(path.read_text())["corruptions"][name]
+        assert (entry["severities"], entry["levels"], entry["table"]) == ([1, 2, 3, 4, 5], list(levels), "cifar")
+    options = {"layout": "folders", "jpeg_quality": None, "severities": [2, 4], "seed": 3}
+    write_dataset(tmp_path / "folders", clean, corruptions=["small_bar"], **options)
+    for severity, level in ((2, 5), (4, 9)):
+        with Image.open(tmp_path / f"folders/sparkles/{severity}/{labels[1]}/01.png") as image:
+            assert np.array_equal(np.asarray(image), expected(images, "cbar/sparkles", level, seed=3)[1])
+    assert sorted(p.name for p in (tmp_path / "folders/lines").iterdir()) == ["2", "4"]
 
 
 @pytest.mark.parametrize("batch_size", [1, 8, NUMBER, 100, None])
@@ -231,6 +252,10 @@ def test_damaged_and_deleted_files(clean, tmp_path):
         ({"batch_size": 0}, ValueError, "batch_size of at least 1"),
         ({"corruptions": "noc/borders"}, ValueError, "did you mean 'noc/border'"),
         ({"corruptions": []}, ValueError, "at least one corruption"),
+        ({"corruptions": "cifar10_c_bar", "severities": [6]}, ValueError, r"1\.\.5 of cbar/.* found 6"),
+        ({"corruptions": "cifar10_c_bar", "severities": ["random"]}, ValueError, r"1\.\.5 of cbar/.* found random"),
+        ({"corruptions": ["cifar10_c_bar", "cbar/lines"]}, ValueError, "lines is asked for with two selections"),
+        ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "among cifar, imagenet, found 'tiny'"),
         ({"severities": [1.5]}, ValueError, "expected a severity in"),
         ({"severities": [1, 1]}, ValueError, "without repetition"),
         ({"options": {"noc/border": {"rang": 1}}}, ValueError, "did you mean 'range'"),

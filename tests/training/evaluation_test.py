@@ -46,6 +46,22 @@ def test_conditions_of_benchmarks_and_severities():
     assert names == {"clean", *corruptions.names("imagenet_noc")}
 
 
+def test_benchmarks_bring_their_own_levels():
+    names = ["cifar10_c_bar", "imagenet_c_bar", "cbar/lines"]
+    found = evaluation.conditions(names, "levels")
+    assert len(set(found)) == len(found)  # what two benchmarks share is evaluated once
+
+    def levels(name):
+        return [c.value for c in found if c.corruption == name]
+
+    assert levels("cbar/circular_motion_blur") == [1, 2, 3, 4, 5]
+    assert levels("cbar/plasma_noise") == [3, 6, 8, 9, 10]
+    assert sorted(levels("cbar/brownish_noise")) == [1, 2, 3, 4, 5, 7, 9, 10]  # 1, 4, 7, 9, 10 and 1 to 5
+    assert sorted(levels("cbar/lines")) == list(range(1, 11))
+    assert len(evaluation.conditions(["cbar_candidates"], "levels")) == 1 + 30 * 10
+    assert len(evaluation.conditions(["cifar10_c_bar"], "levels")) == 1 + 10 * 5
+
+
 @pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ("6", "1..5"), ("1.5", "whole severity")])
 def test_bad_severities_are_named(severities, message):
     with pytest.raises(ValueError, match=message):

@@ -16,7 +16,7 @@ import pytest
 
 import data
 from tests.training import tiny
-from training import augment, loop, study
+from training import augment, batches, loop, study
 from training import mesh as meshes
 from training import step as steps
 
@@ -41,9 +41,10 @@ def run(config, dataset, workdir, mesh):
 
 def block(config, dataset, mesh, begin=0):
     split = dataset.train.to_device()
-    plan = loop._Plan(config.train, split.images.shape)
-    order = loop._epoch_order(jax.random.key(5), plan.views)
-    images, labels = loop._block(config, plan, split, order, 0, begin, jax.random.key(6), jax.random.key(7), mesh)
+    plan = batches.Plan(config.train, split.images.shape)
+    order = batches.epoch_order(jax.random.key(5), plan.views)
+    keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
+    images, labels = batches.block(config.train, plan, split, order, 0, begin, keys, mesh)
     return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
 
 
@@ -172,6 +173,29 @@ def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
         return [(line["step"], line["loss"]) for line in lines]
 
     assert curve(killed) == curve(tmp_path / "whole")
+
+
+def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
+    """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long before the next one due."""
+    rare = ["--config.train.checkpoint_epochs=60", "--config.train.epochs=60"]
+    process = subprocess.Popen(
+        [*COMMAND, *rare, f"--workdir={tmp_path / 'run'}"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )  # fmt: skip
+    while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 143 and "the same command continues" in output, output
+    assert not (tmp_path / "run" / "final.json").exists() and checkpoints_begun(tmp_path / "run") > 0
+    digests = []
+    for name in ("run", "whole"):
+        done = subprocess.run(
+            [*COMMAND, *rare, f"--workdir={tmp_path / name}"], cwd=ROOT, capture_output=True, text=True, timeout=250
+        )
+        assert done.returncode == 0 and ("Resuming" in done.stderr) == (name == "run"), done.stderr
+        digests.append(json.loads((tmp_path / name / "final.json").read_text()))
+    assert digests[0] == digests[1]
 
 
 def checkpoints_begun(workdir):

@@ -72,6 +72,9 @@ def test_benchmarks_are_steps_of_the_scan():
         for name, expected in members.items():
             scan = severity.scan(name, cbar.BENCHMARK_TABLE[benchmark])
             assert np.allclose([scan[k - 1] for k in cbar.SELECTED[benchmark][name]], expected)
+            assert registry.severities(f"cbar/{name}", benchmark) == cbar.SELECTED[benchmark][name]
+        assert registry.names(benchmark) == tuple(f"cbar/{name}" for name in cbar.SELECTED[benchmark])
+    assert registry.names("cbar_candidates") == tuple(f"cbar/{name}" for name in cbar.RANGES["cifar"])
 
 
 def test_tables():

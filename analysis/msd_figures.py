@@ -1,0 +1,64 @@
+"""Figure: error against distance, a panel for each corruption, a point for each scheme."""
+
+import math
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from analysis.figures import BLUE, GREY, ORANGE
+
+_COLUMNS = 5
+# Okabe and Ito's colours; what goes beyond them is told apart by shape.
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
+_SHAPES = "osD^v"
+_LABELLED = len(_COLOURS) * len(_SHAPES)
+
+
+def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title="", provenance=""):
+    """Scatter panels of error (percent) against distance.
+
+    Args:
+      distance: {(scheme, corruption): number}.
+      errors: {(scheme, corruption): error in percent}.
+      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
+      distance_name: label of the horizontal axes.
+      title, provenance: lines above all panels.
+
+    Returns:
+      A Matplotlib figure for `analysis.figures.save`.
+    """
+    if not correlations:
+        raise ValueError("expected at least one corruption, found none")
+    points = {name: [key for key in distance if key[1] == name and key in errors] for name in correlations}
+    schemes = list(dict.fromkeys(scheme for keys in points.values() for scheme, _ in keys))
+    columns = min(_COLUMNS, len(points))
+    rows = math.ceil(len(points) / columns)
+    figure = Figure(figsize=(max(4.0, 2.1 * columns), 2.0 * rows + 1.2), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False)
+    styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(schemes[:_LABELLED])}
+    for axes in panels.flat[len(points) :]:
+        axes.set_axis_off()
+    for axes, (name, keys) in zip(panels.flat, points.items()):
+        if len(schemes) > _LABELLED:
+            axes.scatter([distance[k] for k in keys], [errors[k] for k in keys], s=6, c=BLUE, linewidths=0, alpha=0.6)
+        else:
+            for key in keys:
+                colour, shape = styles[key[0]]
+                axes.scatter(distance[key], errors[key], s=18, c=colour, marker=shape, label=key[0])
+        rho = correlations[name]
+        value = "undefined" if np.isnan(rho) else f"{rho:.2f}"
+        axes.set_title(f"{name.rpartition('/')[2]}   $\\rho$ = {value}", fontsize=7)
+        axes.tick_params(labelsize=6)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.grid(color=GREY, linewidth=0.3, alpha=0.5)
+    figure.supxlabel(distance_name, fontsize=8)
+    figure.supylabel("error (%)", fontsize=8)
+    if title or provenance:
+        figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
+    if len(schemes) <= _LABELLED:
+        handles = {h.get_label(): h for axes in panels.flat for h in axes.collections}
+        figure.legend(
+            handles.values(), handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6, frameon=False
+        )
+    return figure

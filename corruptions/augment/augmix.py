@@ -1,0 +1,95 @@
+"""AugMix: an image mixed with a convex combination of chains of operations; and an operation on its own.
+
+D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty", ICLR 2020, as trained
+and measured by Mintun et al. (2021), who also restrict it to each of the 512 subsets of its nine operations.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.augment import strengths
+from corruptions.augment.operations import BASE, CODES, IDENTITY, chain
+from corruptions.augment.packed import levels, nearest, pack, unpack
+from corruptions.primitives import color, random
+
+
+def choices(names):
+    """Arrays that tell the sampler its operations: codes padded to nine, and their number (0: the identity alone)."""
+    codes = [CODES[name] for name in names]
+    padding = [IDENTITY] * (len(BASE) - len(codes))
+    return {"codes": jnp.asarray(codes + padding, jnp.int32), "number": jnp.int32(len(codes))}
+
+
+def sample(key, shape, choices, *, severity=3.0, whole=False, width=3, depth=3):
+    """A mixture. Draws: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their sum; for each chain a
+    length uniform among 1..depth; for each place in it an operation uniform among those of the scheme, with replacement,
+    its level ~ U[0.1, severity) and its sign.
+
+    Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether rotations and translations
+    are truncated to whole degrees and pixels (ImageNet); `width`, number of chains; `depth`, their greatest length.
+
+    Returns:
+      {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], the identity beyond a chain's
+      length, "strength": float32 [width, depth]}.
+    """
+    strengths.check_severity(severity)
+    if width < 1 or depth < 1:
+        raise ValueError(f"expected a width and a depth of at least 1, found {width} and {depth}")
+    places = width * depth
+    u = random.uniform(key, (2 * width + 1 + 3 * places,))
+    for_weights, mix, for_length = u[:width], u[width], u[width + 1 : 2 * width + 1]
+    for_code, for_level, for_sign = u[2 * width + 1 :].reshape(3, width, depth)
+    gaps = -jnp.log1p(-for_weights)  # exponential variables over their sum
+    length = 1 + jnp.floor(for_length * depth)
+    code = _choose(for_code, choices)
+    code = jnp.where(jnp.arange(depth) < length[:, None], code, IDENTITY)
+    return {
+        "weights": gaps / gaps.sum(),
+        "mix": mix,
+        "operation": code,
+        "strength": _strength(code, for_level, for_sign, shape, severity, whole),
+    }
+
+
+def apply(image, params):
+    """x + m sum_i w_i (chain_i(x) - x), which is (1 - m) x + m sum_i w_i chain_i(x) (AugMix).
+
+    The chains work on 8-bit levels, rounded where the image has others; the mixture is not rounded.
+    """
+    words = pack(image)
+
+    def run(_, operations):
+        return None, chain(words, *operations, names=BASE)
+
+    _, ends = jax.lax.scan(run, None, (params["operation"], params["strength"]))
+    start = nearest(image).astype(jnp.float32)
+    change = sum(params["weights"][i] * (levels(ends[i]) - start) for i in range(ends.shape[0]))
+    return jnp.clip(image + color.from_levels(params["mix"] * change), 0.0, 1.0)
+
+
+def sample_one(key, shape, choices, *, severity=3.0, whole=False):
+    """One operation alone, with the strength it has in AugMix. Draws: its level ~ U[0.1, severity) and its sign.
+
+    Options: `severity` and `whole`, as in AugMix.
+
+    Returns:
+      {"operation": int32 [], "strength": float32 []}.
+    """
+    strengths.check_severity(severity)
+    u = random.uniform(key, (3,))
+    code = _choose(u[0], choices)
+    return {"operation": code, "strength": _strength(code, u[1], u[2], shape, severity, whole)}
+
+
+def apply_one(image, params):
+    """The operation, on 8-bit levels."""
+    return unpack(chain(pack(image), params["operation"][None], params["strength"][None], names=BASE))
+
+
+def _choose(uniform, choices):
+    return choices["codes"][jnp.floor(uniform * choices["number"]).astype(jnp.int32)]
+
+
+def _strength(code, for_level, for_sign, shape, severity, whole):
+    level = strengths.level(for_level, severity)
+    return strengths.strength(code, level, jnp.where(for_sign < 0.5, -1.0, 1.0), shape, whole)

@@ -1,0 +1,94 @@
+"""Batches: where schemes are vmapped or looped, jitted and given a key per image."""
+
+import concurrent.futures
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import checks
+from corruptions.augment import names
+from corruptions.batch import cpu_count, cpu_piece, from_float, to_float
+
+_CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
+
+
+def augment(key, images, name, *, index=None, dtype=None, validate=True, **options):
+    """Augments a batch of images on the device, each by a transform of its own.
+
+    Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
+    batch size, order or number of devices. All subsets of AugMix share one compile.
+
+    Args:
+      key: a typed PRNG key (`jax.random.key(seed)`).
+      images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
+      name: a scheme, see `names`.
+      index: int32 [N], the identity of each image, by default 0..N-1.
+      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
+        8-bit levels, and the networks of the papers are trained on those: float32 keeps them. uint8 rounds AugMix to
+        the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels either way.
+      validate: whether the values of concrete float batches are checked (this waits for the device once).
+      **options: static options of the scheme (`get(name).options`).
+
+    Returns:
+      The augmented images, [N, H, W, 3] of `dtype`.
+
+    Raises:
+      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was expected and what was
+        found.
+    """
+    scheme = names.get(name)
+    checks.image_batch(images, validate)
+    scheme.check_options(options)
+    dtype = np.dtype(images.dtype if dtype is None else dtype)
+    if dtype not in (np.uint8, np.float32):
+        raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
+    number = images.shape[0]
+    if index is None:
+        index = jnp.arange(number)
+    elif index.shape != (number,):
+        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+    options = tuple(sorted((dict(scheme.defaults) | options).items()))
+    static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding)
+    piece = cpu_piece(images.shape)
+    traced = any(map(checks.is_traced, (key, images, index)))
+    if jax.default_backend() != "cpu" or number <= piece or traced:
+        return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
+
+    def run(start):
+        # The last piece begins earlier, so that all have one shape, and gives only its tail.
+        begin = min(start, number - piece)
+        part = (jnp.asarray(x[begin : begin + piece]) for x in (images, index))
+        return jax.block_until_ready(_augment(key, *part, scheme.choices, *static)[start - begin :])
+
+    first, *others = range(0, number, piece)
+    # The first call may compile; threads that arrive together would all do so.
+    return jnp.concatenate([run(first), *_threads().map(run, others)])
+
+
+@functools.cache
+def _threads():
+    """A thread for each core: XLA runs what is inside a loop on one."""
+    return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="augment")
+
+
+@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))
+def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
+    shape = images.shape[1:]
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, index)
+    params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(keys)
+
+    def one(args):
+        image, params = args
+        return from_float(applier(to_float(image), params), dtype, rounding)
+
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
+    # operation is carried out on every image and one result selected, which keeps an accelerator busy.
+    if jax.default_backend() == "cpu":
+        return jax.lax.map(one, (images, params))
+    size = max(1, _CHUNK // math.prod(shape))
+    if images.shape[0] <= size:
+        return jax.vmap(lambda *args: one(args))(images, params)
+    return jax.lax.map(one, (images, params), batch_size=size)

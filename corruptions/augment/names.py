@@ -1,0 +1,122 @@
+"""Names of the augmentation schemes.
+
+`augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`, `patch_gaussian_imagenet`;
+`augmix=rotate+equalize`, AugMix with some of its nine operations (`augmix=` with none is the identity; also
+`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`).
+"""
+
+import functools
+import itertools
+
+from corruptions import checks
+from corruptions.augment import augmix, autoaugment, patch_gaussian
+from corruptions.augment.operations import BASE
+from corruptions.augment.scheme import Scheme
+
+_IMAGENET = {"severity": 1.0, "whole": True}
+_MIXED = {"augmix": {}, "augmix_imagenet": _IMAGENET}
+_ALONE = {"op": {}, "op_imagenet": _IMAGENET}
+
+
+def _mixed(family, chosen):
+    name = family if chosen == BASE else f"{family}={'+'.join(chosen)}"
+    choices = augmix.choices(chosen)
+    return Scheme(name, chosen, augmix.sample, augmix.apply, choices, "nearest", _MIXED[family])
+
+
+def _alone(family, chosen):
+    choices = augmix.choices(chosen)
+    return Scheme(
+        f"{family}={chosen[0]}", chosen, augmix.sample_one, augmix.apply_one, choices, "nearest", _ALONE[family]
+    )
+
+
+def _autoaugment(table):
+    operations = autoaugment.OPERATIONS[table]
+    options = {"table": table}
+    return Scheme(f"autoaugment_{table}", operations, autoaugment.sample, autoaugment.apply, None, "nearest", options)
+
+
+def _patch_gaussian(name, table):
+    return Scheme(
+        name, ("patch_gaussian",), patch_gaussian.sample, patch_gaussian.apply, None, "truncate", {"table": table}
+    )
+
+
+_WHOLE = {
+    "augmix": lambda: _mixed("augmix", BASE),
+    "augmix_imagenet": lambda: _mixed("augmix_imagenet", BASE),
+    "autoaugment_cifar": lambda: _autoaugment("cifar"),
+    "autoaugment_imagenet": lambda: _autoaugment("imagenet"),
+    "patch_gaussian": lambda: _patch_gaussian("patch_gaussian", "cifar"),
+    "patch_gaussian_imagenet": lambda: _patch_gaussian("patch_gaussian_imagenet", "imagenet"),
+}
+
+
+def names():
+    """Names of the six published schemes."""
+    return tuple(_WHOLE)
+
+
+def subsets(family="augmix"):
+    """Canonical names of the 512 subsets of AugMix's operations, by number of operations, the empty one first."""
+    chosen = itertools.chain.from_iterable(itertools.combinations(BASE, n) for n in range(len(BASE) + 1))
+    return tuple(canonical(f"{family}={'+'.join(operations)}") for operations in chosen)
+
+
+def canonical(name):
+    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix.
+
+    Raises:
+      ValueError: an unknown name, an unknown or repeated operation, or several operations after `op=`.
+    """
+    family, chosen = _parse(name)
+    if chosen is None or (family in _MIXED and chosen == BASE):
+        return family
+    return f"{family}={'+'.join(chosen)}"
+
+
+def known(name):
+    """Whether `name` reads as the name of a scheme (its operations may still be wrong), not of a corruption."""
+    return isinstance(name, str) and name.partition("=")[0] in _WHOLE | _MIXED | _ALONE
+
+
+def get(name):
+    """The scheme called `name`, see the module; a `Scheme` is returned as it is.
+
+    Raises:
+      ValueError: as `canonical`.
+    """
+    return name if isinstance(name, Scheme) else _get(canonical(name))
+
+
+@functools.cache
+def _get(name):
+    family, chosen = _parse(name)
+    if chosen is None:
+        return _WHOLE[family]()
+    return (_mixed if family in _MIXED else _alone)(family, chosen)
+
+
+def _parse(name):
+    """(family, operations in order), or (name, None) for a published scheme."""
+    if not isinstance(name, str):
+        raise ValueError(f"expected the name of an augmentation scheme, found {name!r}")
+    family, equals, listed = name.partition("=")
+    if not equals and name in _WHOLE:
+        return name, None
+    if not equals or family not in _MIXED | _ALONE:
+        forms = (*_WHOLE, *(f"{family}=" for family in (*_MIXED, *_ALONE)))
+        raise ValueError(
+            f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"
+        )
+    found = [part.strip() for part in listed.split("+")] if listed.strip() else []
+    for operation in found:
+        if operation not in BASE:
+            suggestion = checks.suggest(operation, BASE)
+            raise ValueError(f"unknown operation {operation!r} in {name!r}{suggestion}; known: {', '.join(BASE)}")
+    if len(set(found)) != len(found):
+        raise ValueError(f"expected every operation once, found {name!r}")
+    if family in _ALONE and len(found) != 1:
+        raise ValueError(f"expected one operation after {family}=, found {name!r}")
+    return family, tuple(operation for operation in BASE if operation in found)

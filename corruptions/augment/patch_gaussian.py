@@ -1,0 +1,62 @@
+"""Patch Gaussian: Gaussian noise on a square patch.
+
+R. G. Lopes et al., "Improving Robustness Without Sacrificing Accuracy with Patch Gaussian Augmentation" (2019), with the
+settings of Mintun et al. (2021).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.primitives import random
+
+_SIDES = {"cifar": 32, "imagenet": 224}
+_WIDTHS = {"cifar": 25.0, "imagenet": 250.0}
+
+
+def sample(key, shape, choices, *, table="cifar", width=None, sigma=1.0):
+    """A patch. Draws: its centre, uniform over the pixels; sigma ~ U[0, sigma); for ImageNet its width ~ U[0, width).
+
+    Options: `table`, `cifar` (fixed width) or `imagenet` (drawn width); `width` in pixels, by default 25 of 32 or 250 of
+    224, in proportion to min(H, W); `sigma`, the bound of the noise's standard deviation, images being in [0, 1].
+
+    Returns:
+      {"row": int32, "column": int32, "width": float32, in pixels, "sigma": float32, "seed": uint32 [2], of the noise}:
+      the noise field itself belongs to the transform, and is made anew from the seed wherever it is applied.
+    """
+    del choices
+    if table not in _SIDES:
+        raise ValueError(f"expected a table among {', '.join(_SIDES)}, found {table!r}")
+    if width is None:
+        width = _WIDTHS[table] * min(shape[:2]) / _SIDES[table]
+    for name, value in (("width", width), ("sigma", sigma)):
+        if not value > 0:
+            raise ValueError(f"expected a positive {name}, found {value!r}")
+    draw_key, noise_key = jax.random.split(key)
+    u = random.uniform(draw_key, (4,))
+    return {
+        "row": jnp.floor(u[0] * shape[0]).astype(jnp.int32),
+        "column": jnp.floor(u[1] * shape[1]).astype(jnp.int32),
+        "width": jnp.float32(width) * (u[2] if table == "imagenet" else 1),
+        "sigma": sigma * u[3],
+        "seed": jax.random.bits(noise_key, (2,), jnp.uint32),
+    }
+
+
+def apply(image, params):
+    """clip(x + sigma n) on rows and columns c - floor(w / 2), ..., c + ceil(w / 2) - 1 that the image has, n ~ N(0, 1) per
+    pixel and channel; the rest is unchanged, and nothing is rounded (Patch Gaussian).
+
+    The noise depends on the seed and the image's shape alone: one transform shows the same field to every image.
+    """
+    before = jnp.floor(params["width"] / 2).astype(jnp.int32)
+    after = jnp.ceil(params["width"] / 2).astype(jnp.int32)
+
+    def inside(size, centre):
+        position = jnp.arange(size)
+        return (position >= centre - before) & (position < centre + after)
+
+    height, width, _ = image.shape
+    patch = inside(height, params["row"])[:, None] & inside(width, params["column"])
+    key = jax.random.wrap_key_data(params["seed"], impl="threefry2x32")
+    noisy = jnp.clip(image + params["sigma"] * random.normal(key, image.shape), 0.0, 1.0)
+    return jnp.where(patch[..., None], noisy, image)

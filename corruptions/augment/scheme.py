@@ -1,0 +1,87 @@
+"""The contract of an augmentation scheme: the two halves of a corruption, `sample` (all the randomness) and `apply` (none).
+
+One image at a time, float32[H, W, 3] in [0, 1], as in `corruptions.contract`; batches live in `corruptions.augment.batch`.
+The params of a transform are a flat dictionary of small arrays without any image in it, so that thousands of transforms
+are drawn by `vmap` over keys, stored, concatenated and indexed, and one transform is shown to many images by
+`vmap(scheme.apply, (0, None))`.
+"""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from corruptions import checks
+
+Params = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scheme:
+    """A scheme and what is known about it. Calling it augments one image.
+
+    Attributes:
+      name: the canonical name.
+      operations: what its transforms are made of: names of `operations.OPERATIONS`, or `patch_gaussian`.
+      sampler: `(key, shape, choices, **options) -> params`; the options are static.
+      applier: `(image, params) -> image`, deterministic.
+      choices: arrays handed to the sampler, possibly traced: schemes that differ in these alone share a compile.
+      rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
+      defaults: option -> value, where it differs from the sampler's own default.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    sampler: Callable[..., Params]
+    applier: Callable[[Any, Params], Any]
+    choices: Any
+    rounding: str
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def options(self) -> Mapping[str, Any]:
+        """Static keyword options and their defaults."""
+        signature = inspect.signature(self.sampler)
+        known = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
+        return known | dict(self.defaults)
+
+    def check_options(self, given):
+        """Raises ValueError for an option that this scheme does not have."""
+        for option in given:
+            if option not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise ValueError(
+                    f"{self.name} has no option {option!r}{checks.suggest(option, self.options)}; options: {known}"
+                )
+
+    def sample(self, key, shape, **options) -> Params:
+        """Draws a transform.
+
+        Args:
+          key: a typed PRNG key.
+          shape: (H, W, 3), both sides at least 16; strengths in pixels depend on it.
+          **options: static options of this scheme, see `options`.
+
+        Returns:
+          A flat dictionary of small arrays, everything `apply` needs.
+
+        Raises:
+          ValueError: a shape or option that is not as described.
+        """
+        checks.image_shape(shape)
+        self.check_options(options)
+        return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
+
+    def apply(self, image, params: Params):
+        """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; the result has the same shape and range."""
+        checks.one_image(image)
+        return self.applier(image, params)
+
+    def __call__(self, key, image, **options):
+        """Augments one image, float32[H, W, 3] in [0, 1]: `apply(image, sample(key, image.shape))`."""
+        checks.one_image(image)
+        return self.apply(image, self.sample(key, image.shape, **options))
+
+    def __repr__(self):
+        return f"<Scheme {self.name}: {', '.join(self.operations) or 'identity'}>"

@@ -1,0 +1,132 @@
+"""Aberrations and the circular blur, by cubic B-splines: chromatic_aberration, transverse_chromatic_aberration and
+circular_motion_blur.
+
+The two aberrations take the pixels themselves for the coefficients of the spline, so that every channel is also
+blurred a little, the one that stays in place included; the released code has it so.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels as level_tables
+from corruptions.cbar import severity as severities
+from corruptions.cbar.candidate import candidate, side
+from corruptions.primitives import color, filters, random, spline
+
+
+def _resampled(image, rows, columns):
+    """Channel c becomes rows[c] @ x_c @ columns[c]^T, rounded to whole levels, halves upwards.
+
+    Args:
+      image: float32 [H, W, 3] in [0, 1].
+      rows: float32 [3, H, H].
+      columns: float32 [3, W, W].
+    """
+    highest = jax.lax.Precision.HIGHEST
+    channels = jnp.moveaxis(color.to_levels(image), -1, 0)
+    channels = jnp.matmul(jnp.matmul(rows, channels, precision=highest), columns.mT, precision=highest)
+    return color.from_levels(jnp.moveaxis(jnp.clip(jnp.floor(channels + 0.5), 0, 255), 0, -1))
+
+
+def _sample_chromatic(key, shape, severity, *, table=None):
+    """A shift of 0.01 s N pixels for each channel, N = min(H, W). Draws: three directions ~ U[0, 2 pi).
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    distance = 0.01 * side(shape) * severities.scanned("chromatic_aberration", severity, shape, table)
+    angles = random.uniform(key, (3,), 0.0, 2 * jnp.pi)
+    return {"shifts": distance * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)}
+
+
+def _apply_chromatic(image, params):
+    """x_c(p - d_c), black where p - d_c is outside, in whole levels: x_c the spline whose coefficients are the pixels of
+    channel c (C-bar, chromatic_abberation).
+    """
+
+    def matrices(size, shifts):
+        positions = jnp.arange(size, dtype=jnp.float32) - shifts[:, None]
+        return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
+
+    shifts = params["shifts"]
+    return _resampled(image, matrices(image.shape[0], shifts[:, 0]), matrices(image.shape[1], shifts[:, 1]))
+
+
+chromatic_aberration = candidate(
+    "chromatic_aberration",
+    "blur",
+    _sample_chromatic,
+    _apply_chromatic,
+    (("shifts", "pixels, rows and columns of each channel"),),
+    aliases=("chromatic_abberation",),
+)
+
+
+def _enlarged(size, strengths):
+    """Sides round(size scale) of the three enlargements 1, 1 + 0.025 s and 1 + 0.05 s: float64 [strengths, 3]."""
+    return np.round(size * (1 + np.outer(strengths, (0, 0.025, 0.05))))
+
+
+def _sample_transverse(key, shape, severity, *, table=None):
+    """Which channel is enlarged by 1, which by 1 + 0.025 s, which by 1 + 0.05 s. Draws: the order of the three.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    scan = severities.scan("transverse_chromatic_aberration", severities.table_for(shape, table))
+    sizes = [jnp.round(level_tables.lookup(_enlarged(size, scan), severity)) for size in shape[:2]]
+    order = jnp.argsort(random.bits(key, (3,)))
+    return {"sizes": jnp.stack(sizes, axis=-1)[order]}
+
+
+def _apply_transverse(image, params):
+    """Each channel enlarged to its size M, ends on ends, and cut to the middle N, from floor((M - N) / 2) on, in whole
+    levels: point i of M is the spline whose coefficients are the pixels, at i (N - 1) / (M - 1) (C-bar,
+    transverse_chromatic_abberation).
+    """
+
+    def matrices(size, enlarged):
+        start = jnp.floor((enlarged - size) / 2)
+        positions = (start[:, None] + jnp.arange(size)) * ((size - 1) / (enlarged - 1))[:, None]
+        return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
+
+    sizes = params["sizes"]
+    return _resampled(image, matrices(image.shape[0], sizes[:, 0]), matrices(image.shape[1], sizes[:, 1]))
+
+
+transverse_chromatic_aberration = candidate(
+    "transverse_chromatic_aberration",
+    "blur",
+    _sample_transverse,
+    _apply_transverse,
+    (("sizes", "pixels, height and width of each channel before the cut"),),
+    aliases=("transverse_chromatic_abberation",),
+)
+
+_TURNS = np.linspace(-1, 1, 21, dtype=np.float32)
+_WEIGHTS = np.exp(-2 * _TURNS**2) / np.exp(-2 * _TURNS**2).sum()
+
+
+def _sample_circular(key, shape, severity, *, table=None):
+    """The largest angle, 1.5 s degrees to either side; nothing is random.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    del key
+    return {"angle": 1.5 * severities.scanned("circular_motion_blur", severity, shape, table)}
+
+
+def _apply_circular(image, params):
+    """sum_j w_j R(t_j a) x, clipped: rotations about the centre by t_j = -1, -0.9 ... 1 times the angle a, weights
+    proportional to exp(-2 t_j^2), sum one (C-bar, circular_motion_blur).
+
+    Rotations interpolate by cubic splines and are black where they look beyond the image: corners darken.
+    """
+    height, width, _ = image.shape
+    coefficients = filters.separable(image, spline.prefilter_matrix(height), spline.prefilter_matrix(width))
+    angles = jnp.deg2rad(params["angle"]) * _TURNS
+    return jnp.clip(spline.sum_of_rotations(coefficients, angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)
+
+
+circular_motion_blur = candidate(
+    "circular_motion_blur", "blur", _sample_circular, _apply_circular, (("angle", "degrees"),)
+)

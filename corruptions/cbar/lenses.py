@@ -1,0 +1,183 @@
+"""Round lenses: pinch_and_twirl, fish_eye and water_drop."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.cbar import severity as severities
+from corruptions.cbar.candidate import candidate, side
+from corruptions.primitives import bilinear, random
+from corruptions.primitives.trigonometry import sine_cosine
+
+_CELLS = {"cifar": 3, "imagenet": 5}
+_LENSES = 501
+
+
+def _sample_pinch(key, shape, severity, *, table=None):
+    """A grid of square cells, k along the shorter side N, H k // N by W k // N in all. Draws: the sign of the turn of
+    each.
+
+    The original has k = 5 at 224 pixels and 3 at any other size; here k goes with the table, so that sizes near 224
+    are like 224. Options: `table`, `cifar` (k = 3) or `imagenet` (k = 5), by default the one made for the nearest size.
+    """
+    strength = severities.scanned("pinch_and_twirl", severity, shape, table)
+    cells = _CELLS[severities.table_for(shape, table)]
+    grid = tuple(size * cells // side(shape) for size in shape[:2])
+    return {
+        "angle": jnp.pi / 20 * strength,
+        "exponent": 0.1 + 0.04 * strength,
+        "signs": jnp.where(random.bernoulli(key, 0.5, grid), -1.0, 1.0),
+    }
+
+
+def _apply_pinch(image, params):
+    """In each cell of c = N // k pixels a side, the pixel at the offset v from its middle, |v| <= R = c / 2, takes the
+    colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d = |v| / R: bilinear, zero outside the image (C-bar,
+    pinch_and_twirl).
+
+    Rows and columns left over by the cells at the end do not change.
+    """
+    height, width, _ = image.shape
+    signs = params["signs"]
+    cell = side(image.shape) // min(signs.shape)
+    offset = np.arange(cell) - cell / 2
+    distance = np.round(np.hypot(offset[:, None], offset), 3)
+    within = (distance <= cell / 2) & (distance > 0)
+    part = np.where(within, distance / (cell / 2), 1.0)  # 1 stays where it is
+    turn = params["angle"] * ((1 - part) ** 2).astype(np.float32)
+    stretch = jnp.exp(params["exponent"] * -np.log(np.sin(np.pi / 2 * part)).astype(np.float32))
+    along, across = stretch * jnp.cos(turn) - 1, stretch * jnp.sin(turn)
+    # Axes: row of the cell, row in it, column of the cell, column in it.
+    signs = signs[:, None, :, None]
+    v_y, v_x = offset.astype(np.float32)[:, None, None], offset.astype(np.float32)
+    along, across = along[:, None, :], signs * across[:, None, :]
+
+    def everywhere(moves):
+        moves = moves.reshape(signs.shape[0] * cell, signs.shape[2] * cell)
+        return jnp.pad(moves, ((0, height - moves.shape[0]), (0, width - moves.shape[1])))
+
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)
+    y = y + everywhere(along * v_y - across * v_x)
+    return jnp.clip(bilinear.zero_padded(image, y, x + everywhere(across * v_y + along * v_x)), 0, 1)
+
+
+pinch_and_twirl = candidate(
+    "pinch_and_twirl",
+    "geometry",
+    _sample_pinch,
+    _apply_pinch,
+    (("angle", "radians"), ("exponent", "1"), ("signs", "+-1, of each cell")),
+    aliases=("pinch_and_twirl_v2",),
+)
+
+
+def _sample_fish_eye(key, shape, severity, *, table=None):
+    """501 lenses whatever the size of the image. Draws: their centres (row, column) ~ U[0, H) x U[0, W).
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    return {
+        "index": 1 + 0.2 * severities.scanned("fish_eye", severity, shape, table),
+        "centres": random.uniform(key, (_LENSES, 2)) * jnp.array(shape[:2], jnp.float32),
+    }
+
+
+def _apply_fish_eye(image, params):
+    """The lenses one after the other, each on what the ones before have left: the pixel at the offset (v_y, v_x) from
+    the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y), s(v_x)), bilinear, zero
+    outside the image (C-bar, fish_eye).
+
+    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a - asin(sin(a) / n)), tan a = v / h.
+    """
+    height, width, _ = image.shape
+    radius = max(0.05 * side(image.shape), 3.0)
+    box = math.ceil(2 * radius)  # as many whole numbers are less than `radius` from any centre
+    margin = math.ceil(radius) + 1
+    padded = jnp.pad(image, ((margin, margin), (margin, margin), (0, 0)))
+    stride = padded.shape[1]
+
+    def look_through(padded, centre):
+        first = jnp.floor(centre - radius).astype(jnp.int32) + 1
+        y, x = first[0] + jnp.arange(box)[:, None], first[1] + jnp.arange(box)
+        v_y, v_x = y - centre[0], x - centre[1]
+        square = radius**2 - v_y**2 - v_x**2
+        # The margin stays black.
+        inside = (square > 0) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+        square = jnp.where(inside, square, 0.0)
+        shift_y, shift_x = _shift(v_y, square, params["index"]), _shift(v_x, square, params["index"])
+        up, left = jnp.floor(-shift_y), jnp.floor(-shift_x)
+        place = (y + up.astype(jnp.int32) + margin) * stride + x + left.astype(jnp.int32) + margin
+        seen = bilinear.look_up(padded.reshape(-1, 3), stride, place, -shift_y - up, -shift_x - left)
+        return jax.lax.dynamic_update_slice(padded, seen, (*(first + margin), 0)), None
+
+    padded, _ = jax.lax.scan(look_through, padded, params["centres"])
+    return jnp.clip(padded[margin : margin + height, margin : margin + width], 0, 1)
+
+
+def _shift(v, square, index):
+    """h tan(a - asin(sin(a) / n)) with tan a = v / h, h^2 = `square`; 0 where that is 0.
+
+    With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 + v^2) / (q + h).
+    """
+    v_square = v**2
+    gain = index**2 - 1
+    h, q = jnp.sqrt(square), jnp.sqrt(index**2 * square + gain * v_square)
+    divisor = (q + h) * (h * q + v_square)
+    return h * v * gain * (square + v_square) / jnp.maximum(divisor, 1e-20)
+
+
+fish_eye = candidate(
+    "fish_eye",
+    "geometry",
+    _sample_fish_eye,
+    _apply_fish_eye,
+    (("index", "1, of refraction"), ("centres", "pixels, row and column, of each lens")),
+    aliases=("fish_eye_v2",),
+)
+
+
+def _sample_water_drop(key, shape, severity, *, table=None):
+    """Rings. Draws: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2) N, N = min(H, W), and
+    phase ~ U[0, 2 pi).
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    keys = jax.random.split(key, 3)
+    return {
+        "amplitude": 0.025 * severities.scanned("water_drop", severity, shape, table),
+        "centre": random.uniform(keys[0], (2,), 0.25, 0.75) * jnp.array(shape[:2], jnp.float32),
+        "wavelength": random.uniform(keys[1], (), 0.05, 0.2) * side(shape),
+        "phase": random.uniform(keys[2], (), 0.0, 2 * jnp.pi),
+    }
+
+
+def _apply_water_drop(image, params):
+    """The pixel at the offset v from the centre, |v| <= N // 2, takes the colour at (1 + A sin(2 pi |v| / w - phase)
+    w / |v|) v: moved along the radius by up to A w, bilinear, zero outside the image (C-bar, water_drop).
+    """
+    height, width, _ = image.shape
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)
+    v_y, v_x = y - params["centre"][0], x - params["centre"][1]
+    square = v_y**2 + v_x**2
+    wavelength = params["wavelength"]
+    inverse = jax.lax.rsqrt(jnp.maximum(square, 1e-12))  # the centre itself stays: v is 0
+    wave, _ = sine_cosine(2 * jnp.pi / wavelength * square * inverse - params["phase"])
+    factor = params["amplitude"] * wavelength * wave * inverse
+    factor = jnp.where(square <= (side(image.shape) // 2) ** 2, factor, 0.0)
+    return jnp.clip(bilinear.zero_padded(image, y + factor * v_y, x + factor * v_x), 0, 1)
+
+
+water_drop = candidate(
+    "water_drop",
+    "geometry",
+    _sample_water_drop,
+    _apply_water_drop,
+    (
+        ("amplitude", "1, of the wavelength"),
+        ("centre", "pixels, row and column"),
+        ("wavelength", "pixels"),
+        ("phase", "radians"),
+    ),
+)

@@ -1,0 +1,71 @@
+"""Bilinear interpolation at a real position per pixel of the result, for warps of whole images.
+
+The image is padded first, so that no look-up needs a mask or a bound of its own, and looked up as rows of pixels: a
+row of three channels costs a CPU little more than one value, a quarter of a millisecond for 224 x 224 positions.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from corruptions.primitives import staging
+
+
+def zero_padded(image, y, x):
+    """Interpolation in an image surrounded by zeros: each of the four pixels around a position that lies outside
+    counts as 0, hence a fade over one pixel at the border.
+
+    Args:
+      image: float32 [H, W, C].
+      y, x: float32 of shapes that broadcast to [H', W'], row and column in pixels, pixel centres at whole numbers;
+        finite.
+
+    Returns:
+      float32 [H', W', C].
+    """
+    height, width, _ = image.shape
+    padded = jnp.pad(image, ((1, 2), (1, 2), (0, 0)))
+    return _interpolate(padded, jnp.clip(y, -1, height), jnp.clip(x, -1, width), 1)
+
+
+def clamped(image, y, x):
+    """Interpolation in an image whose border is repeated outwards; arguments and result as of `zero_padded`."""
+    height, width, _ = image.shape
+    # A position on the last row or column reads its successor with weight 0.
+    padded = jnp.pad(image, ((0, 1), (0, 1), (0, 0)))
+    return _interpolate(padded, jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1), 0)
+
+
+def look_up(pixels, stride, place, down, right):
+    """The four pixels at and below and to the right of each place, weighted.
+
+    Written with differences, so that equal pixels give exactly their value.
+
+    Args:
+      pixels: float32 [P, C], an image row by row.
+      stride: pixels in a row.
+      place: int32 [...], index of the upper left pixel of the four.
+      down, right: float32 [...] in [0, 1], distance from it.
+
+    Returns:
+      float32 [..., C].
+    """
+
+    def pixel(index):
+        return pixels.at[index].get(mode="promise_in_bounds")
+
+    down, right = down[..., None], right[..., None]
+    upper = pixel(place)
+    upper += right * (pixel(place + 1) - upper)
+    lower = pixel(place + stride)
+    lower += right * (pixel(place + stride + 1) - lower)
+    return upper + down * (lower - upper)
+
+
+def _interpolate(padded, y, x, margin):
+    # Positions are worked out once, not once for each of the look-ups, and as one complex plane, not each from the start.
+    position = staging.stage(jax.lax.complex(*jnp.broadcast_arrays(y, x)))
+    y, x = position.real, position.imag
+    top, left = jnp.floor(y), jnp.floor(x)
+    stride = padded.shape[1]
+    place = (top.astype(jnp.int32) + margin) * stride + left.astype(jnp.int32) + margin
+    return look_up(padded.reshape(-1, padded.shape[2]), stride, place, y - top, x - left)

@@ -1,0 +1,104 @@
+"""Cubic B-splines on a grid: interpolation as matrix products, and the sum of many rotations of one image.
+
+M. Unser, "Splines: A Perfect Fit for Signal and Image Processing" (1999). A signal is f(x) = sum_i c_i B(x - i), with
+samples mirrored about the end samples (`reflect` in NumPy, `mirror` in SciPy). Taking the samples themselves for the
+coefficients c does not interpolate them, but blurs by [1/6, 2/3, 1/6].
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def kernel(t):
+    """B(t) = 2/3 - t^2 + |t|^3 / 2 up to |t| = 1, (2 - |t|)^3 / 6 from there to 2, else 0."""
+    t = jnp.abs(t)
+    return jnp.where(t < 1, 2 / 3 - t * t * (1 - 0.5 * t), jnp.maximum(2 - t, 0.0) ** 3 * (1 / 6))
+
+
+def sampling_matrix(size, positions):
+    """Matrix S of f at given positions: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of [0, size - 1].
+
+    Args:
+      size: coefficients along the axis.
+      positions: float32 [n] in samples, may be traced.
+
+    Returns:
+      float32 [n, size].
+    """
+    x = jnp.asarray(positions)[:, None]
+    column = jnp.arange(size)
+    matrix = kernel(x - column.astype(jnp.float32))
+    # The only mirrored coefficients in reach: one before the first is the second, one after the last the last but one.
+    matrix += jnp.where(column == 1, kernel(x + 1), 0.0) + jnp.where(column == size - 2, kernel(x - size), 0.0)
+    return jnp.where((x >= 0) & (x <= size - 1), matrix, 0.0)
+
+
+@functools.lru_cache
+def prefilter_matrix(size):
+    """Matrix of the coefficients that interpolate samples, mirrored: float32 [size, size], made on the host."""
+    samples = (
+        np.diag(np.full(size, 2 / 3)) + np.diag(np.full(size - 1, 1 / 6), 1) + np.diag(np.full(size - 1, 1 / 6), -1)
+    )
+    samples[0, 1] = samples[-1, -2] = 1 / 3
+    return np.linalg.inv(samples).astype(np.float32)
+
+
+def sum_of_rotations(coefficients, angles, weights):
+    """sum_j w_j f(R_j p) over rotations R_j about the centre of an image, each 0 where R_j p is outside of it.
+
+    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top to bottom then
+    gives the mirrored sum; so the four mirrorings go through one set of positions, those of a quarter of the image,
+    as channels side by side in memory.
+
+    Args:
+      coefficients: float32 [H, W, C] of the spline f.
+      angles: float32 [n] in radians.
+      weights: float32 [n].
+
+    Returns:
+      float32 [H, W, C].
+    """
+    height, width, channels = coefficients.shape
+    rows, columns = -(-height // 2), -(-width // 2)
+    mirrored = (coefficients, coefficients[:, ::-1], coefficients[::-1], coefficients[::-1, ::-1])
+    table = jnp.pad(jnp.concatenate(mirrored, axis=-1), ((1, 1), (1, 1), (0, 0)), mode="reflect")
+    stride, table = width + 2, table.reshape(-1, 4 * channels)
+    middle_y, middle_x = (height - 1) / 2, (width - 1) / 2
+    y, x = np.mgrid[:rows, :columns].reshape(2, -1).astype(np.float32)
+    y, x = y - np.float32(middle_y), x - np.float32(middle_x)
+
+    def add(j, total):
+        sine, cosine = jnp.sin(angles[j]), jnp.cos(angles[j])
+        v, u = cosine * y + sine * x + middle_y, cosine * x - sine * y + middle_x
+        inside = (v >= 0) & (v <= height - 1) & (u >= 0) & (u <= width - 1)
+        top, left = jnp.clip(jnp.floor(v), 0, height - 2), jnp.clip(jnp.floor(u), 0, width - 2)
+        down, across = _weights(v - top), _weights(u - left)
+        first = top.astype(jnp.int32) * stride + left.astype(jnp.int32)
+        scale = jnp.where(inside, weights[j], 0.0)
+        for k in range(4):
+            row = 0.0
+            for i in range(4):
+                taps = table.at[first + (k * stride + i)].get(mode="promise_in_bounds")
+                row += across[i][:, None] * taps
+            total += (scale * down[k])[:, None] * row
+        return total
+
+    total = jax.lax.fori_loop(0, len(angles), add, jnp.zeros((rows * columns, 4 * channels), jnp.float32))
+    parts = jnp.moveaxis(total.reshape(rows, columns, 4, channels), 2, 0)
+    top = jnp.concatenate([parts[0], parts[1][:, : width - columns][:, ::-1]], axis=1)
+    bottom = jnp.concatenate([parts[2], parts[3][:, : width - columns][:, ::-1]], axis=1)
+    return jnp.concatenate([top, bottom[: height - rows][::-1]])
+
+
+def _weights(fraction):
+    """B at the four coefficients around a position, `fraction` in [0, 1] behind the second."""
+    rest = 1 - fraction
+    return (
+        rest**3 * (1 / 6),
+        2 / 3 - fraction**2 * (1 - 0.5 * fraction),
+        2 / 3 - rest**2 * (1 - 0.5 * rest),
+        fraction**3 * (1 / 6),
+    )

@@ -1,0 +1,224 @@
+"""Distances between augmentation schemes and corruptions in the feature space of a trained model: MSD and MMD.
+
+    python msd.py --workdir=runs/overlap_shapes --config.msd.schemes="('standard','augmix')"
+
+The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
+config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
+the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random
+halves of images, transforms and draws) and features.npz (centres of the corruptions). Schemes are `standard` (images as
+they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the 512 subsets of its
+operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command continues;
+more schemes and corruptions can be asked for later.
+
+    python msd.py --workdir=runs/powerset --config.msd.errors=runs/powerset/counts.csv
+
+also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance and
+the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that they
+are compared on the same; the original draws a new set for each scheme.
+"""
+
+import io
+import pathlib
+import zlib
+
+import jax
+import numpy as np
+from absl import app
+from ml_collections import ConfigDict
+from tqdm import tqdm
+
+from analysis import distances, figures, msd_figures, msd_files, tables
+from analysis.files import write_atomically
+from training import augment, cli, evaluation, features, study, transforms
+from training import mesh as meshes
+from training import workdir as workdirs
+from training.log import log
+from training.provenance import provenance
+
+_SETTINGS = ("model", "model_seed", "seed", "images", "transforms", "draws", "halves")  # what determines a distance
+_IMAGES, _DRAWS, _TRANSFORMS = range(3)  # streams of random halves
+
+
+def run(config, workdir):
+    """Measures the distances of config.msd with a model of `workdir`; returns the list of `msd_files.Distance`."""
+    wanted = config.msd
+    _check(wanted)
+    conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
+    errors = msd_files.mean_errors(tables.read_counts(wanted.errors)) if wanted.errors else None
+    if not workdir.is_dir():
+        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
+    with workdirs.lock(workdir):
+        own = ConfigDict(workdirs.read_json(workdir / "config.json"))
+        if config.dataset.data_dir:
+            own.dataset.data_dir = config.dataset.data_dir
+        if config.ranges:
+            own.train.corruption_options = config.train.corruption_options
+        options = augment.static_options(own.train)
+        schemes = transforms.find(wanted.schemes, options)
+        extractor = _extractor(own, wanted, workdir)
+        folder = _open(workdir / wanted.out, wanted, options)
+        centres = {}
+        for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True):
+            chosen = options.get(condition.corruption, {})
+            centres[condition.corruption, condition.label] = _centre(folder, extractor, wanted, condition, chosen)
+        msd_files.write_centres(folder / "features.npz", {k: v[0].astype(np.float32) for k, v in centres.items()})
+        found = {}
+        for scheme in tqdm(schemes, desc="schemes", unit="scheme", dynamic_ncols=True):
+            found[scheme.name] = _scheme_distances(folder, extractor, wanted, scheme, centres)
+        return _write(folder, wanted, own, centres, found, errors)
+
+
+def _check(wanted):
+    least = {"images": 1, "transforms": 1, "draws": 1, "halves": 0}
+    for key, value in least.items():
+        if wanted[key] < value:
+            raise ValueError(f"expected config.msd.{key} of at least {value}, found {wanted[key]}")
+    if wanted.halves == 1:
+        raise ValueError("expected config.msd.halves 0 or at least 2, found 1: a single half has no spread")
+
+
+def _open(folder, wanted, options):
+    """Makes the folder of results; refuses one with distances of other settings."""
+    settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}
+    for part in ("centres", "schemes"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    stored = folder / "settings.json"
+    if stored.exists() and (different := workdirs.config_differences(workdirs.read_json(stored), settings)):
+        raise workdirs.WorkdirError(
+            f"{folder} holds distances of other settings; name another folder with --config.msd.out or use the same "
+            "settings:\n  " + "\n  ".join(different)
+        )
+    workdirs.write_json(stored, settings)
+    return folder
+
+
+def _extractor(own, wanted, workdir):
+    """The model and images that all features are measured with."""
+    mesh = meshes.data_mesh()
+    dataset, split, _ = study.load_data(own, mesh)
+    if wanted.images > len(split):
+        raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {wanted.images}")
+    models = study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
+    key = augment.canonical(wanted.model), wanted.model_seed
+    if key not in models:
+        known = ", ".join(f"{name} seed {seed}" for name, seed in models)
+        raise ValueError(f"expected config.msd.model and model_seed among {known}, found {key[0]} seed {key[1]}")
+    rng = _generator(wanted, _IMAGES, "")
+    chosen = np.sort(rng.choice(len(split), wanted.images, replace=False))
+    weights = distances.half_weights(wanted.images, wanted.halves, rng)
+    return features.Extractor(mesh, *models[key], split.images[chosen], weights, wanted.chunk)
+
+
+def _generator(wanted, stream, name):
+    return np.random.default_rng((wanted.seed, stream, zlib.crc32(name.encode())))
+
+
+def _key(wanted, name):
+    return jax.random.fold_in(jax.random.key(wanted.seed), zlib.crc32(name.encode()))
+
+
+def _centre(folder, extractor, wanted, condition, options):
+    """Mean features of a corruption at a severity, [1 + halves, D]; read back when measured before."""
+    path = folder / "centres" / f"{condition.file_name}.npz"
+    if path.exists():
+        return _load(path)["centre"]
+    transform = transforms.of_corruption(condition.corruption, condition.value, options)
+    name = f"centre {condition.file_name}"
+    chunks = extractor.stream(transform, _key(wanted, name), wanted.draws, description=name)
+    weights = distances.half_weights(wanted.draws, wanted.halves, _generator(wanted, _DRAWS, name))
+    # einsum in float64: the mean of many float32 features.
+    centre = np.einsum("gk,kgd->gd", weights.astype(np.float64), np.concatenate(list(chunks)).astype(np.float64))
+    _save(path, {"centre": centre})
+    return centre
+
+
+def _scheme_distances(folder, extractor, wanted, scheme, centres):
+    """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; only missing ones are measured."""
+    path = folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
+    known = _load(path) if path.exists() else {}
+    names = {key: f"{key[0]}|{key[1]}" for key in centres}
+    missing = [key for key in centres if names[key] not in known]
+    if missing:
+        stream = distances.Stream(np.stack([centres[key] for key in missing], axis=1))
+        number = wanted.transforms if scheme.random else 1
+        members = distances.halves(number, wanted.halves, _generator(wanted, _TRANSFORMS, scheme.name))
+        start = 0
+        key = _key(wanted, f"scheme {scheme.name}")
+        for chunk in extractor.stream(scheme, key, number, description=scheme.name):
+            stream.add(chunk, members[:, start : start + len(chunk)])
+            start += len(chunk)
+        measured = np.stack([stream.msd, stream.mmd])
+        known |= {names[key]: measured[:, :, k] for k, key in enumerate(missing)}
+        _save(path, known)
+    return {key: known[names[key]] for key in centres}
+
+
+def _write(folder, wanted, own, centres, found, errors):
+    """Writes the tables and, with errors, the correlations; returns the rows of msd.csv."""
+    record = provenance()
+    workdirs.write_json(folder / "provenance.json", {"msd": wanted.to_dict(), "provenance": record})
+    comment = (
+        f"{own.dataset.name}, {own.model.name}, {wanted.model} seed {wanted.model_seed}, {wanted.images} images, "
+        f"{wanted.transforms} transforms, {wanted.draws} draws, {record['device']}, revision {record['git_revision'][:12]}"
+    )
+    rows = []
+    for scheme, by_centre in found.items():
+        for name, severity in centres:
+            values = [float(x) for one in by_centre[name, severity] for x in (one[0], distances.spread(one))]
+            rows.append(msd_files.Distance(scheme, name, severity, *values))
+    msd_files.write_msd(folder / "msd.csv", rows, comment)
+    means = msd_files.mean_distances(rows)
+    width = max(map(len, found))
+    print(f"\n{'scheme':{width}}    MSD    MMD   (means over the corruptions)")
+    for scheme in found:
+        msd, mmd = np.mean([value for key, value in means.items() if key[0] == scheme], axis=0)
+        print(f"{scheme:{width}} {msd:6.3f} {mmd:6.3f}")
+    if errors is not None:
+        correlations = msd_files.correlations(means, errors)
+        msd_files.write_correlations(folder / "correlations.csv", correlations, comment)
+        _show_correlations(correlations)
+        figure = msd_figures.scatter_panels(
+            {key: msd for key, (msd, _) in means.items()}, errors, {row.corruption: row.msd for row in correlations},
+            title="Minimal sample distance and error", provenance=comment,
+        )  # fmt: skip
+        figures.save(figure, folder / "correlations")
+    return rows
+
+
+def _show_correlations(rows):
+    width = max(len(row.corruption) for row in rows)
+    print(
+        f"\nSpearman's rho with the error, across schemes\n{'corruption':{width}}  schemes  MSD (95 %)            MMD"
+    )
+    for row in rows:
+        print(
+            f"{row.corruption:{width}}  {row.schemes:7d}  {row.msd:+.2f} ({row.msd_lower:+.2f}..{row.msd_upper:+.2f})  "
+            f"{row.mmd:+.2f} ({row.mmd_lower:+.2f}..{row.mmd_upper:+.2f})"
+        )
+
+
+def _save(path, arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    write_atomically(path, buffer.getvalue())
+
+
+def _load(path):
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    except Exception as error:
+        raise workdirs.WorkdirError(f"{path} cannot be read ({error}); remove it to measure it again") from error
+
+
+def main(argv):
+    with cli.errors():
+        config, workdir = cli.read_flags(argv)
+        study.enable_compilation_cache()
+        run(config, pathlib.Path(workdir))
+    log.info("Results are in %s.", workdir / config.msd.out)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/msd.py")
+    app.run(main)

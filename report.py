@@ -1,0 +1,145 @@
+"""One HTML page about an overlap study, and its figures for print.
+
+    python report.py --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH] [--nosamples]
+
+Reads the results that overlap.py left in a workdir and writes report.html, which holds everything it shows, and beside
+it figures/ with each figure as PNG (300 dpi) and PDF. JAX is only imported to draw sample images of the selected
+benchmark; --nosamples leaves them out.
+"""
+
+import datetime
+import pathlib
+
+from absl import app, flags
+from tqdm import tqdm
+
+from analysis import (
+    figures,
+    figures_study,
+    report_benchmark,
+    report_data,
+    report_html,
+    report_matrices,
+    report_optional,
+    report_study,
+)
+from analysis.balance import mean_overlap
+from analysis.files import write_atomically
+from training.log import configure, log
+
+_DPI = 300
+
+
+def define_flags():
+    flags.DEFINE_string("workdir", None, "Workdir of overlap.py (required).")
+    flags.DEFINE_string("out", None, "HTML file to write; default report.html in the workdir.")
+    flags.DEFINE_bool("samples", True, "Draw sample images of the benchmark's members.")
+    flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of `shapes`.")
+
+
+def main(argv):
+    given = flags.FLAGS
+    if len(argv) > 1:
+        raise app.UsageError(f"expected only flags, found {argv[1:]}")
+    if given.workdir is None:
+        raise app.UsageError("expected --workdir=DIR, found none")
+    configure()
+    try:
+        out = run(given.workdir, given.out, given.samples, given.image)
+    except (ValueError, OSError) as error:
+        log.error("report.py: %s", error)
+        raise SystemExit(1) from error
+    print(f"{out} ({out.stat().st_size / 1000:.0f} kB); figures in {out.parent / 'figures'}")
+
+
+def run(workdir, out=None, samples=True, image=""):
+    """Writes the page and the figures; returns the path of the page.
+
+    Raises:
+      FileNotFoundError, ValueError: see `analysis.report_data.read`.
+    """
+    study = report_data.read(workdir)
+    out = pathlib.Path(out) if out else study.workdir / "report.html"
+    swept = report_benchmark.sweep(study)
+    strips = _strips(study, samples, image)
+    write_figures(study, swept, strips, out.parent / "figures")
+    write_atomically(out, page(study, swept, strips))
+    return out
+
+
+def page(study, swept, strips):
+    """The HTML of the report."""
+    parts = (
+        ("study", "What was run", report_study.study_section(study)),
+        ("overlap", "Overlap", report_matrices.overlap_section(study)),
+        ("transfer", "Transfer", report_matrices.transfer_section(study)),
+        ("balance", "Balance", report_benchmark.balance_section(study)),
+        ("sweep", "Thresholds", report_benchmark.sweep_section(study, swept)),
+        ("benchmark", "Benchmark", report_benchmark.benchmark_section(study, strips)),
+        ("warnings", "Warnings", report_study.warnings_section(study)),
+        ("further", "Further results", report_optional.optional_section(study)),
+    )
+    tag = report_html.tag
+    contents = tag("ol", *(tag("li", tag("a", short, href=f"#{identity}")) for identity, short, _ in parts))
+    now = datetime.datetime.now(datetime.UTC)
+    return report_html.page(
+        report_study.title(study),
+        report_html.join([part for _, _, part in parts], "\n"),
+        summary=report_study.summary(study),
+        contents=contents,
+        footer=f"Made by report.py on {now:%Y-%m-%d %H:%M} UTC. Overlap, benchmark selection and balance: Laugros, Caplier, "
+        "Ospici, “Using the Overlapping Score to Improve Corruption Benchmarks” and “Increasing the Coverage and Balance of "
+        "Robustness Benchmarks by Using Non-Overlapping Corruptions”.",
+    )
+
+
+def write_figures(study, swept, strips, folder):
+    """PNG and PDF of every figure."""
+    found, errors, names = study.found, study.errors, study.labels
+    setting = report_study.setting
+    source = f"{setting(study.config, 'dataset', 'name')}, {setting(study.config, 'model', 'name')}"
+    small = {"provenance": f"{source}, revision {str(study.provenance.get('git_revision', 'unknown'))[:12]}"}
+    members = {study.labels[study.names.index(name)] for name in (study.benchmark or {"members": ()})["members"]}
+    order = figures.cluster_order(found.overlap)
+    drawn = {
+        "overlap": figures_study.overlap(found.overlap, names, errors.overlap, flags=found.flags, **small),
+        "transfer": figures_study.transfer(
+            found.transfer, names, order, errors.transfer, flags=found.flags, title="Directed transfer", **small
+        ),
+        "balance": figures.balance_bars(
+            mean_overlap(found.overlap),
+            names,
+            se=errors.mean_overlap,
+            ylabel="mean overlap",
+            title="Mean overlap",
+            **small,
+        ),
+    }
+    if swept is not None:
+        drawn["sweep"] = figures.threshold_sweep(swept, **small)
+    if study.stability:
+        shares = [study.stability["members"].get(name, 0) for name in study.names]
+        drawn["stability"] = figures_study.stability(shares, names, members, **small)
+    if not isinstance(strips, str) and strips.pictures:
+        labels = [names[study.names.index(name)] for name in strips.pictures]
+        drawn["samples"] = figures_study.strips(list(strips.pictures.values()), labels, list(strips.columns.values()))
+    for stem, figure in tqdm(drawn.items(), desc="figures", unit="figure", dynamic_ncols=True, leave=False):
+        figures.save(figure, folder / stem, dpi=_DPI)
+
+
+def _strips(study, wanted, image):
+    """Sample pictures of the benchmark's members, or the reason why there are none."""
+    if study.samples is not None:
+        return "The pictures are samples.png of the workdir."
+    if study.benchmark is None or not wanted:
+        return "No sample images were asked for."
+    try:
+        from analysis import report_samples  # imports JAX, which takes seconds
+    except ImportError as error:
+        return f"No sample images: they are drawn with JAX, which could not be imported ({error})."
+    return report_samples.draw(study.benchmark["members"], study.config, image)
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)

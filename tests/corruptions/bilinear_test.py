@@ -1,0 +1,27 @@
+"""Bilinear interpolation equals SciPy's, border rules included."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.ndimage
+
+from corruptions.primitives import bilinear
+
+
+@pytest.mark.parametrize(("function", "mode"), [(bilinear.zero_padded, "grid-constant"), (bilinear.clamped, "nearest")])
+def test_equals_scipy(function, mode):
+    rng = np.random.default_rng(0)
+    image = rng.random((9, 7, 3)).astype(np.float32)
+    y, x = rng.uniform(-4, 13, (40, 50)).astype(np.float32), rng.uniform(-4, 11, 50).astype(np.float32)
+    y[0, :5] = -1, 0, 8, 9, 8.5
+    places = np.broadcast_arrays(y, x)
+    planes = np.moveaxis(image, 2, 0).astype(np.float64)
+    expected = [scipy.ndimage.map_coordinates(plane, places, order=1, mode=mode) for plane in planes]
+    assert np.allclose(jax.jit(function)(image, y, x), np.stack(expected, -1), atol=2e-6)
+
+
+def test_equal_pixels_stay_to_the_bit():
+    x = np.random.default_rng(1).uniform(0, 6, (30, 30)).astype(np.float32)
+    for level in (1 / 255, 77 / 255, 1):
+        found = jax.jit(bilinear.zero_padded)(np.full((7, 7, 3), level, np.float32), x.T, x)
+        assert np.all(found == np.float32(level))

@@ -1,0 +1,158 @@
+"""The warps of C-bar, given their draws, equal references in float64 and do what is known by hand."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+
+from corruptions import batch
+from corruptions.batch import from_float, to_float
+from corruptions.cbar import displacement, lenses, projection, refraction
+from tests.corruptions.cbar import warps_references as references
+from tests.corruptions.photographs import photograph, photographs
+
+CORRUPTIONS = {
+    "caustic_refraction": refraction.caustic_refraction,
+    "pinch_and_twirl": lenses.pinch_and_twirl,
+    "fish_eye": lenses.fish_eye,
+    "water_drop": lenses.water_drop,
+    "ripple": displacement.ripple,
+    "scatter": displacement.scatter,
+    "perspective_no_bars": projection.perspective_no_bars,
+    "quadrilateral_no_bars": projection.quadrilateral_no_bars,
+}
+NAMES = tuple(CORRUPTIONS)
+
+
+@functools.cache
+def compiled(name, shape, **options):
+    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
+    corruption = CORRUPTIONS[name]
+
+    @jax.jit
+    def run(key, image, level):
+        params = dict(corruption.sample(key, shape, level, **options))
+        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
+
+    return run
+
+
+def assert_agrees(name, image, seed, level, **options):
+    params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
+    params = {k: np.asarray(v, np.float64) for k, v in params.items()}
+    difference = np.abs(np.asarray(found).astype(int) - getattr(references, name)(image, params))
+    assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
+    assert (difference > 0).mean() <= 5e-3, f"level {level}: {(difference > 0).mean():.2%} differ"
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (38, 24, 3)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_reference(name, shape):
+    for level in (1, 2, 5, 8, 10):
+        assert_agrees(name, photograph(*shape[:2], seed=level), level, level)
+    assert compiled(name, shape)._cache_size() == 1, "one compile must serve all levels"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_reference_at_224(name):
+    for level in (2, 9):
+        assert_agrees(name, photograph(224, 224, seed=level), level, level)
+
+
+@pytest.mark.parametrize("name", ["pinch_and_twirl", "fish_eye", "scatter"])
+def test_odd_sides_of_the_other_table(name):
+    for level in (1, 10):
+        assert_agrees(name, photograph(17, 33), 3, level, table="imagenet")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_equal_single_images(name):
+    images, levels, key = photographs(4, 38, 24), np.array([1, 4, 7, 10]), jax.random.key(5)
+    together = np.asarray(batch.corrupt(key, images, CORRUPTIONS[name], levels))
+    run = compiled(name, images.shape[1:])
+    for i, level in enumerate(levels):
+        _, alone = run(jax.random.fold_in(key, i), images[i], level)
+        assert np.abs(together[i].astype(int) - alone).max() <= 1
+        assert not np.array_equal(alone, images[i])
+
+
+def without_strength(name, image):
+    """Parameters as drawn, those that grow with severity put where nothing happens."""
+    params, _ = compiled(name, image.shape)(jax.random.key(1), image, 5)
+    neutral = {"lens": 0, "light": 0, "angle": 0, "exponent": 0, "index": 1, "amplitude": 0, "reach": 0}
+    neutral |= {"shears": 0, "shifts": 0, "scales": 1, "tilt": 0}
+    neutral["corners"] = np.array([(0, 0), (0, 32), (32, 32), (32, 0)])
+    return {k: np.broadcast_to(np.float32(neutral.get(k, v)), np.shape(v)) for k, v in params.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_strength_no_change(name):
+    image = photograph(32, 32)
+    params, image = without_strength(name, image), np.float32(image / 255)
+    found = jax.jit(CORRUPTIONS[name].apply)(image, params)
+    assert np.abs(found - image).max() <= 2e-5
+    if name not in ("quadrilateral_no_bars", "water_drop"):  # positions come out with a rounding there
+        assert np.array_equal(found, image)
+
+
+@pytest.mark.parametrize("name", ["perspective_no_bars", "quadrilateral_no_bars"])
+def test_no_bars(name):
+    """Grey stays grey to the bit; every pixel shows the image, its own where the view is outside."""
+    grey = np.full((32, 32, 3), 77, np.uint8)
+    for level in (1, 10):
+        assert np.all(compiled(name, grey.shape)(jax.random.key(level), grey, level)[1] == 77)
+
+
+def test_zero_outside():
+    """A white image fades at the border only, where ripples reach over it."""
+    white = np.full((32, 32, 3), 255, np.uint8)
+    darkest = np.full((32, 32), 255)
+    for seed in range(8):
+        found = compiled("ripple", white.shape)(jax.random.key(seed), white, 10)[1]
+        darkest = np.minimum(darkest, np.asarray(found).min(-1))
+    assert np.all(darkest[1:-1, 1:-1] == 255) and darkest[0].max() < 255 and darkest[:, -1].max() < 255
+
+
+def test_what_the_cells_leave_does_not_turn():
+    image = photograph(32, 32)
+    found = np.asarray(compiled("pinch_and_twirl", image.shape)(jax.random.key(0), image, 10)[1])
+    changed = np.any(found != image, axis=-1)
+    assert not changed[30:].any() and not changed[:, 30:].any()
+    middles = 10 * np.arange(3) + 5
+    assert not changed[np.ix_(middles, middles)].any()  # the middle of a cell stays
+    assert all(changed[middles[i] - 2, middles[j] + 1] for i in range(3) for j in range(3))
+
+
+def test_lenses_see_what_earlier_ones_left():
+    image = photograph(32, 32).astype(np.float32) / 255
+    apply = jax.jit(lenses.fish_eye.apply)
+
+    def seen(*centres):
+        return np.asarray(apply(image, {"index": np.float32(1.8), "centres": np.array(centres, np.float32)}))
+
+    near, other, far = (10.3, 10.2), (11.8, 11.9), (24.4, 25.1)
+    assert np.array_equal(seen(near, far), seen(far, near))
+    assert np.abs(seen(near, other) - seen(other, near)).max() > 0.01
+    once, twice = seen(near, near), seen(near, far)
+    assert np.abs(once - twice)[6:15, 6:15].max() > 0.01  # seen through twice, not once
+    changed = np.any(seen(near, near) != image, -1)
+    y, x = np.nonzero(changed)
+    assert changed.any() and np.all(np.hypot(y - near[0], x - near[1]) < 3)
+
+
+def test_hash():
+    """The two fields are those of float64, swapped axes of one another, and as good as uniform and independent."""
+    hashes = jax.jit(displacement._hashes, static_argnums=0)
+    for k in (0.37, 3.3, 7.1):
+        seed = np.float32(k)
+        down, right = (np.asarray(v) for v in hashes((48, 64), seed))
+        y, x = np.mgrid[:48, :64].astype(np.float64)
+        for found, (u, v) in ((down, (y, x)), (right, (x, y))):
+            inner = 12.9898 * np.sin(float(seed) * u) + 78.233 * np.cos(float(seed) * v)
+            gap = np.abs(found - np.mod(43758.5453 * np.sin(inner), 1))
+            assert np.minimum(gap, 1 - gap).max() < 1e-6
+        assert np.array_equal(down[:, :48], right[:, :48].T)
+        assert down.dtype == np.float32 and scipy.stats.kstest(down.ravel(), "uniform").pvalue > 1e-4
+        assert abs(np.corrcoef(down[:, 1:].ravel(), down[:, :-1].ravel())[0, 1]) < 0.08

@@ -1,0 +1,203 @@
+"""msd.py on a tiny study: distances by their definition, resumed, extended, correlated, and refusing what is wrong."""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import corruptions
+import data
+import msd
+from analysis import bridge, msd_files, tables
+from configs import msd as msd_config
+from tests.training import tiny
+from training import features, study, workdir
+from training import mesh as meshes
+from training import state as states
+from training.checkpoint import Checkpoints
+
+ROOT = pathlib.Path(msd.__file__).parent
+IMAGES = 40  # all of them, so that the test knows which
+LEVELS = (2, 4)
+SETTINGS = {
+    "images": IMAGES, "transforms": 30, "draws": 3, "halves": 4, "chunk": 6, "severity": "2,4",
+    "schemes": ("standard", "imagenet_c/brightness", "augmix=posterize"),
+    "corruptions": ("imagenet_c/brightness", "imagenet_c/gaussian_noise"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
+    folder = tmp_path_factory.mktemp("msd") / "work"
+    config = tiny.config()
+    config.dataset.train_limit = IMAGES
+    one = study.model_config(config, "standard", 0)
+    params = states.build_model(one, 10, 32)[1:]
+    with workdir.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
+        files.save(states.initial_state(*params, states.make_optimizer(one.train, 1)))
+        workdir.write_json(folder / "final.json", {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def measured(trained):
+    return trained, msd.run(settings(), trained)
+
+
+def settings(**changed):
+    config = msd_config.get_config()
+    config.msd.update(SETTINGS | changed)
+    return config
+
+
+def close(found, expected):
+    assert [row[:3] for row in found] == [row[:3] for row in expected]
+    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in expected], rtol=1e-3)
+
+
+def copy(trained, tmp_path):
+    return pathlib.Path(shutil.copytree(trained, tmp_path / "work"))
+
+
+def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
+    """No augmentation and a deterministic corruption: both distances are that of two means over the images."""
+    folder, rows = measured
+    images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images
+    ((graphdef, state),) = study.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
+    model = nnx.merge(graphdef, state.params, state.statistics)
+
+    def mean_feature(images):
+        return np.asarray(model(images, train=False)[1]["penultimate"]).mean(0)
+
+    centres = msd_files.read_centres(folder / "msd" / "features.npz")
+    assert set(centres) == {(name, level) for name in SETTINGS["corruptions"] for level in LEVELS}
+    for level in LEVELS:
+        corrupted = corruptions.corrupt(jax.random.key(0), jnp.asarray(images), "imagenet_c/brightness", level)
+        centre = mean_feature(corrupted)
+        np.testing.assert_allclose(centres["imagenet_c/brightness", level], centre, rtol=1e-3, atol=1e-4)
+        (row,) = [row for row in rows if row[:3] == ("standard", "imagenet_c/brightness", level)]
+        expected = np.linalg.norm(mean_feature(images) - centre)
+        assert row.msd == pytest.approx(expected, rel=1e-3) and row.mmd == pytest.approx(expected, rel=1e-3)
+        assert 0 < row.msd_spread < row.msd
+
+
+def test_a_corruption_as_scheme_meets_itself(measured):
+    _, rows = measured
+    of = {row[:3]: row for row in rows}
+    assert len(of) == 3 * 2 * 2
+    for level in LEVELS:  # thirty draws of five levels hold both
+        own = of["imagenet_c/brightness", "imagenet_c/brightness", level]
+        assert own.msd < 1e-3 * own.mmd
+    means = msd_files.mean_distances(rows)
+    with pytest.raises(ValueError, match="found 1 missing"):  # noise is no scheme here
+        bridge.msd_distances(means, SETTINGS["corruptions"])
+
+
+def test_the_table_is_what_is_returned_and_says_where_it_is_from(measured):
+    folder, rows = measured
+    assert msd_files.read_msd(folder / "msd" / "msd.csv") == rows
+    comment = (folder / "msd" / "msd.csv").read_text().splitlines()[0]
+    assert "shapes, small_resnet, standard seed 0, 40 images, 30 transforms, 3 draws" in comment
+    record = json.loads((folder / "msd" / "provenance.json").read_text())
+    assert record["msd"]["transforms"] == 30 and "git_revision" in record["provenance"]
+
+
+def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, tmp_path, monkeypatch):
+    trained, rows = measured
+    folder = copy(trained, tmp_path)
+    streams = []
+    stream = features.Extractor.stream
+
+    def counted(self, transform, key, number, **keywords):
+        streams.append((transform.name, number))
+        return stream(self, transform, key, number, **keywords)
+
+    monkeypatch.setattr(features.Extractor, "stream", counted)
+    assert msd.run(settings(), folder) == rows and not streams
+    # A study stopped between two schemes goes on with the second.
+    (folder / "msd" / "schemes" / "augmix=posterize.npz").unlink()
+    close(msd.run(settings(chunk=30), folder), rows)
+    assert streams == [("augmix=posterize", 30)]
+    streams.clear()
+    more = ("imagenet_c/brightness", "imagenet_c/gaussian_noise", "imagenet_c/contrast")
+    found = msd.run(settings(schemes=("standard",), corruptions=more, severity="2"), folder)
+    assert streams == [("imagenet_c/contrast", 3), ("standard", 1)]
+    assert [row[:3] for row in found] == [("standard", name, 2) for name in more]
+    assert found[0] == rows[0]
+
+
+def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys):
+    trained, rows = measured
+    folder = copy(trained, tmp_path)
+    means = msd_files.mean_distances(rows)
+    # Made-up errors in the order of the distances under brightness, against it under noise.
+    counts = []
+    for (scheme, name), (distance, _) in means.items():
+        rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
+        wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
+        counts += [tables.Count(scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
+    tables.write_counts(tmp_path / "counts.csv", counts)
+    msd.run(settings(errors=str(tmp_path / "counts.csv")), folder)
+    header, *lines = [
+        line.split(",")
+        for line in (folder / "msd" / "correlations.csv").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    found = [dict(zip(header, line)) for line in lines]
+    assert [(row["corruption"], row["schemes"], float(row["msd"])) for row in found] == [
+        ("imagenet_c/brightness", "3", pytest.approx(1)),
+        ("imagenet_c/gaussian_noise", "3", pytest.approx(-1)),
+    ]
+    assert (folder / "msd" / "correlations.png").stat().st_size > 1000
+    assert "Spearman's rho with the error" in capsys.readouterr().out
+
+
+def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measured):
+    path, rows = measured
+
+    def command(*flags):
+        flags = [f"--workdir={path}", *(f"--config.msd.{flag}" for flag in flags)]
+        return subprocess.run(
+            [sys.executable, "msd.py", *flags], cwd=ROOT, capture_output=True, text=True, timeout=280
+        )  # fmt: skip
+
+    given = [f"{key}={value}" for key, value in SETTINGS.items() if key not in ("schemes", "chunk")]
+    done = command(*given, "schemes=('augmix=posterize',)", "out=again")
+    assert done.returncode == 0, done.stderr
+    found = msd_files.read_msd(path / "again" / "msd.csv")
+    close(found, [row for row in rows if row.scheme == "augmix=posterize"])
+    done = command("schemes=('augmx',)")
+    assert done.returncode == 1 and "schemes: augmix," in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"transforms": 31}, workdir.WorkdirError, "transforms: stored 30, asked 31"),
+        ({"images": IMAGES + 1, "out": "b"}, ValueError, "config.msd.images up to 40"),
+        ({"model": "noc/hue", "out": "b"}, ValueError, "among standard seed 0, found noc/hue seed 0"),
+        ({"draws": 0}, ValueError, "config.msd.draws of at least 1"),
+        ({"halves": 1}, ValueError, "a single half has no spread"),
+        ({"errors": "nowhere.csv"}, FileNotFoundError, "nowhere.csv"),
+    ],
+)
+def test_what_is_wrong_is_refused(measured, changed, error, message):
+    with pytest.raises(error, match=message):
+        msd.run(settings(**changed), measured[0])
+
+
+def test_a_damaged_result_is_named(measured, tmp_path):
+    folder = copy(measured[0], tmp_path)
+    path = folder / "msd" / "centres" / "imagenet_c.brightness-2.npz"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(workdir.WorkdirError, match="remove it to measure it again"):
+        msd.run(settings(), folder)

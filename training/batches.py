@@ -1,0 +1,146 @@
+"""What a training step sees: blocks of batches, mirrored, cropped, augmented by a scheme, corrupted in part."""
+
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from training import augment
+from training import mesh as meshes
+
+_BLOCK_BYTES = 2**31  # images of one block on an accelerator
+_CPU_BLOCK_STEPS = 64  # on a CPU a block should end within seconds, for the progress bar
+
+
+class Plan:
+    """How an epoch is cut into blocks of equal length."""
+
+    def __init__(self, recipe, shape):
+        if recipe.reading not in ("paper", "code"):
+            raise ValueError(f"expected config.train.reading 'paper' or 'code', found {recipe.reading!r}")
+        if recipe.jsd_weight and (not recipe.scheme or recipe.corruption != augment.STANDARD):
+            raise ValueError(
+                "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
+                f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
+            )
+        number = shape[0]
+        # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
+        self.views = 2 * number if recipe.reading == "code" else number
+        self.steps_per_epoch = self.views // recipe.batch_size
+        if self.steps_per_epoch == 0:
+            raise ValueError(
+                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found {recipe.batch_size}"
+            )
+        self.total_steps = recipe.epochs * self.steps_per_epoch
+        # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
+        copies = (4 if recipe.scheme else 1) * (3 if recipe.jsd_weight else 1)
+        batch_bytes = recipe.batch_size * math.prod(shape[1:]) * copies
+        limit = _CPU_BLOCK_STEPS if jax.default_backend() == "cpu" else max(1, _BLOCK_BYTES // batch_bytes)
+        # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
+        self.block_steps = max(
+            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
+        )
+
+
+class Keys(NamedTuple):
+    """Root keys of what is random in the images of a run."""
+
+    flip: jax.Array
+    corruption: jax.Array
+    crop: jax.Array
+    scheme: jax.Array
+
+
+@functools.partial(jax.jit, static_argnames=("views",))
+def epoch_order(key, views):
+    """The order of the views of an epoch, int32 [views]."""
+    return jax.random.permutation(key, views)
+
+
+def block(recipe, plan, split, order, offset, begin, keys, mesh):
+    """Images and labels of the steps begin .. begin + K - 1.
+
+    Order of work: mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch Gaussian for
+    CIFAR comes before mirror and crop, as its authors do.
+
+    Args:
+      recipe: config.train.
+      plan: `Plan` of the run.
+      split: data.Split on the device.
+      order: of this epoch, see `epoch_order`.
+      offset: step within the epoch.
+      begin: step within the run.
+      keys: `Keys`.
+      mesh: the batch lies split over its 'data' axis.
+
+    Returns:
+      (images [K, B, H, W, 3], or [K, B, 3, H, W, 3] with the JSD loss: clean and two views; labels int32 [K, B]). uint8,
+      or float32 in [0, 1] with a scheme.
+    """
+    size, count = recipe.batch_size, plan.block_steps
+    identity = jnp.arange(count * size) + begin * size  # of each view within the run
+    images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
+    first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
+    if first:
+        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    if recipe.flip:
+        images = _mirror(images, keys.flip, identity)
+    if recipe.crop:
+        images = _crop(images, keys.crop, identity, recipe.crop)
+    if recipe.jsd_weight:
+        views = [
+            augment.scheme_on_mesh(mesh, recipe.scheme, jax.random.fold_in(keys.scheme, view), images, identity)
+            for view in (1, 2)
+        ]
+        images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
+    elif recipe.scheme and not first:
+        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    if recipe.corruption != augment.STANDARD:
+        images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
+    sharding = meshes.batch_sharding(mesh, axis=1)
+    images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
+    return images, jax.device_put(labels.reshape(count, size), sharding)
+
+
+def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
+    options = augment.static_options(recipe)
+    if recipe.reading == "code":
+        corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
+        return jnp.where(doubled[:, None, None, None], corrupted, images)
+    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted.
+    part = round(recipe.corrupted_fraction * recipe.batch_size)
+    by_step = images.reshape(plan.block_steps, recipe.batch_size, *images.shape[1:])
+    chosen = by_step[:, :part].reshape(-1, *images.shape[1:])
+    index = identity.reshape(plan.block_steps, -1)[:, :part].reshape(-1)
+    corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
+    corrupted = corrupted.reshape(plan.block_steps, part, *images.shape[1:])
+    return jnp.concatenate([corrupted, by_step[:, part:]], axis=1).reshape(images.shape)
+
+
+@jax.jit
+def _gather(images, labels, order, start, identity):
+    """Images and labels of the views order[start:...]; also whether a view is the corrupted copy."""
+    views = jax.lax.dynamic_slice_in_dim(order, start, identity.shape[0])
+    chosen = views % images.shape[0]
+    return images[chosen], labels[chosen], views >= images.shape[0]
+
+
+@jax.jit
+def _mirror(images, key, identity):
+    """Each image [M, H, W, 3] mirrored with probability 1/2."""
+    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity)
+    return jnp.where(mirrored[:, None, None, None], images[:, :, ::-1], images)
+
+
+@functools.partial(jax.jit, static_argnames=("padding",))
+def _crop(images, key, identity, padding):
+    """Each image padded with zeros on all sides and cut back to its size at a uniform place."""
+    padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+
+    def cut(image, i):
+        row, column = jax.random.randint(jax.random.fold_in(key, i), (2,), 0, 2 * padding + 1)
+        return jax.lax.dynamic_slice(image, (row, column, 0), images.shape[1:])
+
+    return jax.vmap(cut)(padded, identity)
