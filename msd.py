@@ -99,7 +99,7 @@ def _extractor(own, wanted, workdir):
     if wanted.images > len(split):
         raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {wanted.images}")
     models = study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
-    key = augment.canonical(wanted.model), wanted.model_seed
+    key = wanted.model, wanted.model_seed
     if key not in models:
         known = ", ".join(f"{name} seed {seed}" for name, seed in models)
         raise ValueError(f"expected config.msd.model and model_seed among {known}, found {key[0]} seed {key[1]}")

@@ -9,5 +9,10 @@
 - `categories`, `nk_benchmarks`: clusters of corruptions, and random benchmarks of given balance
 - `selection`, `cliques`: Algorithm 1, threshold sweep, stability under resampling
 - `selection_text`: what select_noc.py prints
-- `figures`: heatmap, balance bars, threshold sweep
+- `calibration`: severity ranges that hit target robustness; `mixtures`: gains of models trained on benchmarks
+- `distances`, `msd_files`, `msd_figures`: MSD and MMD between augmentations and corruptions, their correlation with error
+- `scan_files`, `cbar_groups`, `cbar_half_sets`, `cbar_selection`: the search that made ImageNet-C-bar
+- `bridge`: does feature distance predict overlap?
+- `figures`, `figures_study`: heatmap, balance bars, threshold sweep, dendrogram
+- `report_*`: the HTML page of a study
 """

@@ -76,7 +76,7 @@ def strips(pictures, names, columns):
       names: labels of the rows.
       columns: k - 1 texts of severities for each.
     """
-    if not pictures:
+    if not len(pictures):
         raise ValueError("expected pictures of at least one corruption, found none")
     rows, width = len(pictures), len(pictures[0])
     figure = Figure(figsize=(0.8 * width + 1.2, 0.95 * rows), layout="constrained")

@@ -21,7 +21,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
       distance: {(scheme, corruption): number}.
       errors: {(scheme, corruption): error in percent}.
       correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
-      distance_name: label of the horizontal axes.
+      distance_name: label of the horizontal axes, under the lowest panels.
       title, provenance: lines above all panels.
 
     Returns:
@@ -38,7 +38,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(schemes[:_LABELLED])}
     for axes in panels.flat[len(points) :]:
         axes.set_axis_off()
-    for axes, (name, keys) in zip(panels.flat, points.items()):
+    for number, (axes, (name, keys)) in enumerate(zip(panels.flat, points.items())):
         if len(schemes) > _LABELLED:
             axes.scatter([distance[k] for k in keys], [errors[k] for k in keys], s=6, c=BLUE, linewidths=0, alpha=0.6)
         else:
@@ -49,10 +49,11 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
         value = "undefined" if np.isnan(rho) else f"{rho:.2f}"
         axes.set_title(f"{name.rpartition('/')[2]}   $\\rho$ = {value}", fontsize=7)
         axes.tick_params(labelsize=6)
+        if number + columns >= len(points):  # the lowest of its column
+            axes.set_xlabel(distance_name, fontsize=7)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         axes.grid(color=GREY, linewidth=0.3, alpha=0.5)
-    figure.supxlabel(distance_name, fontsize=8)
     figure.supylabel("error (%)", fontsize=8)
     if title or provenance:
         figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)

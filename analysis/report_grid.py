@@ -38,7 +38,8 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None):
 
     def cell(i, j, first):
         if i == j:
-            return tag("td", "1", class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
+            own = "1" if np.isfinite(values[i, i]) else "\N{EN DASH}"
+            return tag("td", own, class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
         value, se = values[i, j], ses[i, j]
         kinds = ["none"] if np.isnan(value) else ["unsure"] if se > figures.UNCERTAIN else []
         style = None if np.isnan(value) else _colours(palette, value, limits)

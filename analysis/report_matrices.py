@@ -87,7 +87,7 @@ def central(study):
         if study.errors.resampled
         else "draws of every accuracy from its binomial distribution"
     )
-    return f"± is half the width of the central 68 % of 1,000 {drawn}."
+    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of 1,000 {drawn}."
 
 
 def _pair_text(study, i, j):

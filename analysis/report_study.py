@@ -48,7 +48,9 @@ def summary(study):
     cells = [tag("div", tag("b", value), tag("span", text)) for value, text in tiles]
     number = sum(serious for serious, _ in warnings(study))
     note = (
-        tag("p", tag("a", f"{number} warning{'s' * (number > 1)}", href="#warnings"), " before you use these numbers.") if number else None
+        tag("p", tag("a", f"{number} warning{'s' * (number > 1)}", href="#warnings"), " before you use these numbers.")
+        if number
+        else None
     )
     return join((what, chosen, tag("div", *cells, class_="tiles"), note))
 

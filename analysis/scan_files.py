@@ -5,6 +5,9 @@
 
 `role` is `candidate` (levels 1..10) or `reference` (levels 1..5). M and Phi are trained with different seeds; each run
 has its own two and its own images. Both files hold the same (role, corruption, level).
+
+What the published rankings were made from is not published. In the released code the features of two CIFAR candidates
+(concentric_sine_waves, chromatic_aberration) come from misread parameters, so a ranking may differ for that alone.
 """
 
 import dataclasses

@@ -50,9 +50,9 @@ def smoke(workdir):
     return workdir
 
 
-def write(workdir, names, seeds=(0,), number=800, resamples=40):
+def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     """A study with answers: neighbours in `names` overlap, the last corruption harms the others; images differ in
-    difficulty, which correlates the answers of all models. Returns the bits [seeds, 1 + n, 1 + n, number]."""
+    difficulty, which correlates the answers of all models; training on the corruption `harmed` makes it worse. Returns the bits [seeds, 1 + n, 1 + n, number]."""
     workdir.mkdir(parents=True)
     records(workdir)
     n = len(names)
@@ -62,6 +62,8 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40):
     probability = np.full((n + 1, n + 1), 0.9)
     probability[0, 1:] = 0.55
     probability[1:, 1:] = 0.55 + 0.3 * related
+    if harmed is not None:
+        probability[1 + harmed, 1 + harmed] = 0.35
     rng = np.random.default_rng(1)
     limit = np.sort(rng.normal(size=100_000))[(100_000 * probability).astype(int)]
     noise = rng.normal(size=(len(seeds), n + 1, n + 1, number)) + rng.normal(size=number)

@@ -48,6 +48,15 @@ def finetuned_config(config, corruption, seed):
     return one
 
 
+def model_name(config):
+    """What a model's config says it was trained with."""
+    scheme = config.train.get("scheme", "")
+    if not scheme:
+        return config.train.corruption
+    name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
+    return name if config.train.corruption == augment.STANDARD else f"{name}+{config.train.corruption}"
+
+
 def model_dir(workdir, corruption, seed):
     return pathlib.Path(workdir) / "models" / augment.canonical(corruption).replace("/", ".") / f"seed{seed}"
 
@@ -107,7 +116,11 @@ def read_start(workdir, config, dataset, mesh):
 
 
 def read_models(workdir, num_classes, image_size, mesh):
-    """{(corruption, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py."""
+    """{(name, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py.
+
+    The name is what the model was trained with: `standard`, a corruption, a mixture, or an augmentation scheme (with
+    `+jsd` for its consistency loss).
+    """
     workdir = pathlib.Path(workdir)
     directories = (
         [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
@@ -117,7 +130,7 @@ def read_models(workdir, num_classes, image_size, mesh):
     found = {}
     for directory in directories:
         one = ConfigDict(read_json(directory / "config.json"))
-        found[one.train.corruption, one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
+        found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
 
 

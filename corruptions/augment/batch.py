@@ -51,7 +51,10 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     elif index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
     options = tuple(sorted((dict(scheme.defaults) | options).items()))
-    static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding)
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
+    # operation is carried out on every image and one result selected, which keeps an accelerator busy.
+    together = 1 if jax.default_backend() == "cpu" else max(1, _CHUNK // math.prod(images.shape[1:]))
+    static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding, together)
     piece = cpu_piece(images.shape)
     traced = any(map(checks.is_traced, (key, images, index)))
     if jax.default_backend() != "cpu" or number <= piece or traced:
@@ -74,8 +77,8 @@ def _threads():
     return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="augment")
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))
-def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
+@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))
+def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding, together):
     shape = images.shape[1:]
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, index)
     params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(keys)
@@ -84,11 +87,6 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         image, params = args
         return from_float(applier(to_float(image), params), dtype, rounding)
 
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
-    # operation is carried out on every image and one result selected, which keeps an accelerator busy.
-    if jax.default_backend() == "cpu":
-        return jax.lax.map(one, (images, params))
-    size = max(1, _CHUNK // math.prod(shape))
-    if images.shape[0] <= size:
+    if 1 < images.shape[0] <= together:
         return jax.vmap(lambda *args: one(args))(images, params)
-    return jax.lax.map(one, (images, params), batch_size=size)
+    return jax.lax.map(one, (images, params), batch_size=together if together > 1 else None)

@@ -63,6 +63,15 @@ def test_heatmap_marks_flags_and_hatches_what_is_undefined():
     assert ".97\n±.10" in texts(axes) and not any("nan" in t for t in texts(axes))
 
 
+def test_heatmap_hatches_what_is_hardly_known():
+    se = np.full((4, 4), 0.1)
+    se[0, 1] = se[1, 0] = 0.8
+    axes = figures.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
+    hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch() is not None]
+    assert sorted(hatched) == [(0, 1), (1, 0)]
+    assert "hatched colour: standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
+
+
 def test_clustering_brings_families_together():
     order = np.random.default_rng(0).permutation(15)
     names = [IMAGENET_C[i] for i in order]

@@ -127,6 +127,7 @@ def test_the_figure_shows_every_scheme_in_every_panel(study, tmp_path):
         assert shown == sorted((msd[f"s{k}", name], error[f"s{k}", name]) for k in range(12))
         looks = {(tuple(p.get_facecolor()[0]), p.get_paths()[0].vertices.tobytes()) for p in axes.collections}
         assert len(looks) == 12
+    assert [axes.get_xlabel() for axes in panels] == ["MSD", "MSD"]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [f"s{k}" for k in range(12)]
     assert "Title\nrevision abc" in figure.get_suptitle()

@@ -96,7 +96,7 @@ WITHOUT = ("autocontrast", "equalize", "invert")
 @pytest.mark.parametrize("policy", ["cifar", "imagenet"])
 def test_cases_have_the_probabilities_of_the_policy(policy, released):
     options = {} if released else {"released": False}
-    params = draws(f"autoaugment_{policy}", 100_000, **options)
+    params = draws(f"autoaugment_{policy}", 40_000, **options)
     expected = carried_out(policy, released)
     assert sum(expected.values()) == pytest.approx(1)
     found = []

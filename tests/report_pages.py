@@ -1,0 +1,93 @@
+"""A report's HTML in tests: parsing, comparing numbers, and a browser that renders it."""
+
+import csv
+import html.parser
+import shutil
+import subprocess
+
+NAMES = ("x/<script>document.title=1</script>", "a/same&amp;", "b/same&amp;", "imagenet_c/fog", "noc/hue", "x/last")
+NUMBER = r"([-+]?\d*\.?\d+)"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def find_browser():
+    """Path of a Chromium, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def browse(found, profile, page, *options):
+    """What headless Chromium, without a network, prints for a page."""
+    command = [
+        found, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={profile}", "--virtual-time-budget=5000", *options, page.as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
+
+
+def plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+
+
+class Page(html.parser.HTMLParser):
+    """Elements of a page as (tag, attributes, text within), in order of their start."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        element = [tag, {key: plain(value or "") for key, value in attributes}, ""]
+        self.found.append(element)
+        if tag not in ("meta", "img", "br", "link"):
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        for element in self._open:
+            element[2] += plain(data)
+
+    def title(self):
+        return self.all("title")[0][2]
+
+    def all(self, tag, **attributes):
+        return [
+            e for e in self.found if e[0] == tag and all(e[1].get(k.rstrip("_")) == v for k, v in attributes.items())
+        ]
+
+    def text(self, tag, **attributes):
+        return " ".join(" ".join(e[2] for e in self.all(tag, **attributes)).split())
+
+    def rows(self, **attributes):
+        """For each table with these attributes the texts of its cells, a list for each row."""
+        tables = []
+        for table in self.all("table", **attributes):
+            tables.append([])
+            for tag, _, text in self.found[self.found.index(table) + 1 :]:
+                if tag in ("table", "section"):
+                    break
+                if tag == "tr":
+                    tables[-1].append([])
+                elif tag in ("td", "th"):
+                    tables[-1][-1].append(" ".join(text.split()))
+        return tables
+
+    def cells(self, label):
+        """Cells with a title of the matrix with this label."""
+        start = next(k for k, e in enumerate(self.found) if e[1].get("aria-label") == label)
+        stop = next((k for k in range(start + 1, len(self.found)) if self.found[k][0] in ("table", "section")), None)
+        return [e for e in self.found[start:stop] if e[0] == "td" and "title" in e[1]]
+
+
+def shows(text, value):
+    """Whether a printed number is the value, rounded at its last digit."""
+    places = len(text.split(".")[1]) if "." in text else 0
+    return abs(float(text) - value) <= 0.5001 * 10.0**-places
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
