@@ -108,7 +108,7 @@ def run(
         "alternatives": [list(s) for s in chosen.sets[1 : 1 + ALTERNATIVES]],
         "pairs_near_threshold": close,
         "dropped": list(chosen.dropped),
-        "inputs": {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in inputs},
+        "inputs": {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in inputs},
         "versions": {
             "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
         },

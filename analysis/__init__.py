@@ -14,5 +14,5 @@
 - `scan_files`, `cbar_groups`, `cbar_half_sets`, `cbar_selection`: the search that made ImageNet-C-bar
 - `bridge`: does feature distance predict overlap?
 - `figures`, `figures_study`: heatmap, balance bars, threshold sweep, dendrogram
-- `report_*`: the HTML page of a study
+- `report_*`, `report_page/`: the HTML page of a study (`report_samples` alone needs JAX); `rounding`: digits by their error
 """

@@ -2,7 +2,7 @@
 
     python -m analysis.gallery --benchmark=imagenet_c --out=docs/images/imagenet_c.png
     python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
-    python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=128 --out=docs/images/cbar_candidates.png
+    python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=120 --out=docs/images/cbar_candidates.png
 
 Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it only the severity
 changes. With --severity there is one picture for each corruption, its name below. The default photograph is drawn by
@@ -22,7 +22,7 @@ from analysis.scene import scene
 
 _GAP = 2
 _HEADER = 20
-_COLUMNS = 6  # of a mosaic
+_COLUMNS = 8  # of a mosaic
 _FONT = 13
 
 
@@ -68,7 +68,7 @@ def grid(names, severities, rows, image, cell, limit):
 
 
 def mosaic(names, pictures, image, cell, limit):
-    """Draws one picture for each corruption, the clean one first, names below: six in a line.
+    """Draws one picture for each corruption, the clean one first, names below: eight in a line.
 
     Args:
       names: qualified names.

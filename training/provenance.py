@@ -1,5 +1,6 @@
 """What a result came from: code revision, library versions, device, command."""
 
+import datetime
 import importlib.metadata
 import pathlib
 import platform
@@ -22,6 +23,7 @@ def provenance():
         "processes": jax.process_count(),
         "machine": platform.platform(),
         "command": " ".join(sys.argv),
+        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -7,7 +7,7 @@ scheme = augment.get("augmix=rotate+equalize")                       # the halve
 
 from corruptions.augment.batch import augment
 from corruptions.augment.coincidence import COINCIDES_WITH, coinciding
-from corruptions.augment.names import canonical, get, known, names, subsets
+from corruptions.augment.naming import canonical, get, known, names, subsets
 from corruptions.augment.operations import BASE, OPERATIONS
 from corruptions.augment.scheme import Scheme
 

@@ -6,6 +6,7 @@ and measured by Mintun et al. (2021), who also restrict it to each of the 512 su
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from corruptions.augment import strengths
 from corruptions.augment.operations import BASE, CODES, IDENTITY, chain
@@ -14,10 +15,10 @@ from corruptions.primitives import color, random
 
 
 def choices(names):
-    """Arrays that tell the sampler its operations: codes padded to nine, and their number (0: the identity alone)."""
+    """NumPy arrays that tell the sampler its operations: codes padded to nine, and their number (0: the identity alone)."""
     codes = [CODES[name] for name in names]
     padding = [IDENTITY] * (len(BASE) - len(codes))
-    return {"codes": jnp.asarray(codes + padding, jnp.int32), "number": jnp.int32(len(codes))}
+    return {"codes": np.array(codes + padding, np.int32), "number": np.int32(len(codes))}
 
 
 def sample(key, shape, choices, *, severity=3.0, whole=False, width=3, depth=3):
@@ -87,7 +88,7 @@ def apply_one(image, params):
 
 
 def _choose(uniform, choices):
-    return choices["codes"][jnp.floor(uniform * choices["number"]).astype(jnp.int32)]
+    return jnp.asarray(choices["codes"])[jnp.floor(uniform * choices["number"]).astype(jnp.int32)]
 
 
 def _strength(code, for_level, for_sign, shape, severity, whole):

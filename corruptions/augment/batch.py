@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import checks
-from corruptions.augment import names
+from corruptions.augment import naming
 from corruptions.batch import cpu_count, cpu_piece, from_float, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
@@ -24,7 +24,7 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
-      name: a scheme, see `names`.
+      name: a scheme, see `naming`.
       index: int32 [N], the identity of each image, by default 0..N-1.
       dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
         8-bit levels, and the networks of the papers are trained on those: float32 keeps them. uint8 rounds AugMix to
@@ -39,7 +39,7 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
       ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was expected and what was
         found.
     """
-    scheme = names.get(name)
+    scheme = naming.get(name)
     checks.image_batch(images, validate)
     scheme.check_options(options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)

@@ -5,7 +5,7 @@ sharpness out of its operations for this reason.
 """
 
 from corruptions import registry
-from corruptions.augment import names
+from corruptions.augment import naming
 
 COINCIDES_WITH = {
     "autocontrast": (),
@@ -31,7 +31,7 @@ def coinciding(scheme_name, corruption_names):
     """Pairs (operation of the scheme, corruption) that are the same transform.
 
     Args:
-      scheme_name: see `names`.
+      scheme_name: see `naming`.
       corruption_names: names of corruptions, any spelling that `corruptions.get` knows.
 
     Returns:
@@ -41,5 +41,5 @@ def coinciding(scheme_name, corruption_names):
       ValueError: an unknown scheme or corruption.
     """
     qualified = [registry.get(name).qualified_name for name in corruption_names]
-    operations = names.get(scheme_name).operations
+    operations = naming.get(scheme_name).operations
     return [(operation, name) for operation in operations for name in qualified if name in COINCIDES_WITH[operation]]

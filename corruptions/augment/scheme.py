@@ -26,7 +26,7 @@ class Scheme:
       operations: what its transforms are made of: names of `operations.OPERATIONS`, or `patch_gaussian`.
       sampler: `(key, shape, choices, **options) -> params`; the options are static.
       applier: `(image, params) -> image`, deterministic.
-      choices: arrays handed to the sampler, possibly traced: schemes that differ in these alone share a compile.
+      choices: NumPy arrays handed to the sampler, where they may be traced: schemes that differ in these alone share a compile.
       rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
     """

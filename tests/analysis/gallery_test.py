@@ -45,11 +45,11 @@ def test_mosaic_holds_the_clean_picture_and_one_of_each():
     names = [f"cbar/name_{k}" for k in range(8)]
     pictures = [np.full_like(image, 10 + 20 * k) for k in range(8)]
     sheet = np.asarray(gallery.mosaic(names, pictures, image, 32, 10**6))
-    tall = sheet.shape[0] // 2  # two lines of six
-    assert sheet.shape[1] == 6 * 34 and tall > 32 + 13
+    tall = sheet.shape[0] // 2  # nine pictures, eight in a line
+    assert sheet.shape[1] == 8 * 34 and tall > 32 + 13
     np.testing.assert_array_equal(sheet[:32, :32], image)
     for k, picture in enumerate(pictures, 1):
-        i, j = divmod(k, 6)
+        i, j = divmod(k, 8)
         np.testing.assert_array_equal(sheet[i * tall :, 34 * j :][:32, :32], picture)
         label = sheet[i * tall + 32 : (i + 1) * tall, 34 * j :][:, :32]
         assert (label < 128).any() and (label == 255).mean() > 0.5
