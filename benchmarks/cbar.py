@@ -24,8 +24,8 @@ from matplotlib import colors
 
 import corruptions
 from analysis.files import write_atomically
-from benchmarks.corruptions import photographs
 from tests.corruptions.cbar import blur_references, references, warps_references
+from tests.corruptions.photographs import photographs
 
 _SIZE = flags.DEFINE_integer("size", 224, "Side of the square test images.", lower_bound=16)
 _BATCH = flags.DEFINE_integer("batch", 0, "Images per call; 0 chooses by size.", lower_bound=0)
@@ -100,7 +100,7 @@ def main(argv):
     size = _SIZE.value
     batch = _BATCH.value or max(8, min(512, 2**21 // (size * size * 3)))
     load = os.getloadavg()[0]
-    images = jnp.asarray(photographs(batch, size))
+    images = jnp.asarray(photographs(batch, size, size))
     rows, sums = [], [0.0, 0.0]
     for name in corruptions.names("cbar_candidates"):
         compile_seconds, ours = our_seconds(name, images, _ROUNDS.value)
