@@ -5,13 +5,13 @@ corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", sev
 corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)               # one image
 """
 
-from corruptions import cbar, imagenet_c, noc
+from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
 from corruptions.registry import benchmarks, get, names, severities
 from corruptions.write import write_dataset
 
 __all__ = [
-    "Corruption", "Fraction", "Levels", "Parameter", "benchmarks", "cbar", "corrupt", "get", "imagenet_c", "names", "noc",
+    "Corruption", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "cbar", "corrupt", "get", "imagenet_c", "names", "noc",
     "severities", "write_dataset",
 ]  # fmt: skip
