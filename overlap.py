@@ -19,7 +19,10 @@ from training import workdir as workdirs
 from training.log import log
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
-_FREE = (*study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed")
+_FREE = (
+    *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
+    "msd",
+)  # fmt: skip
 
 
 _RESAMPLES = 1000

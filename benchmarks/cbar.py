@@ -93,6 +93,10 @@ def _level(turn):
     return 1 + 3 * turn % 10
 
 
+def _ratio(x):
+    return f"{x:,.0f}" if x >= 10 else f"{x:.2g}"
+
+
 def main(argv):
     del argv
     size = _SIZE.value
@@ -105,13 +109,13 @@ def main(argv):
         theirs = numpy_seconds(name, np.asarray(images[0]), _ROUNDS.value)
         sums[0], sums[1] = sums[0] + ours, sums[1] + theirs
         plain = name.split("/")[1]
-        row = [name, f"{compile_seconds:.1f}", f"{ours * 1e3:.3f}", f"{theirs * 1e3:.1f}", f"{theirs / ours:,.0f}"]
+        row = [name, f"{compile_seconds:.1f}", f"{ours * 1e3:.3f}", f"{theirs * 1e3:.2f}", _ratio(theirs / ours)]
         if size == 224:
             released = RELEASED.get(plain)
-            row += [f"{released:g}", f"{released / ours:,.0f}"] if released else ["", ""]
+            row += [f"{released:g}", _ratio(released / ours)] if released else ["", ""]
         rows.append(row)
         print(" | ".join(row), flush=True)
-    rows.append(["sum", "", f"{sums[0] * 1e3:.2f}", f"{sums[1] * 1e3:.0f}", f"{sums[1] / sums[0]:,.0f}"])
+    rows.append(["sum", "", f"{sums[0] * 1e3:.2f}", f"{sums[1] * 1e3:.0f}", _ratio(sums[1] / sums[0])])
     header = ["corruption", "compile CPU s", "CPU ms/image", "NumPy CPU ms/image", "ratio"]
     if size == 224:
         rows[-1] += ["", ""]
