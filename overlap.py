@@ -11,7 +11,17 @@ import numpy as np
 from absl import app
 
 import select_noc
-from analysis import bootstrap, figures, matrices, mixtures, overlap_files, selection, tables
+from analysis import (
+    bootstrap,
+    coverage,
+    figures,
+    matrices,
+    mixtures,
+    overlap_files,
+    selection,
+    selection_text,
+    tables,
+)
 from analysis.overlap import overlap_matrix
 from training import augment, cli, evaluation, study
 from training import mesh as meshes
@@ -84,6 +94,9 @@ def write_results(config, path, names, answers, num_classes):
         print(
             f"  {100 * stable.members.get(name, 0):5.1f} %  {name}{'  (selected)' if name in chosen['members'] else ''}"
         )
+    if 0 < len(chosen["members"]) < len(names):
+        covered = coverage.coverage(found.unclipped, names, chosen["members"], samples=resampled.unclipped)
+        print("\n" + selection_text.coverage_text(covered, chosen["members"], 0.0))
     return found
 
 

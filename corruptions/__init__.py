@@ -12,6 +12,6 @@ from corruptions.registry import benchmarks, get, names, severities
 from corruptions.write import write_dataset
 
 __all__ = [
-    "Corruption", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "cbar", "corrupt", "get", "imagenet_c", "names", "noc",
-    "severities", "write_dataset",
+    "Corruption", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "cbar", "corrupt", "get", "imagenet_c",
+    "names", "noc", "severities", "write_dataset",
 ]  # fmt: skip

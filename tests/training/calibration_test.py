@@ -1,6 +1,7 @@
 """Robustness at a fixed severity, the ranges file, and its way into training and evaluation."""
 
 import json
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from training import mesh as meshes
 from training.calibration import Robustness, read_ranges
 
 NUMBER = 64
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,29 @@ def test_wrong_entries_are_named(tmp_path, entries, message):
     path = write(tmp_path / "ranges.json", **entries)
     with pytest.raises(ValueError, match=rf"ranges\.json: {message}"):
         read_ranges(path)
+
+
+def test_the_ranges_that_are_shipped():
+    path = ROOT / "configs" / "ranges" / "cifar10_cpu.json"
+    content = json.loads(path.read_text())
+    options = read_ranges(path)
+    assert set(options) == {*corruptions.names("noc_candidates"), "noc/arlequin"}
+    for name, entry in content["corruptions"].items():
+        evaluated = dict(map(tuple, entry["evaluations"]))
+        assert [evaluated[v] for v in entry["range"]] == entry["robustness"], name
+        if entry["unit"] not in (
+            "pixels",
+            "degrees",
+            "steps (grey levels - 1)",
+            "marks",
+            "discs",
+            "lozenges",
+            "ratio of sides",
+        ):
+            reached = [
+                abs(r - t) < 0.005 or capped for r, t, capped in zip(entry["robustness"], (0.95, 0.5), entry["capped"])
+            ]
+            assert all(reached), name
 
 
 def test_what_is_no_ranges_file(tmp_path):
