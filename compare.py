@@ -30,7 +30,7 @@ def run(first, second, threshold, out=None):
     benchmarks = agreement.benchmark_agreement_sweep(
         one[0], other[0], names, thresholds, first_unclipped=one[1], second_unclipped=other[1]
     )
-    seconds = [_seconds(workdir) for workdir in (first, second)]
+    seconds = _training_seconds(first, second)
     result = {
         "first": first.name,
         "second": second.name,
@@ -63,12 +63,15 @@ def _read(workdir, other):
     return names, matrix, overlap_files.unclipped_matrix(pairs, names), se
 
 
-def _seconds(workdir):
-    """Seconds of training of all models but the standard one, which both studies need; None when not recorded."""
-    path = workdir / "timing.json"
-    if not path.is_file():
+def _training_seconds(first, second):
+    """Seconds of training of the models that both studies have but the standard one, which both need; None when not
+    recorded."""
+    paths = [workdir / "timing.json" for workdir in (first, second)]
+    if not all(path.is_file() for path in paths):
         return None
-    return sum(s for model, s in json.loads(path.read_text())["training_seconds"].items() if "standard" not in model)
+    seconds = [json.loads(path.read_text())["training_seconds"] for path in paths]
+    shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith("standard|")]
+    return [sum(one[model] for model in shared) for one in seconds]
 
 
 def _show(found, chosen, benchmarks, seconds):
@@ -83,7 +86,7 @@ def _show(found, chosen, benchmarks, seconds):
     print(f"  first:  {', '.join(chosen.first)}   ({chosen.first_in_second} in the second matrix)")
     print(f"  second: {', '.join(chosen.second)}   ({chosen.second_in_first} in the first matrix)")
     print("Jaccard by threshold: " + ", ".join(f"{b.threshold:.2f}: {b.jaccard:.2f}" for b in benchmarks))
-    if None not in seconds:
+    if seconds:
         print(f"training time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times")
 
 

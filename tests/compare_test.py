@@ -29,7 +29,9 @@ def study(path, seed, order, seconds):
     found = overlap_matrix(accuracy[np.ix_(keep, keep)], names=order, number=10_000)
     overlap_files.write_overlap(path / "overlap.csv", order, found.overlap)
     overlap_files.write_overlap_long(path / "overlap_long.csv", found)
-    (path / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100, "a|0": seconds}}))
+    (path / "timing.json").write_text(
+        json.dumps({"training_seconds": {"standard|0": 100, "a|0": seconds, f"extra{seed}|0": 7}})
+    )
     return found
 
 
