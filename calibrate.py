@@ -32,6 +32,7 @@ def run(config, workdir):
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         own.dataset.test_limit = config.calibrate.images
+        own.ranges = ""
         dataset, _, split = study.load_data(own, mesh)
         model, seed = _standard(study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir)
         settings = {
@@ -49,6 +50,7 @@ def run(config, workdir):
                 robustness = Robustness(
                     mesh, model, split, name, seed=config.calibrate.seed, batch_size=config.eval.batch_size
                 )
+                _check_model(robustness.clean, dataset.num_classes)
                 content["corruptions"][name] = _entry(robustness, tuple(config.calibrate.targets))
                 workdirs.write_json(path, content | {"provenance": provenance()})
     return content
@@ -72,6 +74,14 @@ def _entry(robustness, targets):
         "mean_robustness_se": robustness.error(mean),
         "evaluations": [list(pair) for pair in found.evaluations],
     }
+
+
+def _check_model(clean, num_classes):
+    if clean < 1 / num_classes + 0.05:
+        raise ValueError(
+            f"expected a standard model better than chance (1 in {num_classes}), found a clean accuracy of {clean:.3f}: "
+            "its robustness means nothing"
+        )
 
 
 def _standard(models, workdir):
@@ -104,6 +114,13 @@ def show(content):
         mild, severe = entry["range"]
         ends = [f"{r:5.3f} +- {se:.3f}" for r, se in zip(entry["robustness"], entry["robustness_se"])]
         notes = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
+        notes += [
+            f"{end} target not met: the parameter goes by steps"
+            for end, r, se, target, capped in zip(
+                ("mild", "severe"), entry["robustness"], entry["robustness_se"], content["targets"], entry["capped"]
+            )
+            if not capped and abs(r - target) > 2 * se
+        ]
         notes += [] if entry["monotone"] else ["R does not fall monotonically: mildest crossing"]
         print(
             f"{name:{width}}  {mild:10.4g}  {severe:10.4g}  {ends[0]}  {ends[1]}  {entry['mean_robustness']:5.3f}"

@@ -6,6 +6,7 @@ Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Print
 corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
 """
 
+import hashlib
 import json
 import pathlib
 import sys
@@ -34,7 +35,11 @@ def run(first, second, threshold, out=None):
     result = {
         "first": first.name,
         "second": second.name,
-        "matrices": found._asdict(),
+        "inputs": {
+            f"{workdir.name}/overlap.csv": hashlib.sha256((workdir / "overlap.csv").read_bytes()).hexdigest()
+            for workdir in (first, second)
+        },
+        "matrices": {key: _without_nan(value) for key, value in found._asdict().items()},
         "threshold": threshold,
         "benchmarks": [b._asdict() for b in benchmarks],
         "training_seconds": seconds,
@@ -42,9 +47,16 @@ def run(first, second, threshold, out=None):
     chosen = next(b for b in benchmarks if b.threshold == threshold)
     _show(found, chosen, benchmarks, seconds)
     out = second / "comparison.json" if out is None else out
-    write_atomically(out, json.dumps(result, indent=2) + "\n")
+    write_atomically(out, json.dumps(result, indent=2, allow_nan=False) + "\n")
     print(f"\nwritten to {out}")
     return result
+
+
+def _without_nan(value):
+    """JSON has no NaN."""
+    if isinstance(value, tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def _read(workdir, other):
@@ -71,7 +83,7 @@ def _training_seconds(first, second):
         return None
     seconds = [json.loads(path.read_text())["training_seconds"] for path in paths]
     shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith("standard|")]
-    return [sum(one[model] for model in shared) for one in seconds]
+    return [sum(one[model] for model in shared) for one in seconds] if shared else None
 
 
 def _show(found, chosen, benchmarks, seconds):

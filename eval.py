@@ -18,6 +18,7 @@ from ml_collections import ConfigDict
 
 from analysis import matrices, tables
 from corruptions import augment as schemes
+from corruptions import cbar
 from data.corrupted import open_corrupted
 from training import cli, evaluation, study
 from training import mesh as meshes
@@ -40,10 +41,13 @@ def run(config, workdir):
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         own.eval = config.eval
-        if config.ranges:
-            own.train.corruption_options = config.train.corruption_options
+        own.ranges = config.ranges
+        for name, options in config.train.corruption_options.items():
+            stored = own.train.corruption_options.get(name, {})
+            own.train.corruption_options[name] = {**stored, **options}
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
+        _warn_of_table(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train.get("scheme", ""), [condition.corruption for condition in conditions[1:]])
         answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
         results = workdir
@@ -52,6 +56,16 @@ def run(config, workdir):
             results.mkdir(parents=True, exist_ok=True)
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
         return _write(config, results, answers, dataset)
+
+
+def _warn_of_table(names, shape):
+    """C-bar benchmarks are levels of ranges made for one image size."""
+    for name in names:
+        made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
+        if made and made != used:
+            log.warning(
+                "%s was selected from the ranges %r; images of %dx%d use the ranges %r.", name, made, *shape[:2], used
+            )
 
 
 def _warn_of_coincidence(scheme, names):

@@ -10,13 +10,14 @@ they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix
 operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command continues;
 more schemes and corruptions can be asked for later.
 
-    python msd.py --workdir=runs/powerset --config.msd.errors=runs/powerset/counts.csv
+    python msd.py --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
 also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance and
 the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that they
 are compared on the same; the original draws a new set for each scheme.
 """
 
+import glob
 import io
 import pathlib
 import zlib
@@ -44,7 +45,7 @@ def run(config, workdir):
     wanted = config.msd
     _check(wanted)
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
-    errors = msd_files.mean_errors(tables.read_counts(wanted.errors)) if wanted.errors else None
+    errors = _errors(wanted.errors, conditions) if wanted.errors else None
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with workdirs.lock(workdir):
@@ -66,6 +67,16 @@ def run(config, workdir):
         for scheme in tqdm(schemes, desc="schemes", unit="scheme", dynamic_ncols=True):
             found[scheme.name] = _scheme_distances(folder, extractor, wanted, scheme, centres)
         return _write(folder, wanted, own, centres, found, errors)
+
+
+def _errors(pattern, conditions):
+    """Errors of the tables that `pattern` names, at the severities whose distances are measured."""
+    paths = sorted(glob.glob(pattern))
+    if not paths:
+        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
+    known = {(condition.corruption, condition.label) for condition in conditions}
+    counts = [count for path in paths for count in tables.read_counts(path)]
+    return msd_files.mean_errors(count for count in counts if (count.corruption, count.severity) in known)
 
 
 def _check(wanted):

@@ -7,6 +7,8 @@ the same corrupted test images, and writes counts.csv, scores.csv, overlap.csv (
 errors and directed transfers), overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 """
 
+import dataclasses
+
 import numpy as np
 from absl import app
 
@@ -47,6 +49,8 @@ def run(config, workdir):
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         mixed = tuple(config.study.mixtures)
+        if config.ranges:
+            workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
         trainings = (augment.STANDARD, *names, *mixed)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         workdirs.write_json(
@@ -62,27 +66,31 @@ def run(config, workdir):
                 config, few, evaluation.conditions(seen, evaluation.RANDOM), path, test_split, mesh
             )
             write_mixtures(config, path, mixed, shown)
+        else:
+            (path / "mixtures.csv").unlink(missing_ok=True)  # of an earlier run that asked for some
         return found
 
 
 def write_results(config, path, names, answers, num_classes):
     """Derives every table and figure from the answers of the models; returns the `Overlap`."""
-    record = workdirs.read_json(path / "provenance.json")
-    comment = f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {record['device']}, revision {record['git_revision'][:12]}"
+    comment = _comment(config, path)
     tables.write_counts(path / "counts.csv", study.counts(answers), comment)
     counts = tables.read_counts(path / "counts.csv")
     matrices.write_scores(path / "scores.csv", counts, comment)
     accuracy, number, seeds = matrices.accuracies(counts, names)
     found = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
     overlap_files.write_overlap(path / "overlap.csv", names, found.overlap, comment)
-    overlap_files.write_overlap_long(path / "overlap_long.csv", found, comment)
     resampled = bootstrap.bootstrap(_bits(answers, names, seeds), resamples=_RESAMPLES)
+    # All models saw the same images: resampling them has smaller errors than answers taken as independent.
+    between = overlap_matrix(accuracy, names=names).se if len(seeds) > 1 else 0.0  # the jackknife over seeds alone
+    se = np.hypot(resampled.se, between)
+    overlap_files.write_overlap_long(path / "overlap_long.csv", dataclasses.replace(found, se=se), comment)
     title = f"Overlap of {len(names)} corruptions on {config.dataset.name}"
     heatmap = figures.heatmap(
-        found.overlap, names, flags=found.flags, se=resampled.se, title=title, provenance=comment, cluster=True
+        found.overlap, names, flags=found.flags, se=se, title=title, provenance=comment, cluster=True
     )
     figures.save(heatmap, path / "overlap")
-    _show(found, resampled.se)
+    _show(found, se)
     chosen = select_noc.run(path / "overlap.csv", config.study.threshold, sweep=True)
     stable = selection.stability(resampled.samples, names, config.study.threshold, unclipped=resampled.unclipped)
     workdirs.write_json(
@@ -100,6 +108,15 @@ def write_results(config, path, names, answers, num_classes):
     return found
 
 
+def _comment(config, path):
+    """The line at the head of every table."""
+    record = workdirs.read_json(path / "provenance.json")
+    return (
+        f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {record['device']}, revision "
+        f"{record['git_revision'][:12]}"
+    )
+
+
 def write_mixtures(config, path, names, answers):
     """What training on a whole benchmark brings on each corruption: prints it and writes mixtures.csv."""
 
@@ -114,6 +131,7 @@ def write_mixtures(config, path, names, answers):
         correctness(augment.STANDARD),
         {name: correctness(name) for name in names},
         {name: augment.members(name) for name in names},
+        _comment(config, path),
     )
     for mixture, one in found.items():
         print(f"\n{mixture}: relative CE, gain over the standard model (which has 100)")

@@ -19,8 +19,7 @@ def overlap_section(study):
     )  # fmt: skip
     source = (
         "by resampling the test images 1,000 times, as in overlap.png" if study.errors.resampled else
-        "by the first-order formula of overlap_long.csv, which takes the answers of different models to the same images "
-        "as independent and therefore comes out too large"
+        "those of overlap_long.csv"
     )  # fmt: skip
     if len(study.seeds) > 1:
         source += ", and by the jackknife over seeds"

@@ -79,7 +79,7 @@ def _mixtures(rows):
         return None
     lines = [
         (
-            row["mixture"], row["corruption"], "member" if row["member"] == "True" else "",
+            row["mixture"], row["corruption"], "member" if row["member"] == "1" else "",
             *_numbers(fixed(float(row["relative_ce"]), 1)),
             *_numbers(with_error(float(row["relative_gain"]), float(row["relative_gain_se"]), sign=True)),
         )
@@ -106,7 +106,7 @@ def _comparison(content):
         f"{len(b['shared'])} members are shared (Jaccard {b['jaccard']:.2f})."
         for b in chosen
     ]
-    if None not in content["training_seconds"]:
+    if content["training_seconds"]:
         first, second = content["training_seconds"]
         facts.append(f"Training took {first:.0f} s and {second:.0f} s.")
     title = tag("h3", f"{content['first']} compared with {content['second']}")

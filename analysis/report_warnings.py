@@ -51,9 +51,11 @@ def _near_threshold(study):
 
 def _selection(study):
     chosen, result = study.benchmark, []
+    current = {name: digest for name, _, digest in study.files}["overlap.csv"]
+    if study.comparison and current not in study.comparison.get("inputs", {current: current}).values():
+        result.append((True, "comparison.json was made with another overlap.csv; run compare.py again"))
     if chosen is None:
         return result
-    current = {name: digest for name, _, digest in study.files}["overlap.csv"]
     known = [digest for path, digest in chosen.get("inputs", {}).items() if path.endswith("overlap.csv")]
     if known and current not in known:
         result.append((True, "benchmark.json was selected from another overlap.csv; run select_noc.py again"))
@@ -127,7 +129,7 @@ def _errors(study):
     if not study.errors.resampled:
         result.append(
             (False, "the folder answers/ is not in the workdir: standard errors take the answers of different models as "
-             "independent, and are too large for overlaps")
+             "independent, and are too large for gains and transfers")
         )  # fmt: skip
     above = int(np.sum(np.triu(np.nan_to_num(study.found.overlap), 1) > 1))
     if above:

@@ -6,6 +6,8 @@ python train.py --config=configs/scheme.py:patch_gaussian --workdir=runs/patch_g
 python train.py --config=configs/scheme.py:augmix=rotate+equalize --workdir=runs/two_operations
 python train.py --config=configs/scheme.py:autoaugment_cifar,cpu --workdir=runs/autoaugment_cpu
 
+The cosine moves with every step, theirs with every epoch.
+
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror and
 crop alone; `,cpu` is a small network for 12 epochs.
 """

@@ -72,11 +72,17 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
         part = (None if x is None else _piece(x, begin, piece) for x in (images, severity, index))
         return jax.block_until_ready(_corrupt(key, *part, *static)[start - begin :])
 
+    return in_pieces(run, number, piece, (static, images.shape[1:], str(images.dtype), severity is None))
+
+
+def in_pieces(run, number, piece, program):
+    """Concatenates `run(start)` for start = 0, piece, 2 piece .. < number, in a thread for each core.
+
+    `program` identifies the compiled program: its first call goes alone, threads that arrive together would all compile.
+    """
     starts = list(range(0, number, piece))
-    program = (static, piece, images.shape[1:], str(images.dtype), severity is None)
-    # The first call compiles; threads that arrive together would all do so.
-    first = [] if program in _COMPILED else [run(starts.pop(0))]
-    _COMPILED.add(program)
+    first = [] if (program, piece) in _COMPILED else [run(starts.pop(0))]
+    _COMPILED.add((program, piece))
     return jnp.concatenate(first + list(_threads().map(run, starts)))
 
 

@@ -114,7 +114,7 @@ def test_optional_results_are_shown(tmp_path):
     (workdir / "ranges.json").write_text(json.dumps({"corruptions": {"noc/hue": entry}}))
     (workdir / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
     comparison = {
-        "first": "one", "second": "two", "threshold": 0.1, "training_seconds": [None, None],
+        "first": "one", "second": "two", "threshold": 0.1, "training_seconds": None,
         "matrices": {
             "pairs": 66, "spearman": 0.81, "spearman_interval": [0.7, 0.9], "pearson": 0.85, "mean_difference": 0.06,
             "standardised": 1.4,
@@ -147,7 +147,7 @@ def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(tmp_path):
         "uncommitted changes", "feedfeedfeed", "1 of 1 models were trained by another revision", "cafecafecafe",
         "1 x H200 (gpu)", "others wrote counts.csv (3f60e402a648)", "selected from another overlap.csv",
         "noc/quantization and noc/hue, both members, may overlap more than 0.1",
-        "12 other sets have the same size", "too large for overlaps",
+        "12 other sets have the same size", "too large for gains",
         "imagenet_c/pixelate: training on it gives a gain of +0.0106",
     ):  # fmt: skip
         assert part in text, part

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from corruptions.batch import from_float
 from training import augment
 from training import mesh as meshes
 
@@ -63,7 +64,8 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """Images and labels of the steps begin .. begin + K - 1.
 
     Order of work: mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch Gaussian for
-    CIFAR comes before mirror and crop, as its authors do.
+    CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view like
+    any other.
 
     Args:
       recipe: config.train.
@@ -83,8 +85,9 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     identity = jnp.arange(count * size) + begin * size  # of each view within the run
     images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
     first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
-    if first:
-        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    if first:  # its authors train on whole levels, truncated
+        noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+        images = from_float(noisy, jnp.uint8, "truncate")
     if recipe.flip:
         images = _mirror(images, keys.flip, identity)
     if recipe.crop:

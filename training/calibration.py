@@ -45,6 +45,8 @@ class Robustness:
             self.integer = noc_severity.is_whole(corruption.name)
             self.unit = noc_severity.UNITS[corruption.name]
         self.clean = self._accuracy(evaluation.Condition(evaluation.CLEAN, "0"))
+        if self.clean == 0:
+            raise ValueError("expected a model that answers some clean image correctly, found none: R is not defined")
 
     def __call__(self, v):
         severity, options = self._fixed(v)
@@ -75,6 +77,12 @@ class Robustness:
         images = evaluation.corrupted_images(self._mesh, self._split, condition, self._seed, options)
         labels = jnp.asarray(self._split.labels)
         return float(evaluation.correctness(self._mesh, *self._model, images, labels, self._batch_size).mean())
+
+
+def check_image_shape(path, shape):
+    """Raises ValueError when the ranges file `path` ("" or None: no ranges) was made for images of another shape."""
+    if path and (made := read_json(path)["image_shape"]) != list(shape):
+        raise ValueError(f"{path}: expected severity ranges for images of shape {list(shape)}, found ranges for {made}")
 
 
 def read_ranges(path):

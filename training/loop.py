@@ -52,7 +52,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
     if initial is not None:
         # Copies: the state is donated to the step, and others may start from the same one.
         copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
-        state = states.initial_state(*copied, optimizer)
+        state = jax.device_put(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(state) or state
         if int(state.step) < plan.total_steps:

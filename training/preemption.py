@@ -1,4 +1,7 @@
-"""SIGTERM, which schedulers send before they take a machine away: the run saves its state and exits with status 143."""
+"""SIGTERM, which schedulers send before they take a machine away: training saves its state and exits with status 143.
+
+Outside of training (evaluation, calibration), whose finished parts are files already, SIGTERM ends the process at once.
+"""
 
 import contextlib
 import signal
@@ -20,6 +23,8 @@ def watch():
         yield lambda: bool(came)
     finally:
         signal.signal(signal.SIGTERM, before)
+    if came:  # in the last block: this run is finished, but nothing after it should begin
+        leave()
 
 
 def leave():

@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, evaluation, loop
+from training import augment, calibration, evaluation, loop
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
@@ -25,6 +25,7 @@ def load_data(config, mesh):
     """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh."""
     optional = ("data_dir", "train_limit", "test_limit")  # "" and 0 stand for the default
     dataset = data.load(**{k: v for k, v in config.dataset.items() if k not in optional or v})
+    calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
     placed = meshes.replicated(mesh)
     return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
 
@@ -34,6 +35,8 @@ def model_config(config, corruption, seed):
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
+    if one.train.scheme:
+        one.train.scheme = augment.schemes.canonical(one.train.scheme)
     options = one.train.corruption_options.to_dict()
     one.train.corruption_options = {name: options[name] for name in augment.members(corruption) if name in options}
     return one
@@ -74,6 +77,10 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
         raise ValueError(
             f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
             "train.py starts from the model of any workdir"
+        )
+    if config.train.scheme:
+        raise ValueError(
+            f"expected config.train.scheme '' in a study, found {config.train.scheme!r}; train.py trains with schemes"
         )
     found = {}
     jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]

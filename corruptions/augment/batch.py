@@ -1,6 +1,5 @@
 """Batches: where schemes are vmapped or looped, jitted and given a key per image."""
 
-import concurrent.futures
 import functools
 import math
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from corruptions import checks
 from corruptions.augment import naming
-from corruptions.batch import cpu_count, cpu_piece, from_float, to_float
+from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
 
@@ -27,7 +26,7 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
       name: a scheme, see `naming`.
       index: int32 [N], the identity of each image, by default 0..N-1.
       dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
-        8-bit levels, and the networks of the papers are trained on those: float32 keeps them. uint8 rounds AugMix to
+        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds AugMix to
         the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels either way.
       validate: whether the values of concrete float batches are checked (this waits for the device once).
       **options: static options of the scheme (`get(name).options`).
@@ -66,15 +65,7 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
         part = (jnp.asarray(x[begin : begin + piece]) for x in (images, index))
         return jax.block_until_ready(_augment(key, *part, scheme.choices, *static)[start - begin :])
 
-    first, *others = range(0, number, piece)
-    # The first call may compile; threads that arrive together would all do so.
-    return jnp.concatenate([run(first), *_threads().map(run, others)])
-
-
-@functools.cache
-def _threads():
-    """A thread for each core: XLA runs what is inside a loop on one."""
-    return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="augment")
+    return in_pieces(run, number, piece, (static, images.shape[1:], str(images.dtype)))
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))

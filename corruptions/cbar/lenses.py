@@ -94,7 +94,7 @@ def _apply_fish_eye(image, params):
     height, width, _ = image.shape
     radius = max(0.05 * side(image.shape), 3.0)
     box = math.ceil(2 * radius)  # as many whole numbers are less than `radius` from any centre
-    margin = math.ceil(radius) + 1
+    margin = math.ceil(radius) + 2  # a look-up reads one row and column beyond its box
     padded = jnp.pad(image, ((margin, margin), (margin, margin), (0, 0)))
     stride = padded.shape[1]
 

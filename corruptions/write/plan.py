@@ -15,10 +15,11 @@ def entries(names, severities, options, table, shape, suffix):
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: given for name, given in severities.items()}
     found = {}
-    for corruption, selected in chosen.items():
+    for corruption, (selected, benchmark) in chosen.items():
         given = options.get(corruption.qualified_name, {})
-        if table is not None and "table" in corruption.options:
-            given = {"table": table} | given
+        wanted = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark's levels belong to its own ranges
+        if wanted is not None and "table" in corruption.options:
+            given = {"table": wanted} | given
         checks.options(corruption, given)
         mine = severities.get(corruption.qualified_name) if isinstance(severities, Mapping) else severities
         mine = _severities(corruption, mine, given, selected)
@@ -46,7 +47,8 @@ def level(entry, severity):
 
 
 def _chosen(names):
-    """The corruptions to write, each with the levels that are its benchmark's severities 1, 2, ..., or with None."""
+    """The corruptions to write, each with the levels that are its benchmark's severities 1, 2, ... (or None) and the
+    benchmark it was named by (or None)."""
     chosen = {}
     for name in names:
         benchmark = name if name in registry.benchmarks() else None
@@ -54,7 +56,7 @@ def _chosen(names):
             levels = registry.severities(member, benchmark)
             selected = None if levels == registry.severities(member) else levels
             corruption = registry.get(member)
-            if chosen.setdefault(corruption, selected) != selected:
+            if chosen.setdefault(corruption, (selected, benchmark))[0] != selected:
                 raise ValueError(
                     f"{corruption.qualified_name} is asked for with two selections of its levels; write them to folders "
                     "of their own"

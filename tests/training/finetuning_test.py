@@ -1,5 +1,9 @@
 """Models of a study that start from its standard model."""
 
+import pathlib
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -8,6 +12,9 @@ import data
 from tests.training import tiny
 from training import mesh as meshes
 from training import study
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +49,29 @@ def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settin
     assert not equal(found["standard", 0][1], found["standard", 1][1])
     again = study.train_models(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh)
     assert equal(again["noc/border", 1][1], found["noc/border", 1][1])
+
+
+def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path):
+    """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run never stopped."""
+    code = (
+        "import sys, pathlib, jax, data; jax.config.update('jax_num_cpu_devices', 2)\n"
+        "from tests.training import finetuning_test, tiny; from training import loop, study; from training import mesh as meshes\n"
+        "config = tiny.config(); one = study.model_config(config, 'noc/border', 0); mesh = meshes.data_mesh(32)\n"
+        "split = data.load('shapes', train_limit=160, test_limit=70).train.to_device(meshes.replicated(mesh))\n"
+        "root = pathlib.Path(sys.argv[1]); [(root / n).mkdir() for n in ('start', 'whole', 'halves')]\n"
+        "start = loop.train(study.model_config(config, 'standard', 0), split, 10, root / 'start', mesh=mesh)[1]\n"
+        "end = lambda name: loop.train(one, split, 10, root / name, mesh=mesh, initial=start)[1]\n"
+        "whole = end('whole'); save = loop.Checkpoints.save\n"
+        "def stop(self, state): save(self, state); raise KeyboardInterrupt\n"
+        "loop.Checkpoints.save = stop\n"
+        "try: end('halves')\n"
+        "except KeyboardInterrupt: pass\n"
+        "loop.Checkpoints.save = save; halves = end('halves')\n"
+        "assert len(jax.devices()) == 2 and int(halves.step) == 10 and finetuning_test.equal(whole, halves)\n"
+        "print('equal')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=250, cwd=ROOT)
+    assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stderr
 
 
 def test_another_standard_recipe_makes_other_finetuned_models():

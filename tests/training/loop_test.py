@@ -137,9 +137,12 @@ COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
 ]  # fmt: skip
 
 
-def start(workdir, **environment):
+AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
+
+
+def start(workdir, *arguments, **environment):
     return subprocess.Popen(
-        [*COMMAND, f"--workdir={workdir}"],
+        [*COMMAND, *arguments, f"--workdir={workdir}"],
         cwd=ROOT,
         env=os.environ | environment,
         stdout=subprocess.PIPE,
@@ -210,11 +213,12 @@ def checkpoints_begun(workdir):
 
 
 def test_eight_devices_train_like_one(tmp_path):
-    process = start(tmp_path / "one")
+    """With a scheme and a corruption, which are split over the devices too."""
+    process = start(tmp_path / "one", *AUGMENTED)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 0, output
     flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
-    process = start(tmp_path / "eight", XLA_FLAGS=flags)
+    process = start(tmp_path / "eight", *AUGMENTED, XLA_FLAGS=flags)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 0, output
     record = json.loads((tmp_path / "eight" / "provenance.json").read_text())

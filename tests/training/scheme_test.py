@@ -7,7 +7,7 @@ import pytest
 import data
 from corruptions import augment as schemes
 from tests.training import tiny
-from training import augment, batches, study
+from training import batches, study
 from training import mesh as meshes
 from training import state as states
 from training import step as steps
@@ -53,6 +53,7 @@ def test_patch_gaussian_comes_before_the_crop(split):
     """Only then can the noise of an image be cut off, so that the border of zeros stays black."""
     found, _ = block(split, crop=8, scheme="patch_gaussian", flip=False)
     plain, _ = block(split, crop=8, flip=False)
+    assert found.dtype == np.uint8 and (found != plain).mean() > 0.2
     border = (plain == 0).all((3, 4), keepdims=True) & np.ones_like(plain, bool)  # whole rows of padding
     assert border.sum() > 1000 and (found[border] == 0).all()
 
@@ -91,12 +92,3 @@ def test_equal_views_train_as_cross_entropy_alone(split):
 def test_a_jsd_weight_needs_a_scheme_and_no_corruption(train):
     with pytest.raises(ValueError, match="jsd_weight with a"):
         batches.Plan(tiny.config(**train).train, (160, 32, 32, 3))
-
-
-def test_scheme_results_do_not_depend_on_the_mesh(split):
-    images = split.images[:16]
-    results = [
-        np.asarray(augment.scheme_on_mesh(mesh, "augmix", jax.random.key(1), images, np.arange(16)))
-        for mesh in (meshes.data_mesh(1), meshes.data_mesh(16))
-    ]
-    np.testing.assert_allclose(results[0], results[1], atol=1e-6)
