@@ -13,7 +13,6 @@ from tests.training import tiny
 from training import mesh as meshes
 from training import study
 
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
