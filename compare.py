@@ -17,11 +17,6 @@ from absl import app, flags
 from analysis import agreement, overlap_files
 from analysis.files import write_atomically
 
-_FIRST = flags.DEFINE_string("first", None, "Workdir of a study (required).")
-_SECOND = flags.DEFINE_string("second", None, "Workdir of another study of the same corruptions (required).")
-_THRESHOLD = flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members of a benchmark.")
-_OUT = flags.DEFINE_string("out", None, "Where to write; default comparison.json in the second workdir.")
-
 
 def run(first, second, threshold, out=None):
     """Compares two workdirs, prints and writes; returns the content of comparison.json."""
@@ -102,18 +97,28 @@ def _show(found, chosen, benchmarks, seconds):
         print(f"training time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times")
 
 
+def define_flags():
+    """The flags of the script; other scripts that import it have their own."""
+    flags.DEFINE_string("first", None, "Workdir of a study (required).")
+    flags.DEFINE_string("second", None, "Workdir of another study of the same corruptions (required).")
+    flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members of a benchmark.")
+    flags.DEFINE_string("out", None, "Where to write; default comparison.json in the second workdir.")
+
+
 def main(argv):
+    given = flags.FLAGS
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if _FIRST.value is None or _SECOND.value is None:
+    if given.first is None or given.second is None:
         raise app.UsageError("expected --first=WORKDIR and --second=WORKDIR")
-    out = None if _OUT.value is None else pathlib.Path(_OUT.value)
+    out = None if given.out is None else pathlib.Path(given.out)
     try:
-        run(pathlib.Path(_FIRST.value), pathlib.Path(_SECOND.value), _THRESHOLD.value, out)
+        run(pathlib.Path(given.first), pathlib.Path(given.second), given.threshold, out)
     except (ValueError, OSError) as error:
         print(f"compare.py: {error}", file=sys.stderr)
         sys.exit(1)
 
 
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

@@ -24,20 +24,24 @@ from tqdm import tqdm
 from analysis import cbar_groups, cbar_half_sets, cbar_selection, scan_files
 from analysis.files import write_atomically
 
-_SCAN = flags.DEFINE_multi_string("scan", [], "Table of a scan, or a pattern of such; one per run (required).")
-_TARGET = flags.DEFINE_float("target", None, "Mean error of the benchmark to be made, in percent (required).")
-_SEED = flags.DEFINE_integer("seed", 0, "Of the random half-sets and benchmarks.")
-_OUT = flags.DEFINE_string("out", None, "Where to write; default cbar_benchmark.json beside the first scan.")
+
+def define_flags():
+    """The flags of the script; other scripts that import it have their own."""
+    flags.DEFINE_multi_string("scan", [], "Table of a scan, or a pattern of such; one per run (required).")
+    flags.DEFINE_float("target", None, "Mean error of the benchmark to be made, in percent (required).")
+    flags.DEFINE_integer("seed", 0, "Of the random half-sets and benchmarks.")
+    flags.DEFINE_string("out", None, "Where to write; default cbar_benchmark.json beside the first scan.")
 
 
 def main(argv):
+    given = flags.FLAGS
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags, found {argv[1:]}; put patterns in quotes")
-    if not _SCAN.value or _TARGET.value is None:
+    if not given.scan or given.target is None:
         raise app.UsageError("expected --scan=FILE and --target=PERCENT")
     try:
-        out = None if _OUT.value is None else pathlib.Path(_OUT.value)
-        run(_paths(_SCAN.value), _TARGET.value, _SEED.value, out)
+        out = None if given.out is None else pathlib.Path(given.out)
+        run(_paths(given.scan), given.target, given.seed, out)
     except (ValueError, OSError) as error:
         print(f"select_cbar.py: {error}", file=sys.stderr)
         sys.exit(1)
@@ -132,4 +136,5 @@ def _show(chosen, target, paths, more_distant):
 
 
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

@@ -27,24 +27,6 @@ from analysis.coverage import coverage as find_coverage
 from analysis.files import write_atomically
 from analysis.references import BENCHMARKS, qualified_members
 
-_OVERLAP = flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
-_THRESHOLD = flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
-_STRICT = flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
-_SWEEP = flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
-_CATEGORIES = flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
-_COVERAGE = flags.DEFINE_string(
-    "coverage", None,
-    "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
-    f"or one of {', '.join(BENCHMARKS)}.",
-)  # fmt: skip
-_NK = flags.DEFINE_string(
-    "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
-)
-_NK_UNBALANCED = flags.DEFINE_bool(
-    "nk_unbalanced", False, "With --nk: add less balanced ones of the same size, by standard deviation of the counts."
-)
-_OUT = flags.DEFINE_string("out", None, "Where to write; default benchmark.json beside the matrix.")
-
 ALTERNATIVES = 100
 RULE = (
     "largest set with every pair's overlap {} the threshold; then smallest mean overlap, then smallest "
@@ -52,16 +34,40 @@ RULE = (
 )
 
 
+def define_flags():
+    """The flags of the script; other scripts that import it have their own."""
+    flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
+    flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
+    flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
+    flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
+    flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
+    flags.DEFINE_string(
+        "coverage", None,
+        "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
+        f"or one of {', '.join(BENCHMARKS)}.",
+    )  # fmt: skip
+    flags.DEFINE_string(
+        "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
+    )
+    flags.DEFINE_bool(
+        "nk_unbalanced",
+        False,
+        "With --nk: add less balanced ones of the same size, by standard deviation of the counts.",
+    )
+    flags.DEFINE_string("out", None, "Where to write; default benchmark.json beside the matrix.")
+
+
 def main(argv):
+    given = flags.FLAGS
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if _OVERLAP.value is None:
+    if given.overlap is None:
         raise app.UsageError("expected --overlap=FILE, found none")
     try:
         run(
-            pathlib.Path(_OVERLAP.value), _THRESHOLD.value, _STRICT.value, _SWEEP.value,
-            None if _OUT.value is None else pathlib.Path(_OUT.value), categories=_CATEGORIES.value,
-            coverage=_COVERAGE.value, nk=_NK.value, nk_unbalanced=_NK_UNBALANCED.value,
+            pathlib.Path(given.overlap), given.threshold, given.strict, given.sweep,
+            None if given.out is None else pathlib.Path(given.out), categories=given.categories,
+            coverage=given.coverage, nk=given.nk, nk_unbalanced=given.nk_unbalanced,
         )  # fmt: skip
     except (ValueError, OSError) as error:
         print(f"select_noc.py: {error}", file=sys.stderr)
@@ -220,4 +226,5 @@ def _near_threshold(chosen, names, matrix, se):
 
 
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

@@ -228,4 +228,6 @@ def test_eight_devices_train_like_one(tmp_path):
         lines = (tmp_path / name / "metrics.jsonl").read_text().splitlines()
         return np.array([json.loads(line)["loss"] for line in lines])
 
-    np.testing.assert_allclose(losses("eight"), losses("one"), rtol=2e-3)
+    one, eight = losses("one"), losses("eight")
+    np.testing.assert_allclose(eight[:3], one[:3], rtol=1e-4)  # later, other orders of summation have grown
+    np.testing.assert_allclose(eight, one, rtol=5e-3)
