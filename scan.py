@@ -1,0 +1,84 @@
+"""Joins one run of a severity scan: the errors of one network and the features of another, for select_cbar.py.
+
+Train two networks M and Phi with different seeds, then
+
+    python eval.py --workdir=runs/m --config.eval.corruptions="('cbar_candidates','imagenet_c')" --config.eval.severity=levels
+    python msd.py --config=configs/msd.py --workdir=runs/phi --config.msd.schemes="('standard',)" \
+        --config.msd.corruptions="('cbar_candidates','imagenet_c')"
+    python scan.py --errors=runs/m/counts.csv --features=runs/phi/msd/features.npz --out=runs/scan0.csv
+    python select_cbar.py --scan="runs/scan*.csv" --target=26.9
+
+Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The mean error of M over the
+references, the usual --target, is printed.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+from absl import app, flags
+
+import corruptions
+from analysis import msd_files, scan_files, tables
+
+BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
+
+
+def define_flags():
+    """The flags of the script."""
+    flags.DEFINE_string("errors", None, "counts.csv of one network M (required).")
+    flags.DEFINE_string("features", None, "features.npz of another, Phi (required).")
+    flags.DEFINE_string("model", "standard", "Which model of counts.csv: what it was trained with.")
+    flags.DEFINE_string("out", None, "Table to write, *.csv; the features go beside it (required).")
+
+
+def join(counts, centres, model):
+    """A `scan_files.Scan` of the counts of one model (seeds averaged) and the centres of another.
+
+    Raises:
+      ValueError: conditions that one of the two lacks (some are named).
+    """
+    errors = {}
+    for count in counts:
+        if count.model == model:
+            errors.setdefault((count.corruption, count.severity), []).append(100 * (1 - count.correct / count.total))
+    if not errors:
+        raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
+    parts = []
+    for role, benchmark in BENCHMARKS.items():
+        names = corruptions.names(benchmark)
+        wanted = [(name, level) for name in names for level in range(1, scan_files.LEVELS[role] + 1)]
+        for what, found in (("errors", errors), ("features", centres)):
+            missing = [f"{name} level {level}" for name, level in wanted if (name, level) not in found]
+            if missing:
+                raise ValueError(
+                    f"expected {what} of every level of {benchmark}, missing {len(missing)}: {', '.join(missing[:5])} ..."
+                )
+        shape = (len(names), scan_files.LEVELS[role])
+        parts += [
+            names,
+            np.reshape([np.mean(errors[condition]) for condition in wanted], shape),
+            np.reshape([centres[condition] for condition in wanted], (*shape, -1)),
+        ]
+    return scan_files.Scan(*parts)
+
+
+def main(argv):
+    given = flags.FLAGS
+    if len(argv) > 1:
+        raise app.UsageError(f"expected only flags, found {argv[1:]}")
+    if None in (given.errors, given.features, given.out):
+        raise app.UsageError("expected --errors=FILE, --features=FILE and --out=FILE")
+    try:
+        counts = tables.read_counts(pathlib.Path(given.errors))
+        scan = join(counts, msd_files.read_centres(given.features), given.model)
+        scan_files.write_scan(given.out, scan, f"errors of {given.errors}, features of {given.features}")
+    except (ValueError, OSError) as error:
+        print(f"scan.py: {error}", file=sys.stderr)
+        sys.exit(1)
+    print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {given.out}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
