@@ -49,7 +49,7 @@ def run(config, workdir):
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         mixed = tuple(config.study.mixtures)
-        if config.ranges:
+        if config.ranges and not (path / "ranges.json").exists():  # for the report; one of calibrate.py stays
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
         trainings = (augment.STANDARD, *names, *mixed)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
