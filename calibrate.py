@@ -9,7 +9,6 @@ use it with --config.ranges=WORKDIR/ranges.json.
 """
 
 from absl import app
-from ml_collections import ConfigDict
 from tqdm import tqdm
 
 from analysis import calibration
@@ -25,12 +24,7 @@ def run(config, workdir):
     """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns the content of ranges.json."""
     names = evaluation.expand(config.calibrate.corruptions)
     mesh = meshes.data_mesh(config.eval.batch_size)
-    if not workdir.is_dir():
-        raise FileNotFoundError(f"expected a workdir with a trained model, found no directory {workdir}")
-    with workdirs.lock(workdir):
-        own = ConfigDict(workdirs.read_json(workdir / "config.json"))
-        if config.dataset.data_dir:
-            own.dataset.data_dir = config.dataset.data_dir
+    with study.trained_workdir(workdir, config) as own:
         own.dataset.test_limit = config.calibrate.images
         own.ranges = ""
         dataset, _, split = study.load_data(own, mesh)

@@ -14,7 +14,6 @@ cifar10_corrupted; results go to WORKDIR/stored/NAME.
 
 import numpy as np
 from absl import app
-from ml_collections import ConfigDict
 
 from analysis import matrices, tables
 from corruptions import augment as schemes
@@ -34,12 +33,7 @@ def run(config, workdir):
     )
     conditions = evaluation.conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
-    if not workdir.is_dir():
-        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
-    with workdirs.lock(workdir):
-        own = ConfigDict(workdirs.read_json(workdir / "config.json"))
-        if config.dataset.data_dir:
-            own.dataset.data_dir = config.dataset.data_dir
+    with study.trained_workdir(workdir, config) as own:
         own.eval = config.eval
         own.ranges = config.ranges
         for name, options in config.train.corruption_options.items():

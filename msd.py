@@ -25,7 +25,6 @@ import zlib
 import jax
 import numpy as np
 from absl import app
-from ml_collections import ConfigDict
 from tqdm import tqdm
 
 from analysis import distances, figures, msd_figures, msd_files, tables
@@ -46,12 +45,7 @@ def run(config, workdir):
     _check(wanted)
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
     errors = _errors(wanted.errors, conditions) if wanted.errors else None
-    if not workdir.is_dir():
-        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
-    with workdirs.lock(workdir):
-        own = ConfigDict(workdirs.read_json(workdir / "config.json"))
-        if config.dataset.data_dir:
-            own.dataset.data_dir = config.dataset.data_dir
+    with study.trained_workdir(workdir, config) as own:
         if config.ranges:
             own.train.corruption_options = config.train.corruption_options
         options = augment.static_options(own.train)

@@ -166,7 +166,7 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
         ),
         ("overlap.py", ["--config.study.corruptions=('noc/hue',)"], "at least two corruptions"),
         ("eval.py", [], "expected a workdir with trained models"),
-        ("calibrate.py", [], "expected a workdir with a trained model"),
+        ("calibrate.py", [], "expected a workdir with trained models"),
         ("train.py", ["--config.ranges=nowhere.json"], "calibrate.py writes ranges.json"),
     ],
 )

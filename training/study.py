@@ -1,5 +1,6 @@
 """A study: train what is missing, evaluate every model under every condition, keep all counts."""
 
+import contextlib
 import os
 import pathlib
 
@@ -16,7 +17,7 @@ from training import state as states
 from training.answers import Answers
 from training.log import log
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import open_workdir, read_json
+from training.workdir import lock, open_workdir, read_json
 
 FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
 
@@ -102,6 +103,22 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
                 initial=initial,
             )
     return found
+
+
+@contextlib.contextmanager
+def trained_workdir(workdir, config):
+    """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
+
+    Raises:
+      FileNotFoundError: no such directory.
+    """
+    if not workdir.is_dir():
+        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
+    with lock(workdir):
+        own = ConfigDict(read_json(workdir / "config.json"))
+        if config.dataset.data_dir:
+            own.dataset.data_dir = config.dataset.data_dir
+        yield own
 
 
 def read_start(workdir, config, dataset, mesh):
