@@ -39,12 +39,14 @@ def run(config, workdir):
         }
         path = workdir / "ranges.json"
         content = _read(path, settings) or settings | {"corruptions": {}}
+        clean = None
         for name in tqdm(names, desc="corruptions", unit="corruption", dynamic_ncols=True):
             if name not in content["corruptions"]:
                 robustness = Robustness(
-                    mesh, model, split, name, seed=config.calibrate.seed, batch_size=config.eval.batch_size
+                    mesh, model, split, name, seed=config.calibrate.seed, batch_size=config.eval.batch_size, clean=clean
                 )
-                _check_model(robustness.clean, dataset.num_classes)
+                clean = robustness.clean
+                _check_model(clean, dataset.num_classes)
                 content["corruptions"][name] = _entry(robustness, tuple(config.calibrate.targets))
                 workdirs.write_json(path, content | {"provenance": provenance()})
     return content

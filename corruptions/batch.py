@@ -48,7 +48,7 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     """
     corruption = registry.get(name)
     checks.image_batch(images, validate)
-    checks.options(corruption, options)
+    checks.options(corruption.qualified_name, corruption.options, options)
     number = images.shape[0]
     if index is None:
         index = jnp.arange(number)

@@ -94,13 +94,12 @@ def severity_fraction(severity):
         raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
 
 
-def options(corruption, given):
+def options(owner, known, given):
+    """Every option `given` to the corruption or scheme called `owner` must be among those it has, `known`."""
     for name in given:
-        if name not in corruption.options:
-            known = ", ".join(corruption.options) or "none"
-            raise ValueError(
-                f"{corruption.qualified_name} has no option {name!r}{suggest(name, corruption.options)}; options: {known}"
-            )
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"{owner} has no option {name!r}{suggest(name, known)}; options: {listed}")
 
 
 def suggest(name, known):

@@ -129,7 +129,7 @@ class Corruption:
           ValueError: a shape, severity or option that is not as described.
         """
         checks.image_shape(shape)
-        checks.options(self, options)
+        checks.options(self.qualified_name, self.options, options)
         severity_key, key = jax.random.split(key)
         severity = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
         if isinstance(self.scale, Levels):

@@ -25,6 +25,7 @@ class Robustness:
       name: qualified name of the corruption.
       seed: of the draws.
       batch_size: of inference.
+      clean: A(clean) when it is known, so that it is measured once for all corruptions.
 
     Attributes:
       clean: A(clean).
@@ -33,7 +34,7 @@ class Robustness:
       unit: of v.
     """
 
-    def __init__(self, mesh, model, split, name, *, seed=0, batch_size=500):
+    def __init__(self, mesh, model, split, name, *, seed=0, batch_size=500, clean=None):
         self._mesh, self._model, self._split, self._name = mesh, model, split, name
         self._seed, self._batch_size = seed, batch_size
         corruption = corruptions.get(name)
@@ -44,7 +45,7 @@ class Robustness:
             self.domain = noc_severity.domain(corruption.name, split.images.shape[1:])
             self.integer = noc_severity.is_whole(corruption.name)
             self.unit = noc_severity.UNITS[corruption.name]
-        self.clean = self._accuracy(evaluation.Condition(evaluation.CLEAN, "0"))
+        self.clean = self._accuracy(evaluation.Condition(evaluation.CLEAN, "0")) if clean is None else clean
         if self.clean == 0:
             raise ValueError("expected a model that answers some clean image correctly, found none: R is not defined")
 

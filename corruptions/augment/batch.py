@@ -40,7 +40,7 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     """
     scheme = naming.get(name)
     checks.image_batch(images, validate)
-    scheme.check_options(options)
+    checks.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")

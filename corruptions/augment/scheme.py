@@ -46,15 +46,6 @@ class Scheme:
         known = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
         return known | dict(self.defaults)
 
-    def check_options(self, given):
-        """Raises ValueError for an option that this scheme does not have."""
-        for option in given:
-            if option not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise ValueError(
-                    f"{self.name} has no option {option!r}{checks.suggest(option, self.options)}; options: {known}"
-                )
-
     def sample(self, key, shape, **options) -> Params:
         """Draws a transform.
 
@@ -70,7 +61,7 @@ class Scheme:
           ValueError: a shape or option that is not as described.
         """
         checks.image_shape(shape)
-        self.check_options(options)
+        checks.options(self.name, self.options, options)
         return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image, params: Params):

@@ -20,7 +20,7 @@ def entries(names, severities, options, table, shape, suffix):
         wanted = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark's levels belong to its own ranges
         if wanted is not None and "table" in corruption.options:
             given = {"table": wanted} | given
-        checks.options(corruption, given)
+        checks.options(corruption.qualified_name, corruption.options, given)
         mine = severities.get(corruption.qualified_name) if isinstance(severities, Mapping) else severities
         mine = _severities(corruption, mine, given, selected)
         table_for = _TABLE_FOR.get(corruption.benchmark)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.corruptions.cbar.references import caustic
+
 
 def _cut(unit):
     return np.clip(255 * unit, 0, 255).astype(np.uint8)
@@ -42,22 +44,11 @@ def pillow_bilinear(image, x, y):
     return np.where(inside[..., None], (upper + (lower - upper) * fy).astype(int), -1)
 
 
-def _caustic(shape, time, scale):
-    y, x = np.mgrid[: shape[0], : shape[1]].astype(np.float64)
-    a, b = (6.28318530718 * np.mod(v / scale, 1) - 250 for v in (y, x))
-    i0, i1, c = a, b, 1.0
-    for n in range(5):
-        t = time * (1 - 3.5 / (n + 1))
-        i0, i1 = a + np.cos(t - i0) + np.sin(t + i1), b + np.sin(t - i1) + np.cos(t + i0)
-        c = c + 1 / np.sqrt((0.005 * a / np.sin(i0 + t)) ** 2 + (0.005 * b / np.cos(i1 + t)) ** 2)
-    return np.clip(np.abs(1.17 - (c / 5) ** 1.4) ** 8, 0, 1)
-
-
 def caustic_refraction(image, p):
     height, width, _ = image.shape
     taps = np.exp(-0.5 * np.arange(-4, 5) ** 2)
     taps /= taps.sum()
-    surface = np.pad(_caustic(image.shape, p["time"], p["scale"]), 4, mode="symmetric")
+    surface = np.pad(caustic(image.shape, p["time"], p["scale"]), 4, mode="symmetric")
     surface = sum(w * surface[i : i + height] for i, w in enumerate(taps))
     surface = np.pad(sum(w * surface[:, i : i + width] for i, w in enumerate(taps)), 1)
     dr, dc = surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
