@@ -9,26 +9,13 @@ import scipy.ndimage
 import scipy.stats
 
 from corruptions import cbar, registry
-from corruptions.batch import from_float, to_float
 from corruptions.cbar import severity
 from corruptions.primitives import spline
 from tests.corruptions.cbar import blur_references
+from tests.corruptions.cbar.running import compiled
 from tests.corruptions.photographs import photograph
 
 NAMES = ("chromatic_aberration", "transverse_chromatic_aberration", "circular_motion_blur")
-
-
-@functools.cache
-def compiled(name, shape, **options):
-    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
-    corruption = getattr(cbar, name)
-
-    @jax.jit
-    def run(key, image, level):
-        params = corruption.sample(key, shape, level, **options)
-        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
-
-    return run
 
 
 def assert_agrees(name, image, seed, level, **options):

@@ -1,16 +1,13 @@
 """C-bar candidates, given their draws, equal an independent NumPy reference in float64."""
 
-import functools
-
 import jax
 import numpy as np
 import pytest
 
-from corruptions import cbar
-from corruptions.batch import from_float, to_float
 from corruptions.primitives.caustic import caustic
 from corruptions.primitives.trigonometry import sine_cosine
 from tests.corruptions.cbar import references
+from tests.corruptions.cbar.running import compiled
 from tests.corruptions.photographs import photograph
 
 NAMES = (
@@ -37,19 +34,6 @@ NAMES = (
 PIXELWISE = ("bleach_bypass", "technicolor", "pseudocolor", "hue_shift", "color_balance")
 GEOMETRIC = tuple(name for name in NAMES if name not in PIXELWISE)
 WRAPPED = ("bleach_bypass", "technicolor", "pseudocolor")
-
-
-@functools.cache
-def compiled(name, shape, **options):
-    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
-    corruption = getattr(cbar, name)
-
-    @jax.jit
-    def run(key, image, level):
-        params = corruption.sample(key, shape, level, **options)
-        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
-
-    return run
 
 
 def assert_agrees(name, image, seed, level, **options):

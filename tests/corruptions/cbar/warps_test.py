@@ -1,16 +1,14 @@
 """The warps of C-bar, given their draws, equal references in float64 and do what is known by hand."""
 
-import functools
-
 import jax
 import numpy as np
 import pytest
 import scipy.stats
 
 from corruptions import batch
-from corruptions.batch import from_float, to_float
 from corruptions.cbar import displacement, lenses, projection, refraction
 from tests.corruptions.cbar import warps_references as references
+from tests.corruptions.cbar.running import compiled
 from tests.corruptions.photographs import photograph, photographs
 
 CORRUPTIONS = {
@@ -24,19 +22,6 @@ CORRUPTIONS = {
     "quadrilateral_no_bars": projection.quadrilateral_no_bars,
 }
 NAMES = tuple(CORRUPTIONS)
-
-
-@functools.cache
-def compiled(name, shape, **options):
-    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
-    corruption = CORRUPTIONS[name]
-
-    @jax.jit
-    def run(key, image, level):
-        params = dict(corruption.sample(key, shape, level, **options))
-        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
-
-    return run
 
 
 def assert_agrees(name, image, seed, level, **options):
