@@ -19,7 +19,7 @@ from analysis import matrices, tables
 from corruptions import augment as schemes
 from corruptions import cbar
 from data.corrupted import open_corrupted
-from training import cli, evaluation, study
+from training import cli, distributed, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -27,7 +27,11 @@ from training.provenance import provenance
 
 
 def run(config, workdir):
-    """Evaluates every finished model of `workdir` under config.eval; returns the list of `analysis.tables.Count`."""
+    """Evaluates every finished model of `workdir` under config.eval.
+
+    Returns:
+      List of `analysis.tables.Count`; of many processes only in the first, None in the others.
+    """
     stored = (
         open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
     )
@@ -47,9 +51,9 @@ def run(config, workdir):
         results = workdir
         if stored:
             results = workdir / "stored" / stored.path.name
-            results.mkdir(parents=True, exist_ok=True)
+            distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
-        return _write(config, results, answers, dataset)
+        return distributed.on_main(lambda: _write(config, results, answers, dataset))
 
 
 def _warn_of_table(names, shape):
@@ -107,10 +111,12 @@ def main(argv):
     with cli.errors():
         config, workdir = cli.read_flags(argv)
         study.enable_compilation_cache()
-        print_scores(run(config, workdir))
+        counts = run(config, workdir)
+        if distributed.is_main():
+            print_scores(counts)
     log.info("Results are in %s.", workdir)
 
 
 if __name__ == "__main__":
-    cli.define_flags()
+    cli.define_flags(hosts=True)
     app.run(main)

@@ -14,6 +14,13 @@ import jax
 import numpy as np
 
 
+def place(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> jax.Array:
+    """An array on the devices of `sharding`, which may belong to many processes that all hold the whole array."""
+    if sharding is None or sharding.is_fully_addressable:
+        return jax.device_put(array, sharding)
+    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Split:
@@ -36,8 +43,7 @@ class Split:
           sharding: where the arrays lie; None is the default device. A sharding that divides the first axis needs
             N to be a multiple of the number of its pieces.
         """
-        place = lambda array: jax.device_put(np.asarray(array), sharding)  # noqa: E731
-        return Split(place(self.images), place(self.labels), place(self.index))
+        return Split(*(place(np.asarray(array), sharding) for array in (self.images, self.labels, self.index)))
 
 
 @dataclasses.dataclass(frozen=True)

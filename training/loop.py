@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, preemption
+from training import batches, distributed, preemption
 from training import mesh as meshes
 from training import state as states
 from training import step as steps
@@ -52,7 +52,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
     if initial is not None:
         # Copies: the state is donated to the step, and others may start from the same one.
         copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
-        state = jax.device_put(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
+        state = meshes.place(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(state) or state
         if int(state.step) < plan.total_steps:
@@ -85,12 +85,12 @@ def read_back(config, image_size, num_classes, workdir, *, mesh):
 
 def _fresh(config, optimizer, num_classes, image_size, mesh):
     graphdef, params, statistics = states.build_model(config, num_classes, image_size)
-    return graphdef, jax.device_put(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
+    return graphdef, meshes.place(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
 
 
 def finished(workdir):
     """Whether a run in `workdir` reached its last step."""
-    return (workdir / "final.json").exists()
+    return distributed.from_main((workdir / "final.json").exists)
 
 
 def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted):
@@ -136,8 +136,9 @@ class _Report:
     def __init__(self, workdir, plan, first, batch_size, description):
         self._log = MetricsLog(workdir / "metrics.jsonl", first)
         self._bar = tqdm(
-            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False
-        )
+            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False,
+            disable=not distributed.is_main(),
+        )  # fmt: skip
         self._batch_size = batch_size
         self._last = time.perf_counter()
 

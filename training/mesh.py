@@ -7,6 +7,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from corruptions.batch import cpu_count
+from data import dataset as data
 
 
 def use_all_cores():
@@ -20,11 +21,24 @@ def use_all_cores():
 
 
 def data_mesh(batch_size=None):
-    """A mesh over all devices along 'data'; on a CPU over as many cores as divide `batch_size`."""
-    devices = jax.devices()
-    if batch_size and devices[0].platform == "cpu":
-        devices = devices[: max(d for d in range(1, len(devices) + 1) if batch_size % d == 0)]
-    return jax.sharding.Mesh(np.asarray(devices).reshape(1, -1), ("model", "data"))
+    """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
+    devices = np.asarray(jax.devices()).reshape(jax.process_count(), -1)
+    if batch_size and devices[0, 0].platform == "cpu":
+        counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
+        devices = devices[:, : max(counts, default=None)]
+    return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
+
+
+def place(tree, sharding):
+    """`jax.device_put` of arrays which every process holds as a whole, also onto a mesh over many processes."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def one(leaf):  # device_put would compare the values of all processes, at the cost of a copy of each everywhere
+        spans = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+        return jax.device_put(leaf, sharding) if spans else data.place(np.asarray(leaf), sharding)
+
+    return jax.tree.map(one, tree)
 
 
 def replicated(mesh):

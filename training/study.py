@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, calibration, evaluation, loop
+from training import augment, calibration, distributed, evaluation, loop
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
@@ -20,6 +20,10 @@ from training.metrics import training_seconds as training_seconds_of
 from training.workdir import lock, open_workdir, read_json
 
 FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
+
+
+def _bar(items, unit):
+    return tqdm(items, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=not distributed.is_main())
 
 
 def load_data(config, mesh):
@@ -85,7 +89,7 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
         )
     found = {}
     jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
-    for number, (corruption, seed) in enumerate(tqdm(jobs, desc="models", unit="model", dynamic_ncols=True), 1):
+    for number, (corruption, seed) in enumerate(_bar(jobs, "model"), 1):
         finetuned = config.train.init_from == augment.STANDARD and corruption != augment.STANDARD
         one = (finetuned_config if finetuned else model_config)(config, corruption, seed)
         initial = found[augment.STANDARD, seed][1] if finetuned else None
@@ -112,10 +116,10 @@ def trained_workdir(workdir, config):
     Raises:
       FileNotFoundError: no such directory.
     """
-    if not workdir.is_dir():
+    if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        own = ConfigDict(read_json(workdir / "config.json"))
+        own = _read_config(workdir)
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         yield own
@@ -146,16 +150,23 @@ def read_models(workdir, num_classes, image_size, mesh):
     `+jsd` for its consistency loss).
     """
     workdir = pathlib.Path(workdir)
-    directories = (
-        [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
-    )
+    directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
     if not directories:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
     for directory in directories:
-        one = ConfigDict(read_json(directory / "config.json"))
+        one = _read_config(directory)
         found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
+
+
+def _read_config(workdir):
+    return ConfigDict(distributed.from_main(lambda: read_json(workdir / "config.json")))
+
+
+def _finished_models(workdir):
+    found = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    return [pathlib.Path(path) for path in found]
 
 
 def evaluate_models(config, models, found_conditions, workdir, split, mesh):
@@ -169,7 +180,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
     labels = jnp.asarray(split.labels)
     results = {}
-    for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
+    for condition in _bar(found_conditions, "condition"):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
@@ -196,7 +207,7 @@ def evaluate_stored(config, models, source, workdir, mesh):
     """
     answers = Answers(workdir, source.number, {"source": dict(source.provenance)})
     results = {}
-    for name, severity in tqdm(source.conditions(), desc="conditions", unit="condition", dynamic_ncols=True):
+    for name, severity in _bar(source.conditions(), "condition"):
         condition = evaluation.Condition(name, str(severity))
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
