@@ -25,12 +25,9 @@ TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/bo
         "train.checkpoint_epochs=10",
     )
 ]  # fmt: skip
-EVAL = [
-    str(ROOT / "eval.py"),
-    "--workdir=work",
-    "--config.eval.corruptions=('noc/hue',)",
-    "--config.eval.batch_size=32",
-]
+EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"] + [
+    "--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"
+]  # fmt: skip
 PATIENCE = 250  # seconds for what takes some ten on an idle machine
 
 
@@ -126,7 +123,7 @@ def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
         return max((int(p.name) for p in folder.iterdir() if p.name.isdigit()), default=0) if folder.exists() else 0
 
     with Pair(tmp_path, *TRAIN) as pair:  # SIGTERM to one: both save the same step and leave
-        pair.wait_for((work / "metrics.jsonl").exists)
+        pair.wait_for(lambda: (work / "metrics.jsonl").exists() and losses(work))
         pair.send(1, signal.SIGTERM)
         assert pair.wait() == [143, 143], pair.output()
         assert "the same command continues" in pair.output(0)
