@@ -45,7 +45,7 @@ def run(config, workdir):
     names = evaluation.expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
-    mesh = meshes.data_mesh(config.train.batch_size)
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         mixed = tuple(config.study.mixtures)
