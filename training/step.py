@@ -12,6 +12,8 @@ from models import layers
 from training import mesh as meshes
 from training.jsd import jsd_loss
 
+PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
+
 _STATIC = ("graphdef", "optimizer", "jsd_weight", "norm_groups")
 
 
