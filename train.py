@@ -18,7 +18,7 @@ from training.log import log
 def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
     mesh = meshes.data_mesh(config.train.batch_size)
-    one = study.model_config(config, config.train.corruption, config.seed)
+    one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)

@@ -98,7 +98,8 @@ class BatchNorm(nnx.Module):
     """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe and Szegedy 2015).
 
     Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
-    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32.
+    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
+    `group_batch_norm` equal parts of the batch are normalised each by its own statistics.
 
     Args:
       channels: size of the last axis.
@@ -110,6 +111,7 @@ class BatchNorm(nnx.Module):
 
     momentum = 0.9
     epsilon = 1e-5
+    groups = 1
 
     def __init__(self, channels, *, rng, init="he", last=False, dtype=jnp.float32):
         gamma = np.ones(channels, np.float32)
@@ -125,20 +127,38 @@ class BatchNorm(nnx.Module):
 
     def __call__(self, x, train):
         """float[..., channels] -> the same shape in `dtype`; `train` moves the running statistics."""
+        shape = x.shape
         x = x.astype(jnp.float32)
         if train:
-            axes = tuple(range(x.ndim - 1))
-            number = x.size // x.shape[-1]
-            mean = x.mean(axes)
-            var = jnp.maximum((x * x).mean(axes) - mean * mean, 0)
+            if shape[0] % self.groups:
+                raise ValueError(
+                    f"expected a batch that splits into {self.groups} equal parts, found {shape[0]} images"
+                )
+            x = x.reshape(self.groups, -1, *shape[1:])
+            axes = tuple(range(1, x.ndim - 1))
+            number = x.size // (self.groups * shape[-1])
+            mean = x.mean(axes, keepdims=True)
+            var = jnp.maximum((x * x).mean(axes, keepdims=True) - mean * mean, 0)
             keep = self.momentum
             unbiased = var * (number / max(1, number - 1))
-            self.mean.set_value(keep * self.mean[...] + (1 - keep) * lax.stop_gradient(mean))
-            self.var.set_value(keep * self.var[...] + (1 - keep) * lax.stop_gradient(unbiased))
+            for running, found in ((self.mean, mean), (self.var, unbiased)):
+                found = found.reshape(self.groups, -1).mean(0)
+                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found))
         else:
             mean, var = self.mean[...], self.var[...]
         factor = self.scale[...] * lax.rsqrt(var + self.epsilon)
-        return (x * factor + (self.bias[...] - mean * factor)).astype(self.dtype)
+        return (x * factor + (self.bias[...] - mean * factor)).reshape(shape).astype(self.dtype)
+
+
+def group_batch_norm(model, groups):
+    """From now on every `BatchNorm` of a model takes its training statistics over each of `groups` parts of a batch.
+
+    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running statistics move towards
+    the mean over parts of their means and unbiased variances.
+    """
+    for _, module in nnx.iter_modules(model):
+        if isinstance(module, BatchNorm):
+            module.groups = groups
 
 
 class Linear(nnx.Module):

@@ -1,6 +1,7 @@
 """A study: train what is missing, evaluate every model under every condition, keep all counts."""
 
 import contextlib
+import functools
 import os
 import pathlib
 
@@ -11,11 +12,10 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, calibration, evaluation, loop
+from training import augment, batch_norm, calibration, evaluation, loop
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
-from training.log import log
 from training.metrics import training_seconds as training_seconds_of
 from training.workdir import lock, open_workdir, read_json
 
@@ -31,11 +31,12 @@ def load_data(config, mesh):
     return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
 
 
-def model_config(config, corruption, seed):
-    """The part of a study's config that determines one of its models."""
+def model_config(config, corruption, seed, devices=1):
+    """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
+    one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
     if one.train.scheme:
         one.train.scheme = augment.schemes.canonical(one.train.scheme)
     options = one.train.corruption_options.to_dict()
@@ -43,10 +44,10 @@ def model_config(config, corruption, seed):
     return one
 
 
-def finetuned_config(config, corruption, seed):
+def finetuned_config(config, corruption, seed, devices=1):
     """`model_config` of a model that starts from the study's standard model of the same seed."""
-    one = model_config(config, corruption, seed)
-    standard = model_config(config, augment.STANDARD, seed)
+    one = model_config(config, corruption, seed, devices)
+    standard = model_config(config, augment.STANDARD, seed, devices)
     one.train.update(config.study.finetune)
     one.start = {"train": standard.train.to_dict()}  # another standard model makes another fine-tuned one
     return one
@@ -68,11 +69,14 @@ def model_dir(workdir, corruption, seed):
 def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     """Trains every (corruption, seed) that is not finished; returns {(corruption, seed): (graphdef, state)}.
 
-    Finished models are read back. All share one compiled train step. With config.train.init_from `standard`, the other
-    models start from the standard one of their seed and train with the settings of config.study.finetune.
+    Finished models are read back. config.study.parallel of them train at once, on devices of their own, with one compiled
+    train step. With config.train.init_from `standard`, the other models start from the standard one of their seed and
+    train with the settings of config.study.finetune, once all standard models are there.
 
     Args:
-      trainings: augmentations (see `augment.members`), `standard` first where others start from it.
+      trainings: augmentations (see `augment.members`), `standard` among them where others start from it.
+      split: data.Split replicated over `mesh`.
+      mesh: with one row, see `meshes.study_mesh`.
     """
     if config.train.init_from not in ("", augment.STANDARD):
         raise ValueError(
@@ -83,26 +87,32 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
         raise ValueError(
             f"expected config.train.scheme '' in a study, found {config.train.scheme!r}; train.py trains with schemes"
         )
+    keys = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
+    finetuned = [key for key in keys if config.train.init_from and key[0] != augment.STANDARD]
+    fresh = [key for key in keys if key not in finetuned]
     found = {}
-    jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
-    for number, (corruption, seed) in enumerate(tqdm(jobs, desc="models", unit="model", dynamic_ncols=True), 1):
-        finetuned = config.train.init_from == augment.STANDARD and corruption != augment.STANDARD
-        one = (finetuned_config if finetuned else model_config)(config, corruption, seed)
-        initial = found[augment.STANDARD, seed][1] if finetuned else None
-        directory = model_dir(workdir, corruption, seed)
-        with open_workdir(directory, one.to_dict(), free=FREE) as path:
-            if not loop.finished(path):
-                log.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
-            found[corruption, seed] = loop.train(
-                one,
-                split,
-                dataset.num_classes,
-                path,
-                mesh=mesh,
-                description=f"{corruption} seed {seed}",
-                initial=initial,
+    with tqdm(total=len(keys), desc="models", unit="model", dynamic_ncols=True) as bar:
+        for part in filter(None, (fresh, finetuned)):
+            rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
+            jobs = []
+            for corruption, seed in part:
+                of_model = finetuned_config if part is finetuned else model_config
+                one = of_model(config, corruption, seed, rows.shape["data"])
+                directory = model_dir(workdir, corruption, seed)
+                jobs.append(
+                    loop.Job(
+                        one,
+                        functools.partial(open_workdir, directory, one.to_dict(), free=FREE),
+                        description=f"{corruption} seed {seed}",
+                        title=f"Model {keys.index((corruption, seed)) + 1} of {len(keys)}: {corruption}, seed {seed}.",
+                        initial=found[augment.STANDARD, seed][1] if part is finetuned else None,
+                    )
+                )
+            trained = loop.train_jobs(
+                jobs, split, dataset.num_classes, mesh=rows, target=mesh, on_finish=functools.partial(bar.update, 1)
             )
-    return found
+            found |= dict(zip(part, trained))
+    return {key: found[key] for key in keys}
 
 
 @contextlib.contextmanager
