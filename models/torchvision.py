@@ -1,0 +1,151 @@
+"""Weights of torchvision's models in ours: `load("resnet50", "resnet50-0676ba61.pth")`.
+
+A family is described by how its modules are called there: regular expressions that turn the path of one of our modules
+into torchvision's name. The arrays' names and layouts follow for all families:
+
+* kernel -> weight: convolutions OIHW -> HWIO, linear layers [out, in] -> [in, out];
+* BatchNorm: scale -> weight, mean -> running_mean, var -> running_var; `num_batches_tracked` is of no use here;
+* a linear layer on flattened maps: PyTorch flattens [C, H, W], we flatten [H, W, C].
+"""
+
+import re
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+import models
+from models import torch_files
+
+_ARRAYS = {"kernel": "weight", "bias": "bias", "scale": "weight", "mean": "running_mean", "var": "running_var"}
+
+_RESNET = (
+    (r"^stem$", "conv1"),
+    (r"^stem_norm$", "bn1"),
+    (r"^stages\.(\d+)", lambda m: f"layer{int(m[1]) + 1}"),
+    (r"\.norm(\d)$", r".bn\1"),
+    (r"\.shortcut\.conv$", ".downsample.0"),
+    (r"\.shortcut\.norm$", ".downsample.1"),
+    (r"^head$", "fc"),
+)
+
+
+class _Family(NamedTuple):
+    rules: tuple  # (pattern, replacement), applied in turn to the path of a module, "stages.0.1.conv2"
+    flattened: tuple = ("", 0)  # the linear layer behind flattened maps, and their side in pixels
+
+
+_FAMILIES = {name: _Family(_RESNET) for name in ("resnet18", "resnet34", "resnet50")}
+
+
+def names():
+    """Models whose weights can be imported, as a tuple."""
+    return tuple(_FAMILIES)
+
+
+def load(name, path, *, class_stride=1, **options):
+    """One of our models with torchvision's weights.
+
+    Args:
+      name: one of `names()`.
+      path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see `torch_files.read`.
+      class_stride: keep the logits of every so many-th class; 10 makes a model of ImageNet-100, every tenth class of
+        ImageNet by WordNet ID, the order of torchvision's logits.
+      **options: of `models.build`: dtype, mean, std, conv ...
+
+    Returns:
+      (model, num_classes): an nnx.Module as of `models.build` and the number of its logits, that of the file divided
+      by the stride and rounded up.
+
+    Raises:
+      ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those of the model; one
+        message lists what is missing, unexpected and of the wrong shape.
+      FileNotFoundError, RuntimeError: see `torch_files.read`.
+    """
+    _check_name(name)
+    return from_state_dict(name, torch_files.read(path), class_stride=class_stride, source=path, **options)
+
+
+def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **options):
+    """`load` from {torchvision's name: array}; `source` names it in errors."""
+    _check_name(name)
+    if class_stride < 1:
+        raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
+    family = _FAMILIES[name]
+    arrays = {_modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
+    for leaf in ("kernel", "bias"):
+        key = _torch_name(family, ("head", leaf))
+        if key in arrays:
+            arrays[key] = arrays[key][::class_stride]
+    num_classes = len(arrays[key]) if key in arrays else -(-1000 // class_stride)
+    model = models.build(name, num_classes, **options)
+    state = nnx.state(model)
+    variables = {
+        _torch_name(family, path): (path, variable)
+        for path, variable in nnx.to_flat_state(state)
+        if path[0] != "normalize"
+    }
+    _check(name, source, arrays, {key: _torch_shape(variable[...].shape) for key, (_, variable) in variables.items()})
+    for key, (path, variable) in variables.items():
+        module = ".".join(map(str, path[:-1]))
+        side = family.flattened[1] if module == family.flattened[0] else 1
+        variable.set_value(jnp.asarray(_our_layout(arrays[key], side), jnp.float32))
+    nnx.update(model, state)
+    return model, num_classes
+
+
+def _check_name(name):
+    if name not in _FAMILIES:
+        raise ValueError(f"expected a model whose weights can be imported ({', '.join(_FAMILIES)}), found {name!r}")
+
+
+def _torch_name(family, path):
+    """("stages", 0, 1, "conv2", "kernel") -> "layer1.1.conv2.weight"."""
+    module = ".".join(map(str, path[:-1]))
+    for pattern, replacement in family.rules:
+        module = re.sub(pattern, replacement, module)
+    return f"{module}.{_ARRAYS[path[-1]]}"
+
+
+def _modern(key):
+    """DenseNet files of 2017 write `norm.1` for `norm1`, `conv.2` for `conv2`."""
+    return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.", r"\1\2.", key)
+
+
+def _torch_shape(shape):
+    """The shape torchvision gives an array of ours of this shape."""
+    return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape[::-1]
+
+
+def _our_layout(array, side):
+    """An array of torchvision's in our layout; `side` of the maps that a linear layer sees flattened, else 1."""
+    if array.ndim == 4:
+        return array.transpose(2, 3, 1, 0)
+    if array.ndim == 2:
+        out, inputs = array.shape
+        return array.reshape(out, inputs // side**2, side, side).transpose(2, 3, 1, 0).reshape(inputs, out)
+    return array
+
+
+def _check(name, source, arrays, expected):
+    """Raises ValueError unless `arrays` has the names and shapes of `expected`, no more and no fewer."""
+    found = {key: np.shape(array) for key, array in arrays.items()}
+    missing = [key for key in expected if key not in found]
+    unexpected = [key for key in found if key not in expected]
+    wrong = [
+        f"{key}: expected {list(shape)}, found {list(found[key])}"
+        for key, shape in expected.items()
+        if key in found and found[key] != shape
+    ]
+    lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}
+    if any(lists.values()):
+        text = "\n".join(f"  {what} ({len(some)}): {_listed(some)}" for what, some in lists.items() if some)
+        raise ValueError(
+            f"expected the weights of torchvision's {name} in {source}, found names or shapes differ:\n{text}"
+        )
+
+
+def _listed(names, most=20):
+    rest = f", ... and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
