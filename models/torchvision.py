@@ -5,11 +5,10 @@ into torchvision's name. The arrays' names and layouts follow for all families:
 
 * kernel -> weight: convolutions OIHW -> HWIO, linear layers [out, in] -> [in, out];
 * BatchNorm: scale -> weight, mean -> running_mean, var -> running_var; `num_batches_tracked` is of no use here;
-* a linear layer on flattened maps: PyTorch flattens [C, H, W], we flatten [H, W, C].
+* linear layers read flattened maps channels first, as in PyTorch, so that nothing is permuted.
 """
 
 import re
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,17 +30,12 @@ _RESNET = (
 )
 
 
-class _Family(NamedTuple):
-    rules: tuple  # (pattern, replacement), applied in turn to the path of a module, "stages.0.1.conv2"
-    flattened: tuple = ("", 0)  # the linear layer behind flattened maps, and their side in pixels
-
-
-_FAMILIES = {name: _Family(_RESNET) for name in ("resnet18", "resnet34", "resnet50")}
+_RULES = {name: _RESNET for name in ("resnet18", "resnet34", "resnet50")}
 
 
 def names():
     """Models whose weights can be imported, as a tuple."""
-    return tuple(_FAMILIES)
+    return tuple(_RULES)
 
 
 def load(name, path, *, class_stride=1, **options):
@@ -72,38 +66,34 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     _check_name(name)
     if class_stride < 1:
         raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
-    family = _FAMILIES[name]
+    rules = _RULES[name]
     arrays = {_modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
     for leaf in ("kernel", "bias"):
-        key = _torch_name(family, ("head", leaf))
+        key = _torch_name(rules, ("head", leaf))
         if key in arrays:
             arrays[key] = arrays[key][::class_stride]
     num_classes = len(arrays[key]) if key in arrays else -(-1000 // class_stride)
     model = models.build(name, num_classes, **options)
     state = nnx.state(model)
     variables = {
-        _torch_name(family, path): (path, variable)
-        for path, variable in nnx.to_flat_state(state)
-        if path[0] != "normalize"
+        _torch_name(rules, path): variable for path, variable in nnx.to_flat_state(state) if path[0] != "normalize"
     }
-    _check(name, source, arrays, {key: _torch_shape(variable[...].shape) for key, (_, variable) in variables.items()})
-    for key, (path, variable) in variables.items():
-        module = ".".join(map(str, path[:-1]))
-        side = family.flattened[1] if module == family.flattened[0] else 1
-        variable.set_value(jnp.asarray(_our_layout(arrays[key], side), jnp.float32))
+    _check(name, source, arrays, {key: _torch_shape(variable[...].shape) for key, variable in variables.items()})
+    for key, variable in variables.items():
+        variable.set_value(jnp.asarray(_our_layout(arrays[key]), jnp.float32))
     nnx.update(model, state)
     return model, num_classes
 
 
 def _check_name(name):
-    if name not in _FAMILIES:
-        raise ValueError(f"expected a model whose weights can be imported ({', '.join(_FAMILIES)}), found {name!r}")
+    if name not in _RULES:
+        raise ValueError(f"expected a model whose weights can be imported ({', '.join(_RULES)}), found {name!r}")
 
 
-def _torch_name(family, path):
+def _torch_name(rules, path):
     """("stages", 0, 1, "conv2", "kernel") -> "layer1.1.conv2.weight"."""
     module = ".".join(map(str, path[:-1]))
-    for pattern, replacement in family.rules:
+    for pattern, replacement in rules:
         module = re.sub(pattern, replacement, module)
     return f"{module}.{_ARRAYS[path[-1]]}"
 
@@ -118,14 +108,9 @@ def _torch_shape(shape):
     return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape[::-1]
 
 
-def _our_layout(array, side):
-    """An array of torchvision's in our layout; `side` of the maps that a linear layer sees flattened, else 1."""
-    if array.ndim == 4:
-        return array.transpose(2, 3, 1, 0)
-    if array.ndim == 2:
-        out, inputs = array.shape
-        return array.reshape(out, inputs // side**2, side, side).transpose(2, 3, 1, 0).reshape(inputs, out)
-    return array
+def _our_layout(array):
+    """An array of torchvision's in our layout."""
+    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
 
 
 def _check(name, source, arrays, expected):
