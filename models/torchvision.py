@@ -30,7 +30,62 @@ _RESNET = (
 )
 
 
-_RULES = {name: _RESNET for name in ("resnet18", "resnet34", "resnet50")}
+_DENSENET = (
+    (r"^stem$", "features.conv0"),
+    (r"^stem_norm$", "features.norm0"),
+    (r"^blocks\.(\d+)\.(\d+)", lambda m: f"features.denseblock{int(m[1]) + 1}.denselayer{int(m[2]) + 1}"),
+    (r"^transitions\.(\d+)", lambda m: f"features.transition{int(m[1]) + 1}"),
+    (r"^norm$", "features.norm5"),
+    (r"^head$", "classifier"),
+)
+
+
+def _vgg(sizes, batch_norm):
+    """torchvision numbers everything in `features`: a layer has 2 places, 3 with BatchNorm, a pooling behind a stage 1."""
+    places = 3 if batch_norm else 2
+
+    def number(match):
+        stage, layer = int(match[1]), int(match[2])
+        return f"features.{sum(sizes[:stage]) * places + stage + layer * places + (match[3] == 'norm')}"
+
+    return (
+        (r"^stages\.(\d+)\.(\d+)\.(conv|norm)$", number),
+        (r"^hidden\.(\d+)$", lambda m: f"classifier.{3 * int(m[1])}"),
+        (r"^head$", "classifier.6"),
+    )
+
+
+_ALEXNET = (
+    (r"^convs\.(\d+)$", lambda m: f"features.{(0, 3, 6, 8, 10)[int(m[1])]}"),
+    (r"^hidden\.(\d+)$", lambda m: f"classifier.{1 + 3 * int(m[1])}"),
+    (r"^head$", "classifier.6"),
+)
+
+
+def _squeezenet(pools):
+    """In `features` come convolution and ReLU, then the Fire modules, with a pooling before those numbered in `pools`."""
+    return (
+        (r"^stem$", "features.0"),
+        (r"^fires\.(\d+)", lambda m: f"features.{2 + int(m[1]) + sum(pool <= int(m[1]) for pool in pools)}"),
+        (r"^head$", "classifier.1"),
+    )
+
+
+_VGG11, _VGG19 = (1, 1, 2, 2, 2), (2, 2, 4, 4, 4)
+_RESNETS = (
+    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50", "resnext101",
+)  # fmt: skip
+_RULES = {
+    **dict.fromkeys(_RESNETS, _RESNET),
+    **dict.fromkeys(("densenet121", "densenet161", "densenet169", "densenet201"), _DENSENET),
+    "vgg11": _vgg(_VGG11, False),
+    "vgg11_bn": _vgg(_VGG11, True),
+    "vgg19": _vgg(_VGG19, False),
+    "vgg19_bn": _vgg(_VGG19, True),
+    "alexnet": _ALEXNET,
+    "squeezenet1_0": _squeezenet((0, 3, 7)),
+    "squeezenet1_1": _squeezenet((0, 2, 4)),
+}
 
 
 def names():
@@ -66,23 +121,32 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     _check_name(name)
     if class_stride < 1:
         raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
-    rules = _RULES[name]
     arrays = {_modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
     for leaf in ("kernel", "bias"):
-        key = _torch_name(rules, ("head", leaf))
+        key = _torch_name(name, ("head", leaf))
         if key in arrays:
             arrays[key] = arrays[key][::class_stride]
     num_classes = len(arrays[key]) if key in arrays else -(-1000 // class_stride)
+    _check(name, source, arrays, shapes(name, num_classes))
     model = models.build(name, num_classes, **options)
     state = nnx.state(model)
-    variables = {
-        _torch_name(rules, path): variable for path, variable in nnx.to_flat_state(state) if path[0] != "normalize"
-    }
-    _check(name, source, arrays, {key: _torch_shape(variable[...].shape) for key, variable in variables.items()})
-    for key, variable in variables.items():
+    for key, variable in _named(name, state).items():
         variable.set_value(jnp.asarray(_our_layout(arrays[key]), jnp.float32))
     nnx.update(model, state)
     return model, num_classes
+
+
+def shapes(name, num_classes):
+    """{torchvision's name: its shape} of the arrays that make up a model, without num_batches_tracked."""
+    _check_name(name)
+    variables = _named(name, nnx.state(models.abstract(name, num_classes)))
+    return {key: _torch_shape(variable.get_value().shape) for key, variable in variables.items()}
+
+
+def _named(name, state):
+    """{torchvision's name: variable} of the parameters and statistics of a model."""
+    flat = nnx.to_flat_state(state)
+    return {_torch_name(name, path): variable for path, variable in flat if path[0] != "normalize"}
 
 
 def _check_name(name):
@@ -90,10 +154,10 @@ def _check_name(name):
         raise ValueError(f"expected a model whose weights can be imported ({', '.join(_RULES)}), found {name!r}")
 
 
-def _torch_name(rules, path):
+def _torch_name(name, path):
     """("stages", 0, 1, "conv2", "kernel") -> "layer1.1.conv2.weight"."""
     module = ".".join(map(str, path[:-1]))
-    for pattern, replacement in rules:
+    for pattern, replacement in _RULES[name]:
         module = re.sub(pattern, replacement, module)
     return f"{module}.{_ARRAYS[path[-1]]}"
 
