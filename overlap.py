@@ -25,7 +25,7 @@ from analysis import (
     tables,
 )
 from analysis.overlap import overlap_matrix
-from training import augment, cli, compiles, evaluation, study
+from training import augment, cli, compiles, evaluation, imported, study
 from training import mesh as meshes
 from training import step as steps
 from training import workdir as workdirs
@@ -34,7 +34,7 @@ from training.log import log
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
     *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
-    "msd",
+    "msd", *(f"model.{key}" for key in imported.OPTIONS),
 )  # fmt: skip
 
 

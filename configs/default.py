@@ -28,6 +28,8 @@ def get_config():
             "model": {
                 "name": "small_resnet",  # see models.names()
                 "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
+                "checkpoint": "",  # eval.py, calibrate.py, msd.py: torchvision's weights, .safetensors or .pth, to import
+                "class_stride": 1,  # of the import: 10 keeps the logits of ImageNet-100's classes
             },
             "train": {
                 "corruption": "standard",  # standard, a corruption, or mixture=BENCHMARK

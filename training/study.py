@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, batch_norm, calibration, evaluation, loop
+from training import augment, batch_norm, calibration, evaluation, imported, loop
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
@@ -34,6 +34,8 @@ def load_data(config, mesh):
 def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    for key in imported.OPTIONS:
+        one.model.pop(key, None)
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
@@ -78,6 +80,7 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
       split: data.Split replicated over `mesh`.
       mesh: with one row, see `meshes.study_mesh`.
     """
+    imported.refuse(config)
     if config.train.init_from not in ("", augment.STANDARD):
         raise ValueError(
             f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
@@ -119,9 +122,14 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
 def trained_workdir(workdir, config):
     """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
 
+    With config.model.checkpoint the workdir is first made of those weights (`training.imported`).
+
     Raises:
       FileNotFoundError: no such directory.
     """
+    if config.model.checkpoint:
+        one = model_config(config, augment.STANDARD, config.seed)
+        imported.prepare(one, config.model, workdir, free=FREE)
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
@@ -163,6 +171,7 @@ def read_models(workdir, num_classes, image_size, mesh):
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
     for directory in directories:
+        imported.check_classes(directory, num_classes)
         one = ConfigDict(read_json(directory / "config.json"))
         found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
