@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.batch import from_float
-from training import augment
+from training import augment, batch_norm
 from training import mesh as meshes
 
 _BLOCK_BYTES = 2**31  # images of one block on an accelerator
@@ -25,6 +25,12 @@ class Plan:
             raise ValueError(
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
+            )
+        self.norm_groups = batch_norm.groups(recipe.batch_norm)
+        if recipe.batch_size % self.norm_groups:
+            raise ValueError(
+                f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
+                f"config.train.batch_norm, found {recipe.batch_size}"
             )
         number = shape[0]
         # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
@@ -112,14 +118,16 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
     if recipe.reading == "code":
         corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
-    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted.
-    part = round(recipe.corrupted_fraction * recipe.batch_size)
-    by_step = images.reshape(plan.block_steps, recipe.batch_size, *images.shape[1:])
-    chosen = by_step[:, :part].reshape(-1, *images.shape[1:])
-    index = identity.reshape(plan.block_steps, -1)[:, :part].reshape(-1)
+    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted; where BatchNorm
+    # takes its statistics over parts of a batch, the first part of each of these, so that all hold the same mixture.
+    number = plan.block_steps * plan.norm_groups
+    part = round(recipe.corrupted_fraction * recipe.batch_size / plan.norm_groups)
+    by_group = images.reshape(number, -1, *images.shape[1:])
+    chosen = by_group[:, :part].reshape(-1, *images.shape[1:])
+    index = identity.reshape(number, -1)[:, :part].reshape(-1)
     corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
-    corrupted = corrupted.reshape(plan.block_steps, part, *images.shape[1:])
-    return jnp.concatenate([corrupted, by_step[:, part:]], axis=1).reshape(images.shape)
+    corrupted = corrupted.reshape(number, part, *images.shape[1:])
+    return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
 @jax.jit

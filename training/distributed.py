@@ -75,9 +75,14 @@ def _client():
     return distributed.global_state.client
 
 
+def several():
+    """Whether this process is one of many (that were told of each other, be it one only)."""
+    return _client() is not None
+
+
 def is_main():
     """Whether this process writes files and shows progress: process 0 of a run, or the only one."""
-    return _client() is None or jax.process_index() == 0
+    return not several() or jax.process_index() == 0
 
 
 def from_main(function):
@@ -164,7 +169,7 @@ def check_same(values):
 
 def anyone(flag):
     """Whether `flag`, a bool of each process, is true in any of them."""
-    return bool(flag) if _client() is None else bool(_any_process(flag))
+    return bool(_any_process(flag)) if several() else bool(flag)
 
 
 def anyone_before(flag):
@@ -172,7 +177,7 @@ def anyone_before(flag):
 
     The answer is one call late, so that nobody waits for it; with a single process it is `flag()` of now.
     """
-    if _client() is None:
+    if not several():
         return flag
     asked = []
 
@@ -203,12 +208,12 @@ def fetch(array):
 
 def lost_another(error):
     """Whether an error in a run of many processes looks like one of the connections between them."""
-    return _client() is not None and (isinstance(error, jax.errors.JaxRuntimeError) or bool(_STATUS.match(str(error))))
+    return several() and (isinstance(error, jax.errors.JaxRuntimeError) or bool(_STATUS.match(str(error))))
 
 
 def abandon():
     """Ends this process with status 1 after an error; with many, without the meeting at exit that JAX would wait for."""
-    if _client() is not None:
+    if several():
         sys.stdout.flush()
         sys.stderr.flush()
         if jax.process_index() == 0:

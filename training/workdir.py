@@ -31,6 +31,11 @@ def read_json(path):
         raise WorkdirError(f"{path} is not valid JSON ({error}); move it away or use another workdir") from error
 
 
+def read_for_all(path):
+    """`read_json` of process 0, given to every process of a run."""
+    return distributed.from_main(lambda: read_json(path))
+
+
 @contextlib.contextmanager
 def open_workdir(path, config, free=()):
     """Locks a workdir, checks that it belongs to this config, and records config and provenance.
