@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, preemption
+from training import batches, preemption, stream
 from training import mesh as meshes
 from training import state as states
 from training import step as steps
@@ -30,7 +30,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
 
     Args:
       config: see configs/default.py.
-      split: data.Split with uint8 images on the device.
+      split: data.Split with uint8 images, on the device or on the host (then they are streamed).
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data').
@@ -48,7 +48,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
     meshes.check_batch_size(mesh, recipe.batch_size, "config.train.batch_size")
     plan = batches.Plan(recipe, split.images.shape)
     optimizer = states.make_optimizer(recipe, plan.steps_per_epoch)
-    graphdef, state = _fresh(config, optimizer, num_classes, split.images.shape[1], mesh)
+    graphdef, state = _fresh(config, optimizer, num_classes, plan.image_size, mesh)
     if initial is not None:
         # Copies: the state is donated to the step, and others may start from the same one.
         copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
@@ -102,11 +102,16 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
         log.info("Resuming %s at step %d of %d.", workdir, first, plan.total_steps)
     report = _Report(workdir, plan, first, recipe.batch_size, description)
     pending = None
+
+    def order_of(epoch):
+        return batches.epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
+
+    source = stream.source(split, plan, recipe.batch_size, order_of, first, mesh)
     try:
         for begin in range(first, plan.total_steps, plan.block_steps):
             epoch, offset = divmod(begin, plan.steps_per_epoch)
-            order = batches.epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
-            images, labels = batches.block(recipe, plan, split, order, offset, begin, batches.Keys(*image_keys), mesh)
+            keys = batches.Keys(*image_keys)
+            images, labels = batches.block(recipe, plan, source, order_of(epoch), offset, begin, keys, mesh)
             state, metrics = steps.train_block(
                 graphdef, optimizer, state, images, labels, step_key, jsd_weight=recipe.jsd_weight
             )
@@ -126,6 +131,8 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
                 preemption.leave()
     finally:
         report.close()
+        if source is not split:
+            source.close()
     write_json(workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
     return state
 
