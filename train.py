@@ -6,7 +6,6 @@ Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run t
 command is given again.
 """
 
-import jax.numpy as jnp
 from absl import app
 
 from training import augment, cli, evaluation, imported, loop, study
@@ -32,9 +31,8 @@ def train_and_evaluate(config, workdir):
             description=augment.canonical(config.train.corruption),
             initial=study.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
         )
-        correct = evaluation.correctness(
-            mesh, graphdef, state, test_split.images, jnp.asarray(test_split.labels), config.eval.batch_size
-        )
+        clean, models = evaluation.Condition(evaluation.CLEAN, "0"), {"": (graphdef, state)}
+        correct = evaluation.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
         workdirs.write_json(

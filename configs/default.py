@@ -18,10 +18,12 @@ def get_config():
             "seed": 0,
             "ranges": "",  # calibrated severity ranges, a file of calibrate.py
             "dataset": {
-                "name": "shapes",  # shapes, cifar10, cifar100, or image_folder
+                "name": "shapes",  # shapes, cifar10, cifar100, imagenet100, imagenet, or image_folder
                 "data_dir": "",  # where prepared datasets are; "" is TFDS_DATA_DIR or ~/tensorflow_datasets
                 "seed": 0,  # of the drawing of shapes
-                "image_size": 32,  # for shapes and image folders
+                "image_size": 32,  # for shapes, ImageNet and image folders
+                "train_size": 0,  # of training images kept larger, for random_resized_crop; 0 is image_size
+                "placement": "auto",  # images in device memory or streamed from the host: device, stream, or as they fit
                 "train_limit": 0,  # use only so many images, balanced over classes; 0 is all
                 "test_limit": 0,
             },
@@ -38,6 +40,7 @@ def get_config():
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
+                "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
                 "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize ...
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,

@@ -13,18 +13,16 @@ from typing import Any
 import jax
 import numpy as np
 
-
-def place(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> jax.Array:
-    """An array on the devices of `sharding`, which may belong to many processes that all hold the whole array."""
-    if sharding is None or sharding.is_fully_addressable:
-        return jax.device_put(array, sharding)
-    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+from data.placement import place
+from data.sharded import ShardedImages
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Split:
     """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays after `to_device`.
+
+    The images of a prepared store are `ShardedImages`, which are indexed like an array.
 
     It is a pytree, so it can be an argument of a jitted function.
     """
@@ -43,7 +41,9 @@ class Split:
           sharding: where the arrays lie; None is the default device. A sharding that divides the first axis needs
             N to be a multiple of the number of its pieces.
         """
-        return Split(*(place(np.asarray(array), sharding) for array in (self.images, self.labels, self.index)))
+        sharded = isinstance(self.images, ShardedImages)
+        images = self.images.to_device(sharding) if sharded else place(np.asarray(self.images), sharding)
+        return Split(images, *(place(np.asarray(array), sharding) for array in (self.labels, self.index)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,5 +117,5 @@ def sha256(array: np.ndarray) -> str:
 
 def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The provenance of one split: size, image shape and sha256 of the arrays, taken from `known` when given."""
-    digests = known or {name: sha256(getattr(split, name)) for name in ("images", "labels", "index")}
+    digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}

@@ -23,7 +23,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
 
     Args:
       config: see configs/default.py.
-      split: data.Split with uint8 images on the device.
+      split: data.Split with uint8 images, on the device or on the host (then they are streamed).
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data') and one row.

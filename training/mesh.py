@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from corruptions.batch import cpu_count
-from data import dataset as data
+from data import placement
 
 
 def use_all_cores():
@@ -39,11 +39,11 @@ def place(tree, sharding):
     if sharding.is_fully_addressable:
         return jax.device_put(tree, sharding)
 
-    def one(leaf):  # device_put would compare the values of all processes, at the cost of a copy of each everywhere
+    def one(leaf):
         spans = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return jax.random.wrap_key_data(one(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
-        return jax.device_put(leaf, sharding) if spans else data.place(np.asarray(leaf), sharding)
+        return jax.device_put(leaf, sharding) if spans else placement.place(np.asarray(leaf), sharding)
 
     return jax.tree.map(one, tree)
 

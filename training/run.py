@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, distributed
+from training import batches, distributed, stream
 from training import mesh as meshes
 from training import state as states
 from training.checkpoint import Checkpoints, digest
@@ -67,7 +67,7 @@ class Run:
         self._config, recipe = job.config, job.config.train
         self._plan = batches.Plan(recipe, split.images.shape)
         optimizer = states.make_optimizer(recipe, self._plan.steps_per_epoch)
-        graphdef, state = fresh(self._config, optimizer, num_classes, split.images.shape[1], target)
+        graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
         if job.initial is not None:
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
             state = meshes.place(jax.tree.map(jnp.copy, state), meshes.replicated(target))
@@ -77,7 +77,7 @@ class Run:
         root = jax.random.key(self._config.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
-        self._report = None
+        self._report = self._source = None
         with contextlib.ExitStack() as stack:
             self._workdir = stack.enter_context(job.open())
             if job.title and not finished(self._workdir):
@@ -97,13 +97,25 @@ class Run:
         return self._step >= self._plan.total_steps
 
     def next_block(self, split, mesh):
-        """(images, labels) of the next block of steps, made on the devices of `mesh`, where `split` lies too."""
-        epoch, offset = divmod(self._step, self._plan.steps_per_epoch)
-        order = batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
+        """(images, labels) of the next block of steps, made on the devices of `mesh`.
+
+        Args:
+          split: what the model trains on, on these devices, or on the host; the same in every call.
+          mesh: one row, the same in every call.
+        """
         recipe, plan = self._config.train, self._plan
-        block = batches.block(recipe, plan, split, order, offset, self._step, self._image_keys, mesh)
+        if self._source is None:
+            self._source = stream.source(split, plan, recipe.batch_size, self._order, self._step, mesh)
+            if self._source is not split:
+                self._stack.callback(self._source.close)
+        epoch, offset = divmod(self._step, plan.steps_per_epoch)
+        order = self._order(epoch)
+        block = batches.block(recipe, plan, self._source, order, offset, self._step, self._image_keys, mesh)
         self._step += plan.block_steps
         return block
+
+    def _order(self, epoch):
+        return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
 
     def checkpoint_due(self, stop):
         """Whether the state after the last block is to be saved; `stop` says that the process is about to end."""

@@ -12,14 +12,14 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop
+from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop, stream
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
 from training.workdir import lock, open_workdir, read_for_all
 
-FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
+FREE = ("dataset.data_dir", "dataset.placement", "ranges")  # where files and images are does not determine a result
 
 
 def _bar(unit, items=None, total=None):
@@ -28,19 +28,20 @@ def _bar(unit, items=None, total=None):
 
 
 def load_data(config, mesh):
-    """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh."""
-    optional = ("data_dir", "train_limit", "test_limit")  # "" and 0 stand for the default
-    dataset = data.load(**{k: v for k, v in config.dataset.items() if k not in optional or v})
+    """(dataset, train split, test split) with uint8 images, replicated over the mesh where they fit (`stream.place`)."""
+    optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
+    given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
+    dataset = data.load(**given)
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
-    placed = meshes.replicated(mesh)
-    return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
+    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh)
 
 
 def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
     for key in imported.OPTIONS:
-        one.model.pop(key, None)
+        if key in one.model:
+            del one.model[key]
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
@@ -194,17 +195,21 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
     """
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
-    labels = jnp.asarray(split.labels)
     results = {}
     for condition in _bar("condition", found_conditions):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
-            images = evaluation.corrupted_images(
-                mesh, split, condition, config.eval.seed, options.get(condition.corruption)
+            chosen = {key: models[key] for key in missing}
+            known |= evaluation.answers(
+                mesh,
+                chosen,
+                split,
+                condition,
+                config.eval.seed,
+                options.get(condition.corruption),
+                config.eval.batch_size,
             )
-            for key in missing:
-                known[key] = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results
