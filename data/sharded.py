@@ -54,8 +54,8 @@ class ShardedImages:
         which = np.searchsorted(self._ends, index, side="right")
         out = np.empty((len(index), *self.shape[1:]), np.uint8)
         begins = np.concatenate([[0], self._ends])
-        for place, (shard, position) in enumerate(zip(which, index - begins[which])):
-            out[place] = self.shards[shard][position]
+        for row, (shard, position) in enumerate(zip(which, index - begins[which])):
+            out[row] = self.shards[shard][position]
         return out
 
     def __array__(self, dtype=None, copy=None):

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 
-
 from training import distributed, preemption
 from training import mesh as meshes
 from training import rows as stacks
