@@ -33,9 +33,10 @@ def load_data(config, mesh):
 
 def model_config(config, corruption, seed):
     """The part of a study's config that determines one of its models."""
-    one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    settings = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
     for key in imported.OPTIONS:
-        one.model.pop(key, None)
+        settings["model"].pop(key, None)
+    one = ConfigDict(settings)
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     if one.train.scheme:
