@@ -16,7 +16,7 @@ import pytest
 
 import data
 from tests.training import tiny
-from training import augment, batches, loop, study
+from training import augment, batches, compiles, evaluation, loop, study
 from training import mesh as meshes
 from training import step as steps
 
@@ -88,11 +88,16 @@ def test_mixture_deals_all_members(dataset, mesh):
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
-def test_one_compiled_train_step_serves_every_corruption(dataset, mesh, tmp_path):
-    before = steps.train_block._cache_size()
-    for name in ("standard", "noc/border", "noc/hue"):
-        run(tiny.config(corruption=name, epochs=1), dataset, tmp_path / name.replace("/", "."), mesh)
-    assert steps.train_block._cache_size() - before <= 1
+def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
+    config = tiny.config(epochs=1, batch_size=40)  # a shape of no other test
+    config.eval.batch_size = 36
+    names, seeds = ("noc/border", "noc/hue"), (0, 1)
+    with compiles.counting() as compiled:
+        split, test = dataset.train.to_device(), dataset.test.to_device()
+        models = study.train_models(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh)
+        study.evaluate_models(config, models, evaluation.conditions(names, "random"), tmp_path, test, mesh)
+    assert len(models) == 6
+    assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
 
 
 def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
