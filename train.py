@@ -8,7 +8,7 @@ command is given again.
 
 from absl import app
 
-from training import augment, cli, evaluation, loop, study
+from training import augment, cli, evaluation, imported, loop, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -16,8 +16,9 @@ from training.log import log
 
 def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
+    imported.refuse(config)
     mesh = meshes.data_mesh(config.train.batch_size)
-    one = study.model_config(config, config.train.corruption, config.seed)
+    one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
@@ -50,5 +51,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    cli.define_flags()
+    cli.define_flags(hosts=True)
     app.run(main)

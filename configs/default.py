@@ -30,6 +30,8 @@ def get_config():
             "model": {
                 "name": "small_resnet",  # see models.names()
                 "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
+                "checkpoint": "",  # eval.py, calibrate.py, msd.py: torchvision's weights, .safetensors or .pth, to import
+                "class_stride": 1,  # of the import: 10 keeps the logits of ImageNet-100's classes
             },
             "train": {
                 "corruption": "standard",  # standard, a corruption, or mixture=BENCHMARK
@@ -51,6 +53,7 @@ def get_config():
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,
+                "batch_norm": "synchronised",  # or per_device, or groups=G: statistics of parts of a batch (training/batch_norm.py)
                 "checkpoint_epochs": 1,  # save every so many epochs, and at the end
                 "init_from": "",  # start from a trained model: a workdir; in overlap.py `standard`, the study's own
             },
@@ -65,6 +68,7 @@ def get_config():
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
                 "mixtures": (),  # overlap.py also trains on these, e.g. ("mixture=imagenet_noc",), to see what they cover
                 "seeds": (0,),
+                "parallel": 0,  # models trained at once, each on devices of its own; 0: one a device, on a CPU one
                 "threshold": 0.1,  # largest overlap within the selected benchmark
                 "finetune": {  # settings of `train` that differ for models that start from another (train.init_from)
                     "epochs": 1,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.batch import from_float
-from training import augment, stream
+from training import augment, batch_norm, stream
 from training import mesh as meshes
 from training.resized_crop import random_resized_crop
 
@@ -26,6 +26,12 @@ class Plan:
             raise ValueError(
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
+            )
+        self.norm_groups = batch_norm.groups(recipe.batch_norm)
+        if recipe.batch_size % self.norm_groups:
+            raise ValueError(
+                f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
+                f"config.train.batch_norm, found {recipe.batch_size}"
             )
         self.box = recipe.get("random_resized_crop", 0)  # runs that were begun before there was one have none
         self.image_size = self.box or shape[1]  # side of the network's input
@@ -71,9 +77,9 @@ def epoch_order(key, views):
 def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """Images and labels of the steps begin .. begin + K - 1.
 
-    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch Gaussian for
-    CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view like
-    any other.
+    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch
+    Gaussian for CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view
+    like any other.
 
     Args:
       recipe: config.train.
@@ -125,14 +131,16 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
     if recipe.reading == "code":
         corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
-    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted.
-    part = round(recipe.corrupted_fraction * recipe.batch_size)
-    by_step = images.reshape(plan.block_steps, recipe.batch_size, *images.shape[1:])
-    chosen = by_step[:, :part].reshape(-1, *images.shape[1:])
-    index = identity.reshape(plan.block_steps, -1)[:, :part].reshape(-1)
+    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted; where BatchNorm
+    # takes its statistics over parts of a batch, the first part of each of these, so that all hold the same mixture.
+    number = plan.block_steps * plan.norm_groups
+    part = round(recipe.corrupted_fraction * recipe.batch_size / plan.norm_groups)
+    by_group = images.reshape(number, -1, *images.shape[1:])
+    chosen = by_group[:, :part].reshape(-1, *images.shape[1:])
+    index = identity.reshape(number, -1)[:, :part].reshape(-1)
     corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
-    corrupted = corrupted.reshape(plan.block_steps, part, *images.shape[1:])
-    return jnp.concatenate([corrupted, by_step[:, part:]], axis=1).reshape(images.shape)
+    corrupted = corrupted.reshape(number, part, *images.shape[1:])
+    return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
 @jax.jit
