@@ -45,9 +45,9 @@ def read_flags(argv):
     if several:
         asked = flatten({"config": config.to_dict()}) | {
             "workdir": str(workdir),
-            "script": os.path.basename(sys.argv[0]),
+            "script": pathlib.Path(sys.argv[0]).name,
         }
-        distributed.check_same(asked | code())
+        distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
 
 
@@ -96,7 +96,7 @@ def errors():
         log.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
         if distributed.lost_another(error):
             log.error(
-                "Another process of this run has stopped, its own output tells why; this one cannot go on alone. "
+                "Another process of this run has probably stopped, its own output tells why; this one cannot go on alone. "
                 "Start all of them again with the same commands: they continue from the last checkpoint."
             )
         distributed.abandon()

@@ -28,8 +28,9 @@ def use_all_cores():
 
 def data_mesh(batch_size=None):
     """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
-    devices = np.asarray(jax.devices()).reshape(jax.process_count(), -1)
-    if batch_size and devices[0, 0].platform == "cpu":
+    devices = np.asarray(jax.devices())
+    if batch_size and devices[0].platform == "cpu":
+        devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
         counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
         devices = devices[:, : max(counts, default=None)]
     return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
