@@ -55,11 +55,13 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
         state = jax.device_put(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(state) or state
-        if int(state.step) < plan.total_steps:
-            with preemption.watch() as preempted:
+        with preemption.watch() as preempted:
+            if int(state.step) < plan.total_steps:
                 state = _run(
                     config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted
                 )
+            if not finished(workdir):  # also where a run ended between its last checkpoint and this file
+                write_json(workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
     return graphdef, state
 
 
@@ -126,7 +128,6 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
                 preemption.leave()
     finally:
         report.close()
-    write_json(workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
     return state
 
 

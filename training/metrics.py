@@ -35,8 +35,10 @@ class MetricsLog:
                 return  # the line a killed process was writing; nothing complete follows it
 
     def write(self, step, **values):
-        self._file.write(json.dumps({"step": step} | values) + "\n")
-        self._file.flush()
+        with files.naming(self._path):
+            self._file.write(json.dumps({"step": step} | values) + "\n")
+            self._file.flush()
 
     def close(self):
-        self._file.close()
+        with files.naming(self._path):
+            self._file.close()
