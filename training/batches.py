@@ -130,16 +130,16 @@ def _gather(images, labels, order, start, identity):
     return images[chosen], labels[chosen], views >= images.shape[0]
 
 
-@jax.jit
+@functools.partial(jax.jit, donate_argnames=("images",))
 def _mirror(images, key, identity):
-    """Each image [M, H, W, 3] mirrored with probability 1/2."""
+    """Each image [M, H, W, 3] mirrored with probability 1/2, in the memory of `images`."""
     mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity)
     return jnp.where(mirrored[:, None, None, None], images[:, :, ::-1], images)
 
 
-@functools.partial(jax.jit, static_argnames=("padding",))
+@functools.partial(jax.jit, static_argnames=("padding",), donate_argnames=("images",))
 def _crop(images, key, identity, padding):
-    """Each image padded with zeros on all sides and cut back to its size at a uniform place."""
+    """Each image padded with zeros on all sides and cut back to its size at a uniform place, in its own memory."""
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
 
     def cut(image, i):

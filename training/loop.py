@@ -114,6 +114,7 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
             )
             if pending is not None:
                 report(*pending)  # one block behind: the device never waits for the host
+            del images, labels  # their memory is free for the next block as soon as the device has read them
             end = begin + plan.block_steps
             pending = (end, metrics)
             stop = preempted() and end < plan.total_steps

@@ -101,6 +101,14 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
     assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
 
 
+def test_a_run_that_ended_before_it_was_marked_finished_is_marked(dataset, mesh, tmp_path):
+    run(tiny.config(), dataset, tmp_path, mesh)
+    mark, lines = (tmp_path / "final.json").read_text(), (tmp_path / "metrics.jsonl").read_text()
+    (tmp_path / "final.json").unlink()
+    run(tiny.config(), dataset, tmp_path, mesh)
+    assert (tmp_path / "final.json").read_text() == mark and (tmp_path / "metrics.jsonl").read_text() == lines
+
+
 def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
     with pytest.raises(loop.NonFiniteLossError, match=r"at step \d+; lower config\.train\.learning_rate"):
         run(tiny.config(learning_rate=1e30, epochs=4), dataset, tmp_path, mesh)

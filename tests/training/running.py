@@ -15,10 +15,11 @@ COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
 
 
 def start(workdir, *arguments, **environment):
+    """The process; environment variables that are None are removed."""
     return subprocess.Popen(
         [*COMMAND, *arguments, f"--workdir={workdir}"],
         cwd=ROOT,
-        env=os.environ | environment,
+        env={name: value for name, value in (os.environ | environment).items() if value is not None},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
