@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from models import resnet, small_resnet, wide_resnet
+from models import fast_cifar, resnet, small_resnet, wide_resnet
 from models.layers import INITS
 
-_REGISTRY = small_resnet.FAMILY | resnet.FAMILY | wide_resnet.FAMILY
+_REGISTRY = small_resnet.FAMILY | fast_cifar.FAMILY | resnet.FAMILY | wide_resnet.FAMILY
 
 
 def names():

@@ -26,6 +26,11 @@ class Plan:
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
             )
+        if not 0 <= recipe.label_smoothing < 1 or (recipe.jsd_weight and recipe.label_smoothing):
+            raise ValueError(
+                "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
+                f"{recipe.label_smoothing}"
+            )
         number = shape[0]
         # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
         self.views = 2 * number if recipe.reading == "code" else number
@@ -83,12 +88,14 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """
     size, count = recipe.batch_size, plan.block_steps
     identity = jnp.arange(count * size) + begin * size  # of each view within the run
-    images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
+    images, labels, doubled, place = _gather(split.images, split.labels, order, offset * size, identity)
     first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
         noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
-    if recipe.flip:
+    if recipe.flip and recipe.flip_alternates:
+        images = _mirror(images, keys.flip, place, begin // plan.steps_per_epoch)
+    elif recipe.flip:
         images = _mirror(images, keys.flip, identity)
     if recipe.crop:
         images = _crop(images, keys.crop, identity, recipe.crop)
@@ -124,16 +131,16 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
 
 @jax.jit
 def _gather(images, labels, order, start, identity):
-    """Images and labels of the views order[start:...]; also whether a view is the corrupted copy."""
+    """Images and labels of the views order[start:...]; whether a view is the corrupted copy; its place in the split."""
     views = jax.lax.dynamic_slice_in_dim(order, start, identity.shape[0])
     chosen = views % images.shape[0]
-    return images[chosen], labels[chosen], views >= images.shape[0]
+    return images[chosen], labels[chosen], views >= images.shape[0], chosen
 
 
 @functools.partial(jax.jit, donate_argnames=("images",))
-def _mirror(images, key, identity):
-    """Each image [M, H, W, 3] mirrored with probability 1/2, in the memory of `images`."""
-    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity)
+def _mirror(images, key, identity, turn=0):
+    """Each image [M, H, W, 3] mirrored with probability 1/2, in the memory of `images`; the others in an odd `turn`."""
+    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity) ^ (turn % 2 == 1)
     return jnp.where(mirrored[:, None, None, None], images[:, :, ::-1], images)
 
 

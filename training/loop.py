@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, preemption
+from training import batches, preemption, whitening
 from training import mesh as meshes
 from training import state as states
 from training import step as steps
@@ -54,7 +54,7 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
         copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
         state = jax.device_put(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
-        state = checkpoints.restore(state) or state
+        state = checkpoints.restore(state) or (whitening.fitted(state, split.images) if initial is None else state)
         with preemption.watch() as preempted:
             if int(state.step) < plan.total_steps:
                 state = _run(
@@ -110,7 +110,14 @@ def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpo
             order = batches.epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
             images, labels = batches.block(recipe, plan, split, order, offset, begin, batches.Keys(*image_keys), mesh)
             state, metrics = steps.train_block(
-                graphdef, optimizer, state, images, labels, step_key, jsd_weight=recipe.jsd_weight
+                graphdef,
+                optimizer,
+                state,
+                images,
+                labels,
+                step_key,
+                jsd_weight=recipe.jsd_weight,
+                label_smoothing=recipe.label_smoothing,
             )
             if pending is not None:
                 report(*pending)  # one block behind: the device never waits for the host

@@ -10,8 +10,29 @@ from flax import nnx
 from training.jsd import jsd_loss
 
 
-@functools.partial(jax.jit, static_argnames=("graphdef", "optimizer", "jsd_weight"), donate_argnames=("state",))
-def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0):
+def cross_entropy(logits, labels, smoothing=0.0):
+    """Mean over the batch of -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C.
+
+    Label smoothing of Szegedy et al. (CVPR 2016), section 7.
+
+    Args:
+      logits: float32 [B, C].
+      labels: int [B].
+      smoothing: a in [0, 1); 0 is the plain cross-entropy.
+    """
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    if smoothing:
+        even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
+        loss = (1 - smoothing) * loss + smoothing * even
+    return loss.mean()
+
+
+@functools.partial(
+    jax.jit,
+    static_argnames=("graphdef", "optimizer", "jsd_weight", "label_smoothing"),
+    donate_argnames=("state",),
+)
+def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, label_smoothing=0.0):
     """Runs K steps of training in one `lax.scan`.
 
     Compiled once per architecture, optimiser and shape; every corruption of a study runs this same program.
@@ -24,6 +45,7 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0)
       labels: int32 [K, B].
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
       jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy alone.
+      label_smoothing: of the cross-entropy; not with a JSD weight.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
@@ -40,7 +62,7 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0)
                 logits, one, other = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
                 loss = jsd_loss(logits, one, other, labels, jsd_weight)
             else:
-                loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+                loss = cross_entropy(logits, labels, label_smoothing)
             _, _, statistics = nnx.split(model, nnx.Param, ...)
             return loss, (logits, statistics)
 

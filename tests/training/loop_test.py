@@ -120,7 +120,7 @@ def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dat
     [
         ({"batch_size": 0}, "config.train.batch_size"),
         ({"batch_size": 1000}, "expected config.train.batch_size up to 160"),
-        ({"schedule": "linear"}, "'step' or 'cosine', found 'linear'"),
+        ({"schedule": "linear"}, "'step', 'cosine' or 'triangle', found 'linear'"),
         ({"reading": "lines"}, "'paper' or 'code', found 'lines'"),
     ],
 )
