@@ -11,11 +11,10 @@ distance alone, beside the one from measured overlaps. Writes bridge.json beside
 
 import json
 import pathlib
-import sys
 
 from absl import app, flags
 
-from analysis import bridge, msd_files, overlap_files
+from analysis import bridge, command, msd_files, overlap_files
 from analysis.files import write_atomically
 
 
@@ -69,16 +68,9 @@ def run(overlap, msd, threshold, resamples=1000):
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if given.overlap is None or given.msd is None:
-        raise app.UsageError("expected --overlap=FILE and --msd=FOLDER")
-    try:
+    given = command.given(argv, {"overlap": "FILE", "msd": "FOLDER"})
+    with command.errors():
         run(pathlib.Path(given.overlap), pathlib.Path(given.msd), given.threshold, given.resamples)
-    except (ValueError, OSError) as error:
-        print(f"bridge.py: {error}", file=sys.stderr)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/co
 import hashlib
 import json
 import pathlib
-import sys
 
 import numpy as np
 from absl import app, flags
 
-from analysis import agreement, overlap_files
+from analysis import agreement, command, overlap_files
 from analysis.files import write_atomically
 
 
@@ -106,17 +105,10 @@ def define_flags():
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if given.first is None or given.second is None:
-        raise app.UsageError("expected --first=WORKDIR and --second=WORKDIR")
+    given = command.given(argv, {"first": "WORKDIR", "second": "WORKDIR"})
     out = None if given.out is None else pathlib.Path(given.out)
-    try:
+    with command.errors():
         run(pathlib.Path(given.first), pathlib.Path(given.second), given.threshold, out)
-    except (ValueError, OSError) as error:
-        print(f"compare.py: {error}", file=sys.stderr)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from absl import app, flags
 from tqdm import tqdm
 
 from analysis import (
+    command,
     figures,
     figures_study,
     report_benchmark,
@@ -25,7 +26,7 @@ from analysis import (
 )
 from analysis.balance import mean_overlap
 from analysis.files import write_atomically
-from training.log import configure, log
+from training.log import configure
 
 _DPI = 300
 
@@ -38,17 +39,10 @@ def define_flags():
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if given.workdir is None:
-        raise app.UsageError("expected --workdir=DIR, found none")
+    given = command.given(argv, {"workdir": "DIR"})
     configure()
-    try:
+    with command.errors():
         out = run(given.workdir, given.out, given.samples, given.image)
-    except (ValueError, OSError) as error:
-        log.error("report.py: %s", error)
-        raise SystemExit(1) from error
     print(f"{out} ({out.stat().st_size / 1000:.0f} kB); figures in {out.parent / 'figures'}")
 
 

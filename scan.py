@@ -13,13 +13,12 @@ references, the usual --target, is printed.
 """
 
 import pathlib
-import sys
 
 import numpy as np
 from absl import app, flags
 
 import corruptions
-from analysis import msd_files, scan_files, tables
+from analysis import command, msd_files, scan_files, tables
 
 BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
 
@@ -64,18 +63,11 @@ def join(counts, centres, model):
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if None in (given.errors, given.features, given.out):
-        raise app.UsageError("expected --errors=FILE, --features=FILE and --out=FILE")
-    try:
+    given = command.given(argv, {"errors": "FILE", "features": "FILE", "out": "FILE"})
+    with command.errors():
         counts = tables.read_counts(pathlib.Path(given.errors))
         scan = join(counts, msd_files.read_centres(given.features), given.model)
         scan_files.write_scan(given.out, scan, f"errors of {given.errors}, features of {given.features}")
-    except (ValueError, OSError) as error:
-        print(f"scan.py: {error}", file=sys.stderr)
-        sys.exit(1)
     print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {given.out}")
 
 

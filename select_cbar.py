@@ -14,14 +14,13 @@ import hashlib
 import json
 import pathlib
 import platform
-import sys
 
 import numpy as np
 import scipy
 from absl import app, flags
 from tqdm import tqdm
 
-from analysis import cbar_groups, cbar_half_sets, cbar_selection, scan_files
+from analysis import cbar_groups, cbar_half_sets, cbar_selection, command, scan_files
 from analysis.files import write_atomically
 
 
@@ -34,17 +33,10 @@ def define_flags():
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}; put patterns in quotes")
-    if not given.scan or given.target is None:
-        raise app.UsageError("expected --scan=FILE and --target=PERCENT")
-    try:
+    given = command.given(argv, {"scan": "FILE", "target": "PERCENT"})
+    with command.errors():
         out = None if given.out is None else pathlib.Path(given.out)
         run(_paths(given.scan), given.target, given.seed, out)
-    except (ValueError, OSError) as error:
-        print(f"select_cbar.py: {error}", file=sys.stderr)
-        sys.exit(1)
 
 
 def run(paths, target, seed=0, out=None):

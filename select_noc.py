@@ -15,13 +15,12 @@ import itertools
 import json
 import pathlib
 import platform
-import sys
 
 import numpy as np
 import scipy
 from absl import app, flags
 
-from analysis import nk_benchmarks, overlap_files, selection, selection_text
+from analysis import command, nk_benchmarks, overlap_files, selection, selection_text
 from analysis.categories import categories as find_categories
 from analysis.coverage import coverage as find_coverage
 from analysis.files import write_atomically
@@ -58,20 +57,13 @@ def define_flags():
 
 
 def main(argv):
-    given = flags.FLAGS
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
-    if given.overlap is None:
-        raise app.UsageError("expected --overlap=FILE, found none")
-    try:
+    given = command.given(argv, {"overlap": "FILE"})
+    with command.errors():
         run(
             pathlib.Path(given.overlap), given.threshold, given.strict, given.sweep,
             None if given.out is None else pathlib.Path(given.out), categories=given.categories,
             coverage=given.coverage, nk=given.nk, nk_unbalanced=given.nk_unbalanced,
         )  # fmt: skip
-    except (ValueError, OSError) as error:
-        print(f"select_noc.py: {error}", file=sys.stderr)
-        sys.exit(1)
 
 
 def run(

@@ -9,10 +9,9 @@ from functools import partial
 
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, convolve
-from models.resnet import CIFAR_MEAN, CIFAR_STD
+from models.pooling import max_pool
 
 WHITENING_SIZE = 2  # side of the whitened patches, in pixels
 
@@ -48,7 +47,7 @@ class FastCifar(nnx.Module):
     ):
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean or CIFAR_MEAN, std or CIFAR_STD)
+        self.normalize = Normalize(mean, std, "cifar")
         filters = 2 * 3 * WHITENING_SIZE**2
         self.whitening = Buffer(jnp.zeros((WHITENING_SIZE, WHITENING_SIZE, 3, filters)))
         self.whitening_bias = nnx.Param(jnp.zeros(filters))
@@ -77,7 +76,7 @@ class FastCifar(nnx.Module):
 
 
 class Stage(nnx.Module):
-    """gelu(bn(conv3x3(gelu(bn(maxpool2(conv3x3))))))."""
+    """gelu(bn(conv3x3(gelu(bn(maxpool2(conv3x3)))))); a single pixel is not pooled."""
 
     def __init__(self, c_in, width, *, conv, norm):
         self.conv1, self.norm1 = conv(c_in, width, 3), norm(width)
@@ -86,7 +85,9 @@ class Stage(nnx.Module):
             start_as_identity(layer.kernel, channels)
 
     def __call__(self, x, train):
-        x = nnx.gelu(self.norm1(max_pool(self.conv1(x)), train))
+        x = self.conv1(x)
+        x = max_pool(x, 2, 2) if min(x.shape[1:3]) > 1 else x
+        x = nnx.gelu(self.norm1(x, train))
         return nnx.gelu(self.norm2(self.conv2(x), train))
 
 
@@ -95,13 +96,6 @@ def start_as_identity(kernel, channels):
     value = kernel[...].at[..., :channels].set(0)
     middle, index = value.shape[0] // 2, jnp.arange(channels)
     kernel.set_value(value.at[middle, middle, index, index].set(1))
-
-
-def max_pool(x):
-    """Largest of each 2x2 block, [N, H, W, C] -> [N, H // 2, W // 2, C]; odd rests are cut, a single pixel stays."""
-    if min(x.shape[1:3]) < 2:
-        return x
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
 
 FAMILY = {"fast_cifar": FastCifar}

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from training import augment
+from training import augment, stream
 from training import mesh as meshes
 from training import step as steps
 
@@ -103,6 +103,23 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     return augment.corrupt_on_mesh(
         mesh, key, split.images, condition.corruption, condition.value, jnp.asarray(split.index), options or {}
     )
+
+
+def answers(mesh, models, split, condition, seed, options, batch_size):
+    """Which test images each model answers correctly under a condition: {key: bool numpy [N]}.
+
+    A split that is not on the device is corrupted and shown in pieces; the answers are the same.
+
+    Args:
+      models: {key: (graphdef, state)}.
+    """
+    found = {key: [] for key in models}
+    for part in stream.pieces(split, batch_size, mesh):
+        images = corrupted_images(mesh, part, condition, seed, options)
+        labels = jnp.asarray(part.labels)
+        for key, model in models.items():
+            found[key].append(correctness(mesh, *model, images, labels, batch_size))
+    return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
 def correctness(mesh, graphdef, state, images, labels, batch_size):
