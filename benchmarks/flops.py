@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.extend.core import jaxprs_in_params
 
 import models
 
@@ -44,7 +45,7 @@ def _products(jaxpr):
         if eqn.primitive.name in ("conv_general_dilated", "dot_general"):
             kernel = eqn.invars[1].aval
             yield 2 * eqn.outvars[0].aval.size * kernel.size // kernel.shape[-1]
-        for inner in jax.core.jaxprs_in_params(eqn.params):
+        for inner in jaxprs_in_params(eqn.params):
             yield from _products(inner)
 
 

@@ -47,6 +47,7 @@ def measure(model, image_size, batch_size, dtype="", steps=0, seconds=2.0, block
     config.train.update(batch_size=batch_size, epochs=blocks + 1, checkpoint_epochs=blocks + 1)
     classes = CLASSES.get(image_size, 10)
     mesh = meshes.data_mesh(batch_size)
+    config = study.model_config(config, augment.STANDARD, 0, mesh.shape["data"])
     if not steps:
         trial = _step_seconds(config, _random_split(image_size, batch_size, classes), classes, mesh, 1)
         steps = int(min(64, max(1, seconds / trial)))
@@ -106,8 +107,7 @@ def _step_seconds(config, split, classes, mesh, repeats):
 def _loop_seconds(config, split, classes, mesh):
     """Seconds of a step of a real training run, its first block (compilation) left out."""
     with tempfile.TemporaryDirectory() as folder:
-        one = study.model_config(config, config.train.corruption, 0)
-        loop.train(one, split, classes, pathlib.Path(folder), mesh=mesh)
+        loop.train(config, split, classes, pathlib.Path(folder), mesh=mesh)
         lines = [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
     return config.train.batch_size / max(line["images_per_second"] for line in lines[1:])
 
