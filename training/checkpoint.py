@@ -1,12 +1,15 @@
 """Checkpoints: Orbax, each with a digest of its arrays, falling back to the one before when damaged."""
 
 import hashlib
+import os
 import pathlib
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
+from etils import epath
 
+from training import distributed
 from training.log import log
 
 
@@ -18,7 +21,7 @@ def digest(state):
     """sha256 over names, dtypes, shapes and bytes of every array of a pytree."""
     total = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        array = np.ascontiguousarray(jax.device_get(leaf))
+        array = np.ascontiguousarray(distributed.fetch(leaf))
         total.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}".encode())
         total.update(array.tobytes())
     return total.hexdigest()
@@ -30,15 +33,24 @@ def _reason(error):
     return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 
 
+def _place(directory):
+    """Where the checkpoints of a workdir are: there, or at the same path below JAX_CORRUPTIONS_CHECKPOINTS."""
+    root = os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS")
+    if not root:
+        return epath.Path(pathlib.Path(directory).resolve())
+    return epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
+
+
 class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
     Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The digest also finds
-    those that were damaged later.
+    those that were damaged later. Of many processes all save and restore, into one directory: their workdir is on a file
+    system they share, or JAX_CORRUPTIONS_CHECKPOINTS names a folder or an address like gs://BUCKET/FOLDER that all reach.
     """
 
     def __init__(self, directory, keep=2):
-        self._directory = pathlib.Path(directory).resolve()
+        self._directory = _place(directory)
         options = ocp.CheckpointManagerOptions(
             max_to_keep=keep, create=True, enable_async_checkpointing=False, cleanup_tmp_directories=True
         )
@@ -51,6 +63,8 @@ class Checkpoints:
         try:
             self._manager.save(step, args=args)
         except Exception as error:  # Orbax and TensorStore raise many kinds
+            if distributed.lost_another(error):
+                raise
             raise CheckpointError(
                 f"checkpoint {self._directory}/{step} cannot be written ({_reason(error)}); those before it stay: "
                 "make room, and the same command continues"
@@ -66,9 +80,10 @@ class Checkpoints:
           CheckpointError: checkpoints exist and none can be read.
         """
         abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
-        steps = sorted(self._manager.all_steps(), reverse=True)
+        steps = distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
         failures = []
         for step in steps:
+            reason = ""
             try:
                 restored = self._manager.restore(
                     step,
@@ -79,6 +94,8 @@ class Checkpoints:
                     raise ValueError(f"digest {found[:12]} differs from the stored {restored.meta['digest'][:12]}")
             except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
                 reason = _reason(error)
+            if distributed.anyone(reason):
+                reason = reason or "another process could not read it"
                 failures.append(f"step {step}: {reason}")
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue

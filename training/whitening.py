@@ -3,6 +3,9 @@
 import jax
 import numpy as np
 
+from training import distributed
+from training import mesh as meshes
+
 _IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
 _EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up
 
@@ -41,9 +44,9 @@ def fitted(state, images):
     statistics = state.statistics
     normalize = statistics["normalize"]
     size = statistics["whitening"].shape[0]
-    kernel = filters(images[:_IMAGES], size, normalize["mean"][...], normalize["std"][...])
+    kernel = filters(distributed.fetch(images[:_IMAGES]), size, normalize["mean"][...], normalize["std"][...])
 
     def fill(path, leaf):
-        return jax.device_put(kernel, leaf.sharding) if path[0].key == "whitening" else leaf
+        return meshes.place(kernel, leaf.sharding) if path[0].key == "whitening" else leaf
 
     return state._replace(statistics=jax.tree_util.tree_map_with_path(fill, statistics))
