@@ -1,6 +1,7 @@
 """What the scripts share: flags, workdir defaults, and errors a person can act on."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import sys
@@ -90,10 +91,12 @@ def errors():
     """Turns foreseen errors into one message and exit status 1, without a traceback."""
     try:
         yield
-    except (ValueError, TypeError, FileNotFoundError, RuntimeError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
         if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
             raise
-        log.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "; make room, and the same command continues" if full else ""
+        log.error("%s: %s%s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error, advice)
         if distributed.lost_another(error):
             log.error(
                 "Another process of this run has probably stopped, its own output tells why; this one cannot go on alone. "

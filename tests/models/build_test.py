@@ -87,6 +87,7 @@ def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alon
         ("wrn_40_2", 32, [(32, 32), (16, 64), (8, 128)], 128),
         ("wrn_28_10", 32, [(32, 160), (16, 320), (8, 640)], 640),
         ("small_resnet", 32, [(8, 48), (4, 96)], 96),
+        ("fast_cifar", 32, [(15, 64), (7, 256), (3, 256)], 256),
     ],
 )
 def test_shapes_of_features(name, image_size, stages, penultimate):

@@ -2,11 +2,9 @@
 
 import json
 import os
-import pathlib
 import random
 import signal
 import subprocess
-import sys
 import time
 
 import jax
@@ -16,11 +14,10 @@ import pytest
 
 import data
 from tests.training import tiny
+from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
 from training import augment, batches, compiles, evaluation, loop, study
 from training import mesh as meshes
 from training import step as steps
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +106,14 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
     assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
 
 
+def test_a_run_that_ended_before_it_was_marked_finished_is_marked(dataset, mesh, tmp_path):
+    run(tiny.config(), dataset, tmp_path, mesh)
+    mark, lines = (tmp_path / "final.json").read_text(), (tmp_path / "metrics.jsonl").read_text()
+    (tmp_path / "final.json").unlink()
+    run(tiny.config(), dataset, tmp_path, mesh)
+    assert (tmp_path / "final.json").read_text() == mark and (tmp_path / "metrics.jsonl").read_text() == lines
+
+
 def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
     with pytest.raises(loop.NonFiniteLossError, match=r"at step \d+; lower config\.train\.learning_rate"):
         run(tiny.config(learning_rate=1e30, epochs=4), dataset, tmp_path, mesh)
@@ -120,7 +125,7 @@ def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dat
     [
         ({"batch_size": 0}, "config.train.batch_size"),
         ({"batch_size": 1000}, "expected config.train.batch_size up to 160"),
-        ({"schedule": "linear"}, "'step' or 'cosine', found 'linear'"),
+        ({"schedule": "linear"}, "'step', 'cosine' or 'triangle', found 'linear'"),
         ({"reading": "lines"}, "'paper' or 'code', found 'lines'"),
     ],
 )
@@ -134,26 +139,7 @@ def test_unknown_corruption_is_answered_with_a_suggestion():
         study.model_config(tiny.config(), "noc/borders", 0)
 
 
-COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
-    f"--config.{setting}"
-    for setting in (
-        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
-    )
-]  # fmt: skip
-
-
 AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
-
-
-def start(workdir, *arguments, **environment):
-    return subprocess.Popen(
-        [*COMMAND, *arguments, f"--workdir={workdir}"],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
@@ -204,17 +190,6 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
         assert done.returncode == 0 and ("Resuming" in done.stderr) == (name == "run"), done.stderr
         digests.append(json.loads((tmp_path / name / "final.json").read_text()))
     assert digests[0] == digests[1]
-
-
-def checkpoints_begun(workdir):
-    """Highest number of epochs whose checkpoint exists, finished or not (5 steps an epoch)."""
-    folder = workdir / "checkpoints"
-    found = (
-        [int(p.name.split(".")[0]) for p in folder.iterdir() if p.name.split(".")[0].isdigit()]
-        if folder.exists()
-        else []
-    )
-    return max(found, default=0) // 5
 
 
 def test_eight_devices_train_like_one(tmp_path):
