@@ -19,7 +19,7 @@ from analysis import matrices, tables
 from corruptions import augment as schemes
 from corruptions import cbar
 from data.corrupted import open_corrupted
-from training import cli, evaluation, study
+from training import augment, cli, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -42,7 +42,7 @@ def run(config, workdir):
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         _warn_of_table(config.eval.corruptions, dataset.image_shape)
-        _warn_of_coincidence(own.train.get("scheme", ""), [condition.corruption for condition in conditions[1:]])
+        _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
         answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
         results = workdir
         if stored:
@@ -62,14 +62,21 @@ def _warn_of_table(names, shape):
             )
 
 
-def _warn_of_coincidence(scheme, names):
+def _warn_of_coincidence(recipe, names):
     """Says which corruptions the models have met in training, as operations of their augmentation scheme."""
-    for operation, corruption in schemes.coinciding(scheme, names) if scheme else ():
+    if not recipe.get("scheme"):
+        return
+    try:
+        scheme = augment.scheme_of(recipe)
+    except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
+        log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
+        return
+    for operation, corruption in schemes.coinciding(scheme, names):
         log.warning(
             "%s is close to the operation %s of %s, which these models were trained with.",
             corruption,
             operation,
-            scheme,
+            scheme.name,
         )
 
 

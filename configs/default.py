@@ -36,7 +36,8 @@ def get_config():
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
-                "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize ...
+                "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
                 "batch_size": 256,
@@ -85,6 +86,12 @@ def get_config():
                 "chunk": 0,  # transforms at a time, for speed and memory only; 0 fits the device
                 "errors": "",  # counts.csv with the schemes as models: correlates distance with error
                 "out": "msd",  # folder of results in the workdir
+                "subsets": {  # msd_subsets.py
+                    "scheme": "augmix",
+                    "pool": 4000,  # transforms that are put in order; the paper takes 100,000
+                    "sizes": (10, 100, 1000),
+                    "out": "subsets",
+                },
             },
             "calibrate": {
                 "corruptions": ("noc_candidates",),  # corruptions and benchmarks

@@ -1,5 +1,6 @@
 """What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
 
+import dataclasses
 import functools
 
 import jax
@@ -79,21 +80,39 @@ def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
 
 
-def scheme_on_mesh(mesh, name, key, images, index):
+def scheme_of(recipe):
+    """The `corruptions.augment.Scheme` of config.train, or None; stored transforms are read from config.train.transforms.
+
+    Raises:
+      ValueError: transforms other than those that the name of the scheme tells the digest of.
+    """
+    if not recipe.scheme:
+        return None
+    path = recipe.get("transforms", "")
+    if not (schemes.is_stored(recipe.scheme) and path):
+        return schemes.get(recipe.scheme)
+    scheme = schemes.get(f"stored={path}")
+    if scheme.name != schemes.canonical(recipe.scheme):
+        raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
+    return scheme
+
+
+def scheme_on_mesh(mesh, scheme, key, images, index):
     """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
     devices = mesh.shape["data"]
     if devices == 1 or images.shape[0] % devices:
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
-    return _scheme_shards(mesh, name)(key, images, index)
+        return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+    return _scheme_shards(mesh, scheme)(key, images, index, scheme.choices)
 
 
 @functools.lru_cache(maxsize=64)
-def _scheme_shards(mesh, name):
-    def local(key, images, index):
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
+def _scheme_shards(mesh, scheme):
+    def local(key, images, index, choices):  # as an argument: stored transforms may be too many for constants
+        own = dataclasses.replace(scheme, choices=choices)
+        return schemes.augment(key, images, own, index=index, dtype=jnp.float32, validate=False)
 
-    batch = PartitionSpec("data")
-    specs = (PartitionSpec(), batch, batch)
+    whole, batch = PartitionSpec(), PartitionSpec("data")
+    specs = (whole, batch, batch, whole)
     return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
 
 

@@ -26,6 +26,7 @@ class Plan:
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
             )
+        self.scheme = augment.scheme_of(recipe)
         number = shape[0]
         # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
         self.views = 2 * number if recipe.reading == "code" else number
@@ -84,9 +85,10 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     size, count = recipe.batch_size, plan.block_steps
     identity = jnp.arange(count * size) + begin * size  # of each view within the run
     images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
-    first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
+    scheme = plan.scheme
+    first = scheme and "patch_gaussian" in (scheme.name, scheme.drawn_from) and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
-        noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+        noisy = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
     if recipe.flip:
         images = _mirror(images, keys.flip, identity)
@@ -94,12 +96,12 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images = _crop(images, keys.crop, identity, recipe.crop)
     if recipe.jsd_weight:
         views = [
-            augment.scheme_on_mesh(mesh, recipe.scheme, jax.random.fold_in(keys.scheme, view), images, identity)
+            augment.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
             for view in (1, 2)
         ]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
-    elif recipe.scheme and not first:
-        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    elif scheme and not first:
+        images = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
     if recipe.corruption != augment.STANDARD:
         images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
     sharding = meshes.batch_sharding(mesh, axis=1)

@@ -19,7 +19,7 @@ from training.log import log
 from training.metrics import training_seconds as training_seconds_of
 from training.workdir import lock, open_workdir, read_json
 
-FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
+FREE = ("dataset.data_dir", "ranges", "train.transforms")  # where files are does not determine a result
 
 
 def load_data(config, mesh):
@@ -37,7 +37,10 @@ def model_config(config, corruption, seed):
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     if one.train.scheme:
-        one.train.scheme = augment.schemes.canonical(one.train.scheme)
+        name = augment.schemes.canonical(one.train.scheme)  # of a file it tells the content
+        if augment.schemes.is_stored(one.train.scheme) and name != one.train.scheme:
+            one.train.transforms = os.path.abspath(one.train.scheme.partition("=")[2])
+        one.train.scheme = name
     options = one.train.corruption_options.to_dict()
     one.train.corruption_options = {name: options[name] for name in augment.members(corruption) if name in options}
     return one
