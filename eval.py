@@ -10,7 +10,15 @@ errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evalu
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
 cifar10_corrupted; results go to WORKDIR/stored/NAME.
+
+    python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
+
+gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels (S. Schneider
+et al., 2020, with the pseudo-count config.eval.pseudo_count). Such a model has seen the test's images: its rows are marked
+MODEL+bn=test and are not to be compared with others. adapt.py adapts to augmented training images instead.
 """
+
+import functools
 
 import numpy as np
 from absl import app
@@ -19,11 +27,13 @@ from analysis import matrices, tables
 from corruptions import augment as schemes
 from corruptions import cbar
 from data.corrupted import open_corrupted
-from training import augment, cli, evaluation, study
+from training import adaptation, augment, cli, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
 from training.provenance import provenance
+
+_ADAPT_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
 
 def run(config, workdir):
@@ -43,13 +53,33 @@ def run(config, workdir):
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         _warn_of_table(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
-        answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
+        prepare = None
+        if config.eval.adapt:
+            label = _adaptation_label(config.eval)
+            models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
+            prepare = functools.partial(_adapted, config.eval.pseudo_count)
+        answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh, prepare)
         results = workdir
         if stored:
             results = workdir / "stored" / stored.path.name
             results.mkdir(parents=True, exist_ok=True)
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
         return _write(config, results, answers, dataset)
+
+
+def _adaptation_label(wanted):
+    """What marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N."""
+    if wanted.adapt != "test" or wanted.stored:
+        raise ValueError(
+            "expected config.eval.adapt '' or 'test', and no config.eval.stored with it, found "
+            f"{wanted.adapt!r} and {wanted.stored!r}"
+        )
+    return "bn=test" + (f":{wanted.pseudo_count:g}" if wanted.pseudo_count else "")
+
+
+def _adapted(pseudo_count, graphdef, state, images):
+    batches = (images[start : start + _ADAPT_BATCH] for start in range(0, len(images), _ADAPT_BATCH))
+    return graphdef, adaptation.adapt(graphdef, state, batches, pseudo_count)[0]
 
 
 def _warn_of_table(names, shape):

@@ -56,7 +56,9 @@ def run(config, workdir):
         centres = {}
         for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True):
             chosen = options.get(condition.corruption, {})
-            centres[condition.corruption, condition.label] = measure_centre(folder, extractor, wanted, condition, chosen)
+            centres[condition.corruption, condition.label] = measure_centre(
+                folder, extractor, wanted, condition, chosen
+            )
         msd_files.write_centres(folder / "features.npz", {k: v[0].astype(np.float32) for k, v in centres.items()})
         found = {}
         for scheme in tqdm(schemes, desc="schemes", unit="scheme", dynamic_ncols=True):

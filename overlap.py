@@ -33,7 +33,7 @@ from training.log import log
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
     *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
-    "msd",
+    "msd", "adapt", "eval.adapt", "eval.pseudo_count",
 )  # fmt: skip
 
 

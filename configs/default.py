@@ -58,6 +58,15 @@ def get_config():
                 "severity": "random",  # random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)
                 "stored": "",  # a stored corrupted dataset (eval.py): folder or tfds name, in place of `corruptions`
                 "batch_size": 500,
+                "adapt": "",  # test: BatchNorm statistics of each corrupted test set (eval.py); such a model has seen the test
+                "pseudo_count": 0.0,  # of the statistics from training, against one for each image adapted to
+            },
+            "adapt": {  # adapt.py
+                "scheme": "augmix",  # of the training images whose BatchNorm statistics are taken; "" is mirror and crop alone
+                "images": 10000,
+                "batch_size": 500,  # each layer sees the others normalised by the statistics of its batch
+                "pseudo_count": 0.0,  # N of the statistics from training; 0 replaces them
+                "seed": 0,
             },
             "study": {
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one

@@ -58,10 +58,11 @@ def finetuned_config(config, corruption, seed):
 def model_name(config):
     """What a model's config says it was trained with."""
     scheme = config.train.get("scheme", "")
-    if not scheme:
-        return config.train.corruption
-    name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
-    return name if config.train.corruption == augment.STANDARD else f"{name}+{config.train.corruption}"
+    name = config.train.corruption
+    if scheme:
+        name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
+        name += "" if config.train.corruption == augment.STANDARD else f"+{config.train.corruption}"
+    return name + (f"+bn={config.adapt.scheme or augment.STANDARD}" if "adapt" in config else "")
 
 
 def model_dir(workdir, corruption, seed):
@@ -146,7 +147,7 @@ def read_models(workdir, num_classes, image_size, mesh):
     """{(name, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py.
 
     The name is what the model was trained with: `standard`, a corruption, a mixture, or an augmentation scheme (with
-    `+jsd` for its consistency loss).
+    `+jsd` for its consistency loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by adapt.py.
     """
     workdir = pathlib.Path(workdir)
     directories = (
@@ -161,12 +162,13 @@ def read_models(workdir, num_classes, image_size, mesh):
     return found
 
 
-def evaluate_models(config, models, found_conditions, workdir, split, mesh):
+def evaluate_models(config, models, found_conditions, workdir, split, mesh, prepare=None):
     """Evaluates what is missing; returns {condition: {(model, seed): bool [N]}}.
 
     Args:
       models: {(model, seed): (graphdef, state)}.
       found_conditions: list of `evaluation.Condition`.
+      prepare: `(graphdef, state, images) -> (graphdef, state)`, a model made for the images of one condition.
     """
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
@@ -180,7 +182,8 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
                 mesh, split, condition, config.eval.seed, options.get(condition.corruption)
             )
             for key in missing:
-                known[key] = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
+                model = prepare(*models[key], images) if prepare else models[key]
+                known[key] = evaluation.correctness(mesh, *model, images, labels, config.eval.batch_size)
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results

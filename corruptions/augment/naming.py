@@ -52,7 +52,14 @@ def _from_file(found):
     source = get(found.source)
     choices, defaults = stored.choices(found), {"made_for": found.shape}
     return Scheme(
-        found.scheme_name, source.operations, stored.sample, source.applier, choices, source.rounding, defaults, source.name
+        found.scheme_name,
+        source.operations,
+        stored.sample,
+        source.applier,
+        choices,
+        source.rounding,
+        defaults,
+        source.name,
     )
 
 

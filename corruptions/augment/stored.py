@@ -88,7 +88,9 @@ def read(path):
         stored = Stored(about["source"], tuple(about["shape"]), about["label"], arrays, about["origin"])
         _check(stored)
     except (KeyError, ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: expected a file of stored transforms, found another or a damaged one ({error})") from None
+        raise ValueError(
+            f"{path}: expected a file of stored transforms, found another or a damaged one ({error})"
+        ) from None
     return stored
 
 
@@ -117,7 +119,9 @@ def sample(key, shape, choices, *, made_for=None):
       ValueError: images of another shape.
     """
     if made_for is not None and tuple(shape) != tuple(made_for):
-        raise ValueError(f"expected images of {tuple(made_for)}, which the transforms were drawn for, found {tuple(shape)}")
+        raise ValueError(
+            f"expected images of {tuple(made_for)}, which the transforms were drawn for, found {tuple(shape)}"
+        )
     number = choices["number"]
     # The product may round up to K.
     place = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
