@@ -35,6 +35,8 @@ def run(config, source, workdir):
         )
     mesh = meshes.data_mesh(wanted.batch_size)
     with study.trained_workdir(source, config) as own:
+        if "adapt" in own:
+            raise ValueError(f"expected a model of train.py in {source}, found one that was adapted before")
         dataset, split, _ = study.load_data(own, mesh)
         models = study.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
     if len(models) != 1:

@@ -47,7 +47,9 @@ def run(config, workdir):
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
     mesh = meshes.data_mesh(config.train.batch_size)
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
-        dataset, train_split, test_split = study.load_data(config, mesh)
+        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
+        if config.train.mix_in.name:
+            study.record_data(path, dataset)
         mixed = tuple(config.study.mixtures)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of calibrate.py stays
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))

@@ -38,6 +38,10 @@ def get_config():
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
                 "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
                 "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
+                "mix_in": {  # a second data set with the same classes, all of whose training images are shown in each epoch too
+                    "name": "",  # as dataset.name; Stylized-ImageNet is an image_folder
+                    "data_dir": "",  # "" is dataset.data_dir
+                },
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
                 "batch_size": 256,

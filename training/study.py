@@ -11,24 +11,55 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
+from data.union import union
 from training import augment, calibration, evaluation, loop
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.log import log
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import lock, open_workdir, read_json
+from training.workdir import WorkdirError, config_differences, lock, open_workdir, read_json, write_json
 
-FREE = ("dataset.data_dir", "ranges", "train.transforms")  # where files are does not determine a result
+FREE = (
+    "dataset.data_dir",
+    "ranges",
+    "train.transforms",
+    "train.mix_in.data_dir",
+)  # where files are does not determine a result
 
 
-def load_data(config, mesh):
-    """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh."""
+def load_data(config, mesh, mixed=False):
+    """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh.
+
+    `mixed`: with the training images of config.train.mix_in too, as for training.
+    """
     optional = ("data_dir", "train_limit", "test_limit")  # "" and 0 stand for the default
-    dataset = data.load(**{k: v for k, v in config.dataset.items() if k not in optional or v})
+    given = {k: v for k, v in config.dataset.items() if k not in optional or v}
+    dataset = data.load(**given)
+    if mixed and config.train.mix_in.name:
+        dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
     placed = meshes.replicated(mesh)
     return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
+
+
+def record_data(path, dataset):
+    """Writes what a model is trained on to data.json; refuses to go on with other training images.
+
+    Raises:
+      WorkdirError: the run was started with other images.
+    """
+    record = {"name": dataset.name, **dataset.provenance}
+    stored = path / "data.json"
+    if stored.exists() and (different := config_differences(_digests(read_json(stored)), _digests(record))):
+        raise WorkdirError(f"{path} was trained on other images:\n  " + "\n  ".join(different))
+    write_json(stored, record)
+
+
+def _digests(record):
+    return {
+        key: one.get("train", {}).get("sha256", {}) for key, one in (("", record), ("mixed_in", record["mixed_in"]))
+    }
 
 
 def model_config(config, corruption, seed):
