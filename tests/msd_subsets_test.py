@@ -121,7 +121,7 @@ def test_the_file_must_be_the_one_of_the_config(measured):
     folder = measured[0] / "subsets"
     recipe = study.model_config(tiny.config(scheme=f"stored={folder / 'closest_5.npz'}"), "standard", 0).train
     recipe.transforms = str(folder / "random_5.npz")
-    with pytest.raises(ValueError, match="expected the transforms stored=closest_5@.* found stored=random_5@"):
+    with pytest.raises(ValueError, match=r"expected the transforms stored=closest_5@.* found stored=random_5@"):
         batches.Plan(recipe, (160, 32, 32, 3))
 
 
