@@ -99,6 +99,13 @@ def get_config():
                 "chunk": 0,  # transforms at a time, for speed and memory only; 0 fits the device
                 "errors": "",  # counts.csv with the schemes as models: correlates distance with error
                 "out": "msd",  # folder of results in the workdir
+                "toy": {  # msd_toy.py: mixtures of two corruptions
+                    "first": "imagenet_c/motion_blur",
+                    "second": "imagenet_c/impulse_noise",
+                    "severity": "3",
+                    "fractions": (0.0, 0.5, 0.9, 0.99, 1.0),  # of the first
+                    "out": "toy",
+                },
                 "subsets": {  # msd_subsets.py
                     "scheme": "augmix",
                     "pool": 4000,  # transforms that are put in order; the paper takes 100,000
