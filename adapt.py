@@ -18,7 +18,7 @@ from absl import app, flags
 from ml_collections import ConfigDict
 from tqdm import tqdm
 
-from training import adaptation, batches, cli, loop, study
+from training import adaptation, batches, cli, loop, stream, study
 from training import augment as augmentation
 from training import mesh as meshes
 from training import workdir as workdirs
@@ -78,8 +78,9 @@ def _images(recipe, wanted, split, mesh):
     plan.block_steps = 1
     order_key, *keys = jax.random.split(jax.random.key(wanted.seed), 5)
     order = batches.epoch_order(order_key, plan.views)
+    views = stream.source(split, plan, wanted.batch_size, lambda epoch: order, 0, mesh)
     for step in range(steps):
-        images, _ = batches.block(recipe, plan, split, order, step, step, batches.Keys(*keys), mesh)
+        images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
         yield images[0]
 
 

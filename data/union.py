@@ -5,8 +5,31 @@ import numpy as np
 from data.dataset import Dataset, Split
 
 
+class _Joined:
+    """Two arrays of images one after the other, neither of them copied, indexed by whole numbers or a slice."""
+
+    def __init__(self, first, second):
+        self._parts = first, second
+        self.shape = (len(first) + len(second), *first.shape[1:])
+        self.dtype, self.ndim, self.nbytes = first.dtype, first.ndim, first.nbytes + second.nbytes
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, index):
+        places = np.arange(len(self))[index]
+        found = np.empty((*places.shape, *self.shape[1:]), self.dtype)
+        second = places >= len(self._parts[0])
+        found[~second] = self._parts[0][places[~second]]
+        found[second] = self._parts[1][places[second] - len(self._parts[0])]
+        return found
+
+    def __array__(self, dtype=None, copy=None):
+        return np.concatenate(self._parts).astype(dtype or self.dtype, copy=False)
+
+
 def union(first: Dataset, second: Dataset) -> Dataset:
-    """The training images of both, in that order; the test images of the first.
+    """The training images of both, in that order, not copied; the test images of the first.
 
     `index` goes on in the second where it ends in the first, so that each image keeps a number of its own. Provenance is
     that of the first, with that of the second under `mixed_in`.
@@ -26,11 +49,10 @@ def union(first: Dataset, second: Dataset) -> Dataset:
     if not len(second.train):
         raise ValueError(f"expected training images in {second.name}, found none")
     after = int(np.max(first.train.index, initial=-1)) + 1
-    pairs = (
-        (first.train.images, second.train.images),
-        (first.train.labels, second.train.labels),
-        (first.train.index, np.asarray(second.train.index) + np.int32(after)),
+    train = Split(
+        _Joined(first.train.images, second.train.images),
+        np.concatenate([first.train.labels, second.train.labels]),
+        np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
     )
-    train = Split(*(np.concatenate(pair) for pair in pairs))
     provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
     return Dataset(f"{first.name}+{second.name}", first.class_names, train, first.test, provenance)

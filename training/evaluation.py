@@ -2,13 +2,14 @@
 
 import dataclasses
 import zlib
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from training import augment
+from training import augment, stream
 from training import mesh as meshes
 from training import step as steps
 
@@ -103,6 +104,38 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     return augment.corrupt_on_mesh(
         mesh, key, split.images, condition.corruption, condition.value, jnp.asarray(split.index), options or {}
     )
+
+
+class Shown(NamedTuple):
+    """The test images under a condition, iterated in pieces on the device; arguments as in `answers`."""
+
+    mesh: jax.sharding.Mesh
+    split: Any
+    condition: Condition
+    seed: int
+    options: Any
+    batch_size: int
+
+    def __iter__(self):
+        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+            yield corrupted_images(self.mesh, part, self.condition, self.seed, self.options)
+
+
+def answers(mesh, models, split, condition, seed, options, batch_size):
+    """Which test images each model answers correctly under a condition: {key: bool numpy [N]}.
+
+    A split that is not on the device is corrupted and shown in pieces; the answers are the same.
+
+    Args:
+      models: {key: (graphdef, state)}.
+    """
+    found = {key: [] for key in models}
+    for part in stream.pieces(split, batch_size, mesh):
+        images = corrupted_images(mesh, part, condition, seed, options)
+        labels = jnp.asarray(part.labels)
+        for key, model in models.items():
+            found[key].append(correctness(mesh, *model, images, labels, batch_size))
+    return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
 def correctness(mesh, graphdef, state, images, labels, batch_size):

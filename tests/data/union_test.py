@@ -19,8 +19,12 @@ def both():
 def test_training_images_of_both_and_test_images_of_the_first(both):
     first, second = both
     found = union(first, second)
-    np.testing.assert_array_equal(found.train.images[:30], first.train.images)
-    np.testing.assert_array_equal(found.train.images[30:], second.train.images)
+    images = np.concatenate([first.train.images, second.train.images])
+    np.testing.assert_array_equal(found.train.images, images)
+    for chosen in (np.array([79, 0, 30, 29, 0, -1]), slice(25, 40), 3, 70, slice(0, 0)):
+        np.testing.assert_array_equal(found.train.images[chosen], images[chosen])
+    np.testing.assert_array_equal(found.train.to_device().images, images)
+    assert found.train.images.nbytes == images.nbytes and found.train.images.shape == images.shape
     np.testing.assert_array_equal(found.train.labels, [*first.train.labels, *second.train.labels])
     assert len(np.unique(found.train.index)) == len(found.train) == 80
     assert found.train.labels.dtype == found.train.index.dtype == np.int32
