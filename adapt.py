@@ -18,7 +18,7 @@ from absl import app, flags
 from ml_collections import ConfigDict
 from tqdm import tqdm
 
-from training import adaptation, batches, cli, loop, stream, study
+from training import adaptation, batch_norm, batches, cli, loop, stream, study
 from training import augment as augmentation
 from training import mesh as meshes
 from training import workdir as workdirs
@@ -43,7 +43,7 @@ def run(config, source, workdir):
         raise ValueError(f"expected one model in {source}, found {len(models)}; name the workdir of one of them")
     ((graphdef, state),) = models.values()
     one = ConfigDict({key: own[key].to_dict() for key in ("dataset", "model", "train")} | {"seed": own.seed})
-    recipe = _recipe(own, wanted)
+    recipe = _recipe(config, own, wanted)
     one.adapt = wanted.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         if loop.finished(path):
@@ -59,12 +59,13 @@ def run(config, source, workdir):
     return state
 
 
-def _recipe(own, wanted):
-    """Settings of training with the scheme, in batches of the adaptation."""
+def _recipe(config, own, wanted):
+    """Settings of training with the scheme, in batches of the adaptation; older workdirs lack some that there are now."""
     changed = ConfigDict(own.to_dict())
+    changed.train = config.train.to_dict() | own.train.to_dict()
     changed.train.update({
         "scheme": wanted.scheme, "corruption": augmentation.STANDARD, "jsd_weight": 0.0, "reading": "paper",
-        "batch_size": wanted.batch_size, "epochs": 1,
+        "batch_size": wanted.batch_size, "epochs": 1, "batch_norm": batch_norm.SYNCHRONISED,
     })  # fmt: skip
     return study.model_config(changed, augmentation.STANDARD, own.seed).train
 
