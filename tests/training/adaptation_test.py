@@ -93,17 +93,19 @@ def test_the_pseudo_count_weighs_the_source(network):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["small_resnet", pytest.param("wrn_40_2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["small_resnet", *(pytest.param(name, marks=pytest.mark.slow) for name in ("wrn_40_2", "cifar_vgg19_bn"))]
+)
 def test_every_layer_of_a_model_is_adapted(name):
     graphdef, state = split(models.build(name, 10))
-    found, _ = adaptation.adapt(graphdef, state, [np.random.default_rng(0).random((4, 16, 16, 3), np.float32)])
+    found, _ = adaptation.adapt(graphdef, state, [np.random.default_rng(0).random((4, 32, 32, 3), np.float32)])
     layers = [split_statistics(graphdef, one) for one in (state, found)]
-    assert len(layers[0]) == {"small_resnet": 7, "wrn_40_2": 37}[name]
+    assert len(layers[0]) == {"small_resnet": 7, "wrn_40_2": 37, "cifar_vgg19_bn": 16}[name]
     for (mean, var), (new_mean, new_var) in zip(*layers, strict=True):
         assert np.abs(new_mean - mean).max() > 0 and np.abs(new_var - var).max() > 0
     buffers = [nnx.merge(graphdef, one.params, one.statistics).normalize for one in (state, found)]
     np.testing.assert_array_equal(buffers[0].mean[...], buffers[1].mean[...])
-    logits, _ = nnx.merge(graphdef, found.params, found.statistics)(np.zeros((2, 16, 16, 3), np.float32), train=False)
+    logits, _ = nnx.merge(graphdef, found.params, found.statistics)(np.zeros((2, 32, 32, 3), np.float32), train=False)
     assert logits.shape == (2, 10)
 
 
