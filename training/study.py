@@ -62,7 +62,8 @@ def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
     for key in imported.OPTIONS:
-        one.model.pop(key, None)
+        if key in one.model:
+            del one.model[key]
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
