@@ -4,10 +4,10 @@
     python eval.py --config=configs/scheme.py --workdir=runs/baseline_bn_augmix
 
 Makes a workdir with the adapted model, which every other script takes like one of train.py; the model is called
-MODEL+bn=SCHEME. Only the `adapt` settings of the config are used: the images are mirrored, cropped and augmented as for
-training with the scheme, config.adapt.images of them in batches of config.adapt.batch_size (training.adaptation says what
-is averaged). E. Mintun, A. Kirillov, S. Xie (2021), supplement B.3, adapt a model trained with mirror and crop alone, with
-a pseudo-count of 0; they state neither number of images nor batch size.
+MODEL+bn=SCHEME. Only the `adapt` settings of the config are used: the images are mirrored, cropped and augmented as
+for training with the scheme, config.adapt.images of them in batches of config.adapt.batch_size (training.adaptation
+says what is averaged). E. Mintun, A. Kirillov, S. Xie (2021), supplement B.3, adapt a model trained with mirror and
+crop alone, with a pseudo-count of 0; they state neither number of images nor batch size.
 """
 
 import contextlib
@@ -31,7 +31,8 @@ def run(config, source, workdir):
     wanted = config.adapt
     if wanted.batch_size < 2 or wanted.images < wanted.batch_size:
         raise ValueError(
-            f"expected config.adapt.batch_size of at least 2 and as many images, found {wanted.batch_size} and {wanted.images}"
+            f"expected config.adapt.batch_size of at least 2 and as many images, found {wanted.batch_size} and "
+            f"{wanted.images}"
         )
     mesh = meshes.data_mesh(wanted.batch_size)
     with study.trained_workdir(source, config) as own:
@@ -60,7 +61,7 @@ def run(config, source, workdir):
 
 
 def _recipe(config, own, wanted):
-    """Settings of training with the scheme, in batches of the adaptation; older workdirs lack some that there are now."""
+    """Settings of training with the scheme, in batches of the adaptation; older workdirs lack some of today's."""
     changed = ConfigDict(own.to_dict())
     changed.train = config.train.to_dict() | own.train.to_dict()
     changed.train.update({

@@ -12,9 +12,10 @@ more schemes and corruptions can be asked for later.
 
     python msd.py --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
-also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance and
-the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that they
-are compared on the same; the original draws a new set for each scheme.
+also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance
+and the error of models trained with the schemes (severities averaged), or adapted to them (adapt.py) when all tables
+are of such models. One set of images serves all schemes, so that they are compared on the same; the original draws a
+new set for each scheme.
 """
 
 import glob
@@ -44,7 +45,7 @@ def run(config, workdir):
     wanted = config.msd
     _check(wanted)
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
-    errors = _errors(wanted.errors, conditions) if wanted.errors else None
+    errors = _errors(wanted, conditions) if wanted.errors else None
     with study.trained_workdir(workdir, config) as own:
         if config.ranges:
             own.train.corruption_options = config.train.corruption_options
@@ -66,13 +67,16 @@ def run(config, workdir):
         return _write(folder, wanted, own, centres, found, errors)
 
 
-def _errors(pattern, conditions):
-    """Errors of the tables that `pattern` names, at the severities whose distances are measured."""
-    paths = sorted(glob.glob(pattern))
+def _errors(wanted, conditions):
+    """Errors of the tables that config.msd.errors names, at the severities whose distances are measured."""
+    paths = sorted(glob.glob(wanted.errors))
     if not paths:
-        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
+        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={wanted.errors!r}, found none")
     known = {(condition.corruption, condition.label) for condition in conditions}
     counts = [count for path in paths for count in tables.read_counts(path)]
+    adapted = f"{wanted.model}+bn="
+    if all(count.model.startswith(adapted) for count in counts):
+        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
     return msd_files.mean_errors(count for count in counts if (count.corruption, count.severity) in known)
 
 

@@ -125,7 +125,8 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
     assert found[0] == rows[0]
 
 
-def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys):
+@pytest.mark.parametrize("prefix", ["", "standard+bn="])  # trained with the scheme, or adapted to it by adapt.py
+def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys, prefix):
     trained, rows = measured
     folder = copy(trained, tmp_path)
     means = msd_files.mean_distances(rows)
@@ -134,7 +135,7 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     for (scheme, name), (distance, _) in means.items():
         rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
         wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
-        counts += [tables.Count(scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
+        counts += [tables.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
     tables.write_counts(tmp_path / "counts.csv", counts)
     msd.run(settings(errors=str(tmp_path / "counts.csv")), folder)
     header, *lines = [
