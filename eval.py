@@ -13,9 +13,10 @@ cifar10_corrupted; results go to WORKDIR/stored/NAME.
 
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
-gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels (S. Schneider
-et al., 2020, with the pseudo-count config.eval.pseudo_count). Such a model has seen the test's images: its rows are marked
-MODEL+bn=test and are not to be compared with others. adapt.py adapts to augmented training images instead.
+gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels
+(S. Schneider et al., 2020, with the pseudo-count config.eval.pseudo_count; batches of 500). Such a model has seen the
+test's images: its rows are marked MODEL+bn=test and are not to be compared with others. adapt.py adapts to augmented
+training images instead.
 """
 
 import functools

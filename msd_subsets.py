@@ -4,11 +4,12 @@
     python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
 
 Draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
-config.msd.corruptions (as msd.py does, with its settings), puts them in order of closeness (analysis.subsets) and writes
-to WORKDIR/subsets, for each size K: closest_K.npz (the first K), farthest_K.npz (the last) and random_K.npz (uniform
-without replacement), which train.py takes as schemes: every image draws one of the K transforms. subsets.csv tells the
-MSD of each, averaged over the corruptions and severities. Stopped anywhere, the same command continues. The experiment is
-that of E. Mintun, A. Kirillov, S. Xie (2021), supplement A; `configs/msd.py:subsets` has its pool and sizes.
+config.msd.corruptions (as msd.py does, with its settings), puts them in order of closeness (analysis.subsets) and
+writes to WORKDIR/subsets, for each size K: closest_K.npz (the first K), farthest_K.npz (the last) and random_K.npz
+(uniform without replacement), which train.py takes as schemes: every image draws one of the K transforms. subsets.csv
+tells the MSD of each, averaged over the corruptions and severities. Stopped anywhere, the same command continues. The
+experiment is that of E. Mintun, A. Kirillov, S. Xie (2021), supplement A; `configs/msd.py:subsets` has its pool and
+sizes.
 """
 
 import pathlib

@@ -1,8 +1,8 @@
 """Do two feature extractors measure the same distances? MSD or MMD of the same schemes and corruptions in two networks.
 
 Distances of two networks are on different scales, so ranks are compared. Points that share a corruption are not
-independent: intervals resample corruptions, each with all its schemes. E. Mintun, A. Kirillov, S. Xie (2021), supplement
-C.1, compare WRN-40-2 and VGG-19-BN by the correlation of either's MSD with error.
+independent: intervals resample corruptions, each with all its schemes. E. Mintun, A. Kirillov, S. Xie (2021),
+supplement C.1, compare WRN-40-2 and VGG-19-BN by the correlation of either's MSD with error.
 """
 
 from typing import NamedTuple
@@ -36,8 +36,8 @@ def agreement(first, second, measure="msd", *, resamples=1000, seed=0, level=0.9
     """`Agreement` of two lists of `msd_files.Distance`; `measure` is `msd` or `mmd`.
 
     Raises:
-      ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or distances that one has and the other
-        lacks among these, or at other severities.
+      ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or distances that one has and the
+        other lacks among these, or at other severities.
     """
     if measure not in ("msd", "mmd"):
         raise ValueError(f"expected the measure msd or mmd, found {measure!r}")

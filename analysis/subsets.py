@@ -12,8 +12,8 @@ KINDS = ("closest", "farthest", "random")
 def closest_first(distances):
     """Transforms in order of closeness to any of the references.
 
-    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and append
-    those not yet listed. Equal distances keep the order of the transforms, then that of the references.
+    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
+    append those not yet listed. Equal distances keep the order of the transforms, then that of the references.
 
     Args:
       distances: [N, m], of transform n to reference c.

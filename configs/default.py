@@ -41,9 +41,10 @@ def get_config():
                 "flip": True,  # mirror with probability 1/2
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
                 "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
-                "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                "scheme": "",
                 "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
-                "mix_in": {  # a second data set with the same classes, all of whose training images are shown in each epoch too
+                "mix_in": {  # a second data set of the same classes; an epoch shows its training images too
                     "name": "",  # as dataset.name; Stylized-ImageNet is an image_folder
                     "data_dir": "",  # "" is dataset.data_dir
                 },
@@ -68,11 +69,11 @@ def get_config():
                 "severity": "random",  # random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)
                 "stored": "",  # a stored corrupted dataset (eval.py): folder or tfds name, in place of `corruptions`
                 "batch_size": 500,
-                "adapt": "",  # test: BatchNorm statistics of each corrupted test set (eval.py); such a model has seen the test
+                "adapt": "",  # test: BatchNorm statistics of each corrupted test set (eval.py)
                 "pseudo_count": 0.0,  # of the statistics from training, against one for each image adapted to
             },
             "adapt": {  # adapt.py
-                "scheme": "augmix",  # of the training images whose BatchNorm statistics are taken; "" is mirror and crop alone
+                "scheme": "augmix",  # of the training images that give the statistics; "" is mirror and crop alone
                 "images": 10000,
                 "batch_size": 500,  # each layer sees the others normalised by the statistics of its batch
                 "pseudo_count": 0.0,  # N of the statistics from training; 0 replaces them

@@ -8,8 +8,8 @@ The workdir is one of train.py or overlap.py; only the settings under `msd` are 
 corruptions themselves as schemes, each at its random severities: distances between corruptions, to be compared with
 their overlap (analysis.bridge). The variant `subsets` has the pool and the sizes of the paper's subset experiment.
 
-The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with BatchNorm. Distances do
-not come out alike in both; how well they agree is told by compare.py:
+The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with BatchNorm.
+Distances do not come out alike in both; how well they agree is told by compare.py:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg

@@ -2,8 +2,8 @@
 
 `augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`, `patch_gaussian_imagenet`;
 `augmix=rotate+equalize`, AugMix with some of its nine operations (`augmix=` with none is the identity; also
-`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`); `stored=FILE`, the transforms in a file
-(`corruptions.augment.stored`), canonically `stored=LABEL@DIGEST`.
+`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`); `stored=FILE`, the transforms in a
+file (`corruptions.augment.stored`), canonically `stored=LABEL@DIGEST`.
 """
 
 import functools
@@ -85,8 +85,8 @@ def subsets(family="augmix"):
 
 
 def canonical(name):
-    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix; for a file of
-    stored transforms its label and digest.
+    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix; for a
+    file of stored transforms its label and digest.
 
     Raises:
       ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`, or a file of other
@@ -115,7 +115,8 @@ def get(name):
     """The scheme called `name`, see the module; a `Scheme` is returned as it is. A file is read anew in every call.
 
     Raises:
-      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest, which does not say where they are.
+      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest, which does not say where they
+      are.
     """
     if isinstance(name, Scheme):
         return name

@@ -1,4 +1,4 @@
-"""Stored transforms: K draws of a scheme in a file, which are a scheme of their own. Each image draws one of them, uniformly.
+"""Stored transforms: K draws of a scheme in a file, as a scheme of their own of which each image draws one, uniformly.
 
 A file is an .npz archive with an array [K, ...] for each of the params and `about`, JSON text:
 
