@@ -13,16 +13,21 @@ from tqdm import tqdm
 
 import data
 from data.union import union
-from training import augment, batch_norm, calibration, evaluation, imported, loop, stream
+from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop, stream
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import WorkdirError, config_differences, lock, open_workdir, read_json, write_json
+from training.workdir import WorkdirError, config_differences, lock, open_workdir, read_for_all, read_json, write_json
 
 FREE = (  # where files and images are does not determine a result
     "dataset.data_dir", "dataset.placement", "ranges", "train.transforms", "train.mix_in.data_dir",
 )  # fmt: skip
+
+
+def _bar(unit, items=None, total=None):
+    hidden = not distributed.is_main()
+    return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden)
 
 
 def load_data(config, mesh, mixed=False):
@@ -47,7 +52,8 @@ def record_data(path, dataset):
     """
     record = {"name": dataset.name, **dataset.provenance}
     stored = path / "data.json"
-    if stored.exists() and (different := config_differences(_digests(read_json(stored)), _digests(record))):
+    before = distributed.from_main(lambda: read_json(stored) if stored.exists() else None)
+    if before and (different := config_differences(_digests(before), _digests(record))):
         raise WorkdirError(f"{path} was trained on other images:\n  " + "\n  ".join(different))
     write_json(stored, record)
 
@@ -60,10 +66,10 @@ def _digests(record):
 
 def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
-    one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    settings = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
     for key in imported.OPTIONS:
-        if key in one.model:
-            del one.model[key]
+        settings["model"].pop(key, None)
+    one = ConfigDict(settings)
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
@@ -126,7 +132,7 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     finetuned = [key for key in keys if config.train.init_from and key[0] != augment.STANDARD]
     fresh = [key for key in keys if key not in finetuned]
     found = {}
-    with tqdm(total=len(keys), desc="models", unit="model", dynamic_ncols=True) as bar:
+    with _bar("model", total=len(keys)) as bar:
         for part in filter(None, (fresh, finetuned)):
             rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
             jobs = []
@@ -162,10 +168,10 @@ def trained_workdir(workdir, config):
     if config.model.checkpoint:
         one = model_config(config, augment.STANDARD, config.seed)
         imported.prepare(one, config.model, workdir, free=FREE)
-    if not workdir.is_dir():
+    if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        own = ConfigDict(read_json(workdir / "config.json"))
+        own = ConfigDict(read_for_all(workdir / "config.json"))
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         yield own
@@ -196,17 +202,20 @@ def read_models(workdir, num_classes, image_size, mesh):
     `+jsd` for its consistency loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by adapt.py.
     """
     workdir = pathlib.Path(workdir)
-    directories = (
-        [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
-    )
+    directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
     if not directories:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
     for directory in directories:
         imported.check_classes(directory, num_classes)
-        one = ConfigDict(read_json(directory / "config.json"))
+        one = ConfigDict(read_for_all(directory / "config.json"))
         found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
+
+
+def _finished_models(workdir):
+    found = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    return [pathlib.Path(path) for path in found]
 
 
 def evaluate_models(config, models, found_conditions, workdir, split, mesh, prepare=None):
@@ -220,7 +229,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh, prep
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
     results = {}
-    for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
+    for condition in _bar("condition", found_conditions):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
@@ -248,7 +257,7 @@ def evaluate_stored(config, models, source, workdir, mesh):
     """
     answers = Answers(workdir, source.number, {"source": dict(source.provenance)})
     results = {}
-    for name, severity in tqdm(source.conditions(), desc="conditions", unit="condition", dynamic_ncols=True):
+    for name, severity in _bar("condition", source.conditions()):
         condition = evaluation.Condition(name, str(severity))
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
