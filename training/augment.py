@@ -9,6 +9,7 @@ from jax.sharding import PartitionSpec
 
 import corruptions
 from corruptions import augment as schemes
+from training import mesh as meshes
 
 STANDARD = "standard"
 _MIXTURE = "mixture="
@@ -103,7 +104,7 @@ def scheme_on_mesh(mesh, scheme, key, images, index):
     devices, number = mesh.shape["data"], images.shape[0]
     if devices == 1 or (number % devices and jax.process_count() == 1):
         return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
-    augmented = _scheme_shards(mesh, scheme)(key, _even(images, devices), _even(index, devices), scheme.choices)
+    augmented = _scheme_shards(mesh, scheme)(key, _even(images, devices), _even(index, devices))
     return augmented[:number]
 
 
@@ -118,13 +119,17 @@ def _even(array, devices):
 
 @functools.lru_cache(maxsize=64)
 def _scheme_shards(mesh, scheme):
-    def local(key, images, index, choices):  # as an argument: stored transforms may be too many for constants
+    # On the devices, and an argument of the program: stored transforms may be too many for constants.
+    choices = jax.device_put(scheme.choices, meshes.replicated(mesh))
+
+    def local(key, images, index, choices):
         own = dataclasses.replace(scheme, choices=choices)
         return schemes.augment(key, images, own, index=index, dtype=jnp.float32, validate=False)
 
     whole, batch = PartitionSpec(), PartitionSpec("data")
     specs = (whole, batch, batch, whole)
-    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    return lambda key, images, index: program(key, images, index, choices)
 
 
 @functools.lru_cache(maxsize=256)

@@ -103,8 +103,8 @@ def _check(stored):
 
 
 def choices(stored):
-    """What the sampler draws from, on the device: {"params": {name: [K, ...]}, "number": int32 []}."""
-    return {"params": {k: jnp.asarray(v) for k, v in stored.params.items()}, "number": jnp.int32(stored.number)}
+    """What the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
+    return {"params": stored.params, "number": np.int32(stored.number)}
 
 
 def sample(key, shape, choices, *, made_for=None):
@@ -125,4 +125,4 @@ def sample(key, shape, choices, *, made_for=None):
     number = choices["number"]
     # The product may round up to K.
     place = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
-    return jax.tree.map(lambda array: array[place], choices["params"])
+    return jax.tree.map(lambda array: jnp.asarray(array)[place], choices["params"])
