@@ -33,6 +33,7 @@ class Plan:
                 "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
                 f"{self.label_smoothing}"
             )
+        self.scheme = augment.scheme_of(recipe)
         self.norm_groups = batch_norm.groups(recipe.batch_norm)
         if recipe.batch_size % self.norm_groups:
             raise ValueError(
@@ -107,9 +108,10 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images, labels, doubled = split.take(begin)
     else:
         images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
-    first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
+    scheme = plan.scheme
+    first = scheme and "patch_gaussian" in (scheme.name, scheme.drawn_from) and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
-        noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+        noisy = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
     if plan.box:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
@@ -122,12 +124,12 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images = _crop(images, keys.crop, identity, recipe.crop)
     if recipe.jsd_weight:
         views = [
-            augment.scheme_on_mesh(mesh, recipe.scheme, jax.random.fold_in(keys.scheme, view), images, identity)
+            augment.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
             for view in (1, 2)
         ]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
-    elif recipe.scheme and not first:
-        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    elif scheme and not first:
+        images = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
     if recipe.corruption != augment.STANDARD:
         images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
     sharding = meshes.batch_sharding(mesh, axis=1)
