@@ -17,7 +17,6 @@ from absl import app
 
 from analysis import matrices, tables
 from corruptions import augment as schemes
-from corruptions import cbar
 from data.corrupted import open_corrupted
 from training import cli, evaluation, study
 from training import mesh as meshes
@@ -41,7 +40,7 @@ def run(config, workdir):
             own.train.corruption_options[name] = {**stored, **options}
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
-        _warn_of_table(config.eval.corruptions, dataset.image_shape)
+        evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train.get("scheme", ""), [condition.corruption for condition in conditions[1:]])
         answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
         results = workdir
@@ -50,16 +49,6 @@ def run(config, workdir):
             results.mkdir(parents=True, exist_ok=True)
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
         return _write(config, results, answers, dataset)
-
-
-def _warn_of_table(names, shape):
-    """C-bar benchmarks are levels of ranges made for one image size."""
-    for name in names:
-        made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
-        if made and made != used:
-            log.warning(
-                "%s was selected from the ranges %r; images of %dx%d use the ranges %r.", name, made, *shape[:2], used
-            )
 
 
 def _warn_of_coincidence(scheme, names):

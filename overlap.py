@@ -49,6 +49,9 @@ def run(config, workdir):
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
         mixed = tuple(config.study.mixtures)
+        benchmarks = tuple(map(augment.benchmark, mixed))
+        shown_to_mixtures = evaluation.conditions(benchmarks, evaluation.RANDOM)
+        evaluation.warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of calibrate.py stays
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
         trainings = (augment.STANDARD, *names, *mixed)
@@ -61,10 +64,7 @@ def run(config, workdir):
         found = write_results(config, path, names, answers, dataset.num_classes)
         if mixed:
             few = {key: model for key, model in models.items() if key[0] in (augment.STANDARD, *mixed)}
-            seen = evaluation.expand(tuple(name for mixture in mixed for name in augment.members(mixture)))
-            shown = study.evaluate_models(
-                config, few, evaluation.conditions(seen, evaluation.RANDOM), path, test_split, mesh
-            )
+            shown = study.evaluate_models(config, few, shown_to_mixtures, path, test_split, mesh)
             write_mixtures(config, path, mixed, shown)
         else:
             (path / "mixtures.csv").unlink(missing_ok=True)  # of an earlier run that asked for some

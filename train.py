@@ -22,6 +22,7 @@ def train_and_evaluate(config, workdir):
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
+        evaluation.warn_of_tables([augment.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             one,
             train_split,

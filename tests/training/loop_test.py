@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import corruptions
 import data
+from corruptions import registry
 from tests.training import tiny
 from training import augment, batches, loop, study
 from training import mesh as meshes
@@ -86,6 +88,20 @@ def test_mixture_deals_all_members(dataset, mesh):
     for turn, name in enumerate(members):
         alone = augment.augment(mesh, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8])
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
+
+
+def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
+    images, index, key = jnp.asarray(dataset.train.images[:24]), jnp.arange(24), jax.random.key(0)
+    mixed = np.asarray(augment.augment(mesh, "mixture=bar", key, images, index))
+    met = []
+    for turn, name in enumerate(augment.members("mixture=bar")):
+        own, at = jax.random.fold_in(key, turn), slice(turn, None, 2)
+        levels = [corruptions.corrupt(own, images[at], name, k, index=index[at]) for k in range(1, 11)]
+        same = np.array([(np.asarray(one) == mixed[at]).all((1, 2, 3)) for one in levels])
+        assert (same.sum(0) == 1).all()
+        met.append(set(np.nonzero(same.any(1))[0] + 1))
+    assert met == [{2, 3}, {9}]
 
 
 def test_one_compiled_train_step_serves_every_corruption(dataset, mesh, tmp_path):
