@@ -17,10 +17,13 @@ from absl import app
 
 from analysis import matrices, tables
 from corruptions import augment as schemes
+from data import Split
 from data.corrupted import open_corrupted
-from training import cli, evaluation, study
+from data.dataset import sha256
+from training import adapter, cli, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
+from training.answers import Answers
 from training.log import log
 from training.provenance import provenance
 
@@ -48,7 +51,77 @@ def run(config, workdir):
             results = workdir / "stored" / stored.path.name
             results.mkdir(parents=True, exist_ok=True)
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
-        return _write(config, results, answers, dataset)
+        return _write(results, answers, config.eval.to_dict(), dataset.name, dataset.num_classes)
+
+
+def evaluate(
+    predict,
+    images,
+    labels,
+    *,
+    corruptions=("imagenet_c",),
+    severity="levels",
+    batch_size=100,
+    dtype="float32",
+    seed=0,
+    index=None,
+    options=None,
+    num_classes=None,
+    name="standard",
+    workdir=None,
+    progress=True,
+):
+    """Evaluates any classifier under corruptions: Flax, Equinox, PyTorch, ONNX, NumPy ...
+
+        logits = jax.jit(lambda images: model(images))                                           # Flax, Equinox, JAX
+        logits = lambda images: network(torch.from_dlpack(images).permute(0, 3, 1, 2) * 2 - 1).detach()       # PyTorch
+        logits = lambda images: session.run(None, {"input": np.asarray(images)})[0]                             # ONNX
+        counts = evaluate(logits, images, labels, corruptions=("imagenet_c/fog",), workdir="runs/mine")
+
+    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
+
+    Args:
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size, classes]: a NumPy or JAX
+        array, or any that exports DLPack. Normalising the images is its business.
+      images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map too.
+      labels: integers [N].
+      corruptions: names of corruptions and of benchmarks.
+      severity: `levels`, `random`, or numbers such as "1,3,5", see `training.evaluation.conditions`.
+      batch_size: images for `predict`, always as many: the last batch is filled up and the filling not counted.
+      dtype: of the images for `predict`: `float32`, in [0, 1], or `uint8`.
+      seed: of the corrupted test sets.
+      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1.
+      options: corruption -> its static options, such as calibrated ranges.
+      num_classes: of the dataset; 1000 is taken for ImageNet, and errors.csv is written. None is max(labels) + 1.
+      name: of the classifier in the tables. What is known of this name in the workdir is not evaluated again.
+      workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv
+        and errors.csv; None writes nothing.
+      progress: show a progress bar on a terminal.
+
+    Returns:
+      List of `analysis.tables.Count`: clean first, then every corruption at every severity.
+
+    Raises:
+      ValueError, TypeError: an argument, or what `predict` gave, is not as described.
+      training.workdir.WorkdirError: the workdir is in use, or holds answers to other images.
+    """
+    labels = np.asarray(labels)
+    index = np.arange(len(labels)) if index is None else np.asarray(index)
+    adapter.check(images, labels, index, dtype, batch_size)
+    tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
+    split, key, options = Split(images, labels, index), (name, 0), options or {}
+    conditions = evaluation.conditions(corruptions, severity)
+    settings = {"seed": seed, "batch_size": batch_size, "dtype": dtype, "progress": progress, "options": options}
+    if workdir is None:
+        return _rows(adapter.evaluate(predict, key, split, conditions, **settings))
+    shown = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
+    with workdirs.open_workdir(workdir, {"shown": shown, "seed": seed, "options": options}) as path:
+        kept = Answers(path, len(split), {"seed": seed, "options": options})
+        answers = adapter.evaluate(predict, key, split, conditions, **settings, answers=kept)
+        num_classes = num_classes or int(labels.max()) + 1
+        record = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
+        _write(path, answers, record, f"{len(split)} images", num_classes)
+    return _rows(answers)
 
 
 def _warn_of_coincidence(scheme, names):
@@ -62,20 +135,24 @@ def _warn_of_coincidence(scheme, names):
         )
 
 
-def _write(config, path, answers, dataset):
+def _write(path, answers, settings, source, num_classes):
     """Adds the answers to counts.csv, derives the other tables; returns all counts."""
     record = provenance()
-    workdirs.write_json(path / "evaluation.json", {"eval": config.eval.to_dict(), "provenance": record})
+    workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record})
     table = path / "counts.csv"
     counts = {row.key: row for row in tables.read_counts(table)} if table.exists() else {}
-    for row in map(tables.check_count, study.counts(answers)):
+    for row in _rows(answers):
         counts[row.key] = row
-    comment = f"{dataset.name}, {record['device']}, revision {record['git_revision']}"
+    comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     tables.write_counts(table, counts.values(), comment)
     matrices.write_scores(path / "scores.csv", counts.values(), comment)
-    if dataset.num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
+    if num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
         matrices.write_errors(path / "errors.csv", counts.values(), comment=comment)
     return list(counts.values())
+
+
+def _rows(answers):
+    return list(map(tables.check_count, study.counts(answers)))
 
 
 def print_scores(counts):

@@ -25,15 +25,16 @@ from analysis import (
     tables,
 )
 from analysis.overlap import overlap_matrix
-from training import augment, cli, evaluation, study
+from training import augment, cli, compiles, evaluation, imported, study
 from training import mesh as meshes
+from training import step as steps
 from training import workdir as workdirs
 from training.log import log
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
     *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
-    "msd",
+    "msd", *(f"model.{key}" for key in imported.OPTIONS),
 )  # fmt: skip
 
 
@@ -45,8 +46,8 @@ def run(config, workdir):
     names = evaluation.expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
-    mesh = meshes.data_mesh(config.train.batch_size)
-    with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path:
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path, compiles.counting() as compiled:
         dataset, train_split, test_split = study.load_data(config, mesh)
         mixed = tuple(config.study.mixtures)
         benchmarks = tuple(map(augment.benchmark, mixed))
@@ -68,6 +69,8 @@ def run(config, workdir):
             write_mixtures(config, path, mixed, shown)
         else:
             (path / "mixtures.csv").unlink(missing_ok=True)  # of an earlier run that asked for some
+        # How often this run compiled the programs all models share: once, where nothing changes their shapes.
+        workdirs.write_json(path / "compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return found
 
 

@@ -6,10 +6,9 @@ Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run t
 command is given again.
 """
 
-import jax.numpy as jnp
 from absl import app
 
-from training import augment, cli, evaluation, loop, study
+from training import augment, cli, evaluation, imported, loop, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -17,8 +16,9 @@ from training.log import log
 
 def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
+    imported.refuse(config)
     mesh = meshes.data_mesh(config.train.batch_size)
-    one = study.model_config(config, config.train.corruption, config.seed)
+    one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh)
@@ -32,9 +32,8 @@ def train_and_evaluate(config, workdir):
             description=augment.canonical(config.train.corruption),
             initial=study.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
         )
-        correct = evaluation.correctness(
-            mesh, graphdef, state, test_split.images, jnp.asarray(test_split.labels), config.eval.batch_size
-        )
+        clean, models = evaluation.Condition(evaluation.CLEAN, "0"), {"": (graphdef, state)}
+        correct = evaluation.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
         workdirs.write_json(

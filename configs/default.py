@@ -18,16 +18,20 @@ def get_config():
             "seed": 0,
             "ranges": "",  # calibrated severity ranges, a file of calibrate.py
             "dataset": {
-                "name": "shapes",  # shapes, cifar10, cifar100, or image_folder
+                "name": "shapes",  # shapes, cifar10, cifar100, imagenet100, imagenet, or image_folder
                 "data_dir": "",  # where prepared datasets are; "" is TFDS_DATA_DIR or ~/tensorflow_datasets
                 "seed": 0,  # of the drawing of shapes
-                "image_size": 32,  # for shapes and image folders
+                "image_size": 32,  # for shapes, ImageNet and image folders
+                "train_size": 0,  # of training images kept larger, for random_resized_crop; 0 is image_size
+                "placement": "auto",  # images in device memory or streamed from the host: device, stream, or as they fit
                 "train_limit": 0,  # use only so many images, balanced over classes; 0 is all
                 "test_limit": 0,
             },
             "model": {
                 "name": "small_resnet",  # see models.names()
                 "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
+                "checkpoint": "",  # eval.py, calibrate.py, msd.py: torchvision's weights, .safetensors or .pth, to import
+                "class_stride": 1,  # of the import: 10 keeps the logits of ImageNet-100's classes
             },
             "train": {
                 "corruption": "standard",  # standard, a corruption, or mixture=BENCHMARK
@@ -36,6 +40,7 @@ def get_config():
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
+                "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
                 "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize ...
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
@@ -48,6 +53,7 @@ def get_config():
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,
+                "batch_norm": "synchronised",  # or per_device, or groups=G: statistics of parts of a batch (training/batch_norm.py)
                 "checkpoint_epochs": 1,  # save every so many epochs, and at the end
                 "init_from": "",  # start from a trained model: a workdir; in overlap.py `standard`, the study's own
             },
@@ -62,6 +68,7 @@ def get_config():
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
                 "mixtures": (),  # overlap.py also trains on these, e.g. ("mixture=imagenet_noc",), to see what they cover
                 "seeds": (0,),
+                "parallel": 0,  # models trained at once, each on devices of its own; 0: one a device, on a CPU one
                 "threshold": 0.1,  # largest overlap within the selected benchmark
                 "finetune": {  # settings of `train` that differ for models that start from another (train.init_from)
                     "epochs": 1,

@@ -3,7 +3,7 @@
 - shapes: drawn by our own code from a seed; needs no download (`data.shapes`)
 - cifar10, cifar100: TensorFlow Datasets in array_record, read without TensorFlow (`data.tfds_source`)
 - image_folder: a tree of class folders (`data.image_folder`)
-- imagenet100: every tenth ImageNet class, from such a tree (`data.image_folder`)
+- imagenet, imagenet100 (every tenth class): prepared by `python -m data.prepare`, or such a tree (`data.imagenet`)
 """
 
 import difflib
@@ -21,7 +21,8 @@ _LOADERS = {
     "cifar10": ("data.tfds_source", "load_cifar"),
     "cifar100": ("data.tfds_source", "load_cifar"),
     "image_folder": ("data.image_folder", "load_image_folder"),
-    "imagenet100": ("data.image_folder", "load_imagenet100"),
+    "imagenet100": ("data.imagenet", "load_imagenet"),
+    "imagenet": ("data.imagenet", "load_imagenet"),
 }
 
 

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from data import npy
+
 # One piece of a data set: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -108,29 +110,16 @@ def _read(folder: Path) -> Entry | None:
 def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> None:
     """Streams the pieces into .npy files: what is built need never be in memory at once."""
     notes: dict[str, Any] = {}
-    labels, index, digest = [], [], hashlib.sha256()
+    labels, index = [], []
     with open(aside / "images.npy", "wb") as file:
-        shape = None
-        count = 0
+        images = npy.Writer(file)
         for piece, piece_labels, piece_index in build(notes):
-            shape = _piece_shape(piece, shape)
-            if count == 0:
-                header = _write_header(file, (0, *shape))
-            data = np.ascontiguousarray(piece).data
-            file.write(data)
-            digest.update(data)
+            images.append(piece)
             labels.append(piece_labels)
             index.append(piece_index)
-            count += len(piece)
-        if shape is None:
-            raise ValueError("expected at least one image to cache, found none")
-        file.seek(0)
-        # NumPy pads the header so that the first axis can grow in place.
-        if _write_header(file, (count, *shape)) != header:
-            raise RuntimeError("the length of the .npy header changed; the entry would be shifted")
-        file.flush()
+        images.finish()
         os.fsync(file.fileno())
-    hashes = {"images": digest.hexdigest()}
+    hashes = {"images": images.sha256}
     for name, pieces in (("labels", labels), ("index", index)):
         array = np.concatenate(pieces).astype(np.int32)
         np.save(aside / f"{name}.npy", array)
@@ -138,20 +127,6 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "notes": notes}
     (aside / "meta.json").write_text(json.dumps(meta, indent=1))
-
-
-def _piece_shape(piece: np.ndarray, expected: tuple[int, ...] | None) -> tuple[int, ...]:
-    shape = piece.shape[1:]
-    if piece.dtype != np.uint8 or len(shape) != 3 or (expected is not None and shape != expected):
-        wanted = "uint8[n, H, W, 3]" if expected is None else f"uint8[n, {', '.join(map(str, expected))}]"
-        raise ValueError(f"expected images {wanted}, found {piece.dtype}{list(piece.shape)}")
-    return shape
-
-
-def _write_header(file, shape: tuple[int, ...]) -> int:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.uint8)), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    return file.tell()
 
 
 def _publish(aside: Path, folder: Path) -> None:

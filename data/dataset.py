@@ -13,11 +13,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from data.sharded import ShardedImages
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Split:
     """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays after `to_device`.
+
+    The images of a prepared store are `ShardedImages`, which are indexed like an array.
 
     It is a pytree, so it can be an argument of a jitted function.
     """
@@ -37,7 +41,9 @@ class Split:
             N to be a multiple of the number of its pieces.
         """
         place = lambda array: jax.device_put(np.asarray(array), sharding)  # noqa: E731
-        return Split(place(self.images), place(self.labels), place(self.index))
+        sharded = isinstance(self.images, ShardedImages)
+        images = self.images.to_device(sharding) if sharded else place(self.images)
+        return Split(images, place(self.labels), place(self.index))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,5 +117,5 @@ def sha256(array: np.ndarray) -> str:
 
 def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The provenance of one split: size, image shape and sha256 of the arrays, taken from `known` when given."""
-    digests = known or {name: sha256(getattr(split, name)) for name in ("images", "labels", "index")}
+    digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}

@@ -59,8 +59,8 @@ def load_cifar(
         splits[split] = limited(whole, limit)
         facts[split] = describe(splits[split], entry.sha256 if limit is None else None)
     provenance = {"source": str(folder), "format": "tfds array_record", "version": folder.name, **facts}
-    provenance["description"] = _info(folder).get("description", "")
-    return Dataset(name, _class_names(folder, CIFAR[name]), splits["train"], splits["test"], provenance)
+    provenance["description"] = info(folder).get("description", "")
+    return Dataset(name, class_names(folder, CIFAR[name]), splits["train"], splits["test"], provenance)
 
 
 def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
@@ -71,19 +71,24 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
     """
     parent = Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
     command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
-    versions = [path.parent for path in (parent / name).glob("*/dataset_info.json") if _version(path.parent)]
-    if not versions:
+    folder = newest(parent / name)
+    if folder is None:
         raise FileNotFoundError(
             f"no prepared {name} in {parent / name} (expected {name}/<version>/dataset_info.json; the folder comes "
             f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}"
         )
-    folder = max(versions, key=_version)
-    if (found := _info(folder).get("fileFormat", "tfrecord")) != "array_record":
+    if (found := info(folder).get("fileFormat", "tfrecord")) != "array_record":
         raise FileNotFoundError(
             f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it "
             f"in another folder with:\n  python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
         )
     return folder
+
+
+def newest(folder: Path) -> Path | None:
+    """The newest version in the folder of a tfds data set; None when there is none."""
+    versions = [path.parent for path in folder.glob("*/dataset_info.json") if _version(path.parent)]
+    return max(versions, key=_version, default=None)
 
 
 def _version(folder: Path) -> tuple[int, ...]:
@@ -92,11 +97,11 @@ def _version(folder: Path) -> tuple[int, ...]:
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
 
 
-def _info(folder: Path) -> dict[str, Any]:
+def info(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "dataset_info.json").read_text())
 
 
-def _class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
+def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
     path = folder / "label.labels.txt"
     names = tuple(path.read_text().split()) if path.exists() else tuple(map(str, range(num_classes)))
     if len(names) != num_classes:

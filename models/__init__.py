@@ -6,11 +6,23 @@ import inspect
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
-from models import resnet, small_resnet, wide_resnet
+from models import alexnet, densenet, resnet, resnext, small_resnet, squeezenet, vgg, wide_resnet
+from models.initial import ShapesOnly
 from models.layers import INITS
 
-_REGISTRY = small_resnet.FAMILY | resnet.FAMILY | wide_resnet.FAMILY
+_REGISTRY = (
+    small_resnet.FAMILY
+    | resnet.FAMILY
+    | wide_resnet.FAMILY
+    | resnext.FAMILY
+    | densenet.FAMILY
+    | vgg.FAMILY
+    | alexnet.FAMILY
+    | squeezenet.FAMILY
+)
+_SMALLEST = densenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
 
 
 def names():
@@ -18,7 +30,12 @@ def names():
     return tuple(_REGISTRY)
 
 
-def build(name, num_classes, *, dtype=None, seed=0, image_size=32, **kwargs):
+def smallest_size(name):
+    """Side in pixels of the smallest images that a model takes."""
+    return _SMALLEST.get(name, 8)
+
+
+def build(name, num_classes, *, dtype=None, seed=0, image_size=None, **kwargs):
     """A model with freshly drawn parameters.
 
     Args:
@@ -27,9 +44,9 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=32, **kwargs):
       dtype: of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32 on CPU. Parameters,
         BatchNorm statistics and logits are float32 always.
       seed: of the initial parameters.
-      image_size: side of the images in pixels; at least 8. Models take any size from there up.
-      **kwargs: mean, std (input normalisation), init (`he`, `xavier`, `goyal`), conv (`auto`, `cpu`, `xla`); for wide
-        ResNets also dropout.
+      image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up.
+      **kwargs: mean, std (input normalisation), init (`he`: what is usual for the family, `xavier`, `goyal`), conv
+        (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
 
     Returns:
       nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or uint8; it returns float32
@@ -38,18 +55,30 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=32, **kwargs):
     Raises:
       ValueError: unknown name, option or value.
     """
+    return _build(name, num_classes, np.random.default_rng(seed), dtype, image_size, kwargs)
+
+
+def abstract(name, num_classes, *, dtype=None, image_size=None, **kwargs):
+    """`build` without values: the same module with a jax.ShapeDtypeStruct in place of each array, for any size of model.
+
+    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`. Nothing is drawn.
+    """
+    return nnx.eval_shape(lambda: _build(name, num_classes, ShapesOnly(), dtype, image_size, kwargs))
+
+
+def _build(name, num_classes, rng, dtype, image_size, options):
     if name not in _REGISTRY:
         close = difflib.get_close_matches(name, _REGISTRY, 1, 0)
         raise ValueError(f"expected a model among {', '.join(names())}, found {name!r}; did you mean {close[0]!r}?")
-    if image_size < 8:
-        raise ValueError(f"expected images of at least 8 pixels, found {image_size}")
+    if image_size is not None and image_size < smallest_size(name):
+        raise ValueError(f"expected images of at least {smallest_size(name)} pixels for {name}, found {image_size}")
     family = _REGISTRY[name]
     known = _options(family)
-    if unknown := sorted(set(kwargs) - set(known)):
+    if unknown := sorted(set(options) - set(known)):
         raise ValueError(f"expected options of {name} among {', '.join(known)}, found {', '.join(unknown)}")
-    if kwargs.get("init", "he") not in INITS:
-        raise ValueError(f"expected init among {', '.join(INITS)}, found {kwargs['init']!r}")
-    return family(num_classes, rng=np.random.default_rng(seed), dtype=_resolve(dtype), **kwargs)
+    if options.get("init", "he") not in INITS:
+        raise ValueError(f"expected init among {', '.join(INITS)}, found {options['init']!r}")
+    return family(num_classes, rng=rng, dtype=_resolve(dtype), **options)
 
 
 def _options(family):

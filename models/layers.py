@@ -1,7 +1,8 @@
-"""The layers the families share: convolution, BatchNorm, linear, input normalisation, and how they start.
+"""The layers the families share: convolution, BatchNorm, linear, dropout and input normalisation.
 
 Parameters and BatchNorm statistics are float32 always; `dtype` is that of the computation. Initial values are drawn
 by a NumPy generator handed from layer to layer: the same on every device, and no compilation before the first step.
+`init` of a layer is one of the rules in initial.py.
 """
 
 import os
@@ -12,9 +13,14 @@ import numpy as np
 from flax import nnx
 from jax import lax
 
-from models.conv_cpu import conv2d
+from models import initial
+from models.conv_cpu import conv2d, grouped_conv2d
 
-INITS = ("he", "xavier", "goyal")
+INITS = ("he", "xavier", "goyal")  # of a model; each family says which rules of its layers these are
+MEAN_STD = {  # of the training images, on the scale of [0, 1]
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "cifar": ((125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)),
+}
 
 
 class Buffer(nnx.Variable):
@@ -22,47 +28,65 @@ class Buffer(nnx.Variable):
 
 
 class Conv(nnx.Module):
-    """Convolution without bias, NHWC, zero padding of size // 2 on each side as in PyTorch.
+    """Convolution, NHWC.
 
     Args:
       c_in, c_out: channels.
       size: side of the kernel, in pixels.
       rng: np.random.Generator.
       stride: step of the output, in pixels.
-      init: `he`, `goyal`: N(0, 2 / fan_out) (He et al. 2015, fan-out form); `xavier`: U(-b, b) with
-        b = sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+      padding: zeros on each side, in pixels; None is size // 2, as residual networks have it.
+      groups: runs of channels convolved apart from each other; divides c_in and c_out.
+      bias: whether one number per output channel is added.
+      init: rule of the initial values; `goyal` is `he`.
       dtype: of the computation.
       conv: `auto`, `cpu` or `xla`, see `convolve`.
     """
 
-    def __init__(self, c_in, c_out, size, *, rng, stride=1, init="he", dtype=jnp.float32, conv="auto"):
-        shape = (size, size, c_in, c_out)
-        fan_in, fan_out = size * size * c_in, size * size * c_out
-        if init == "xavier":
-            kernel = _uniform(rng, shape, np.sqrt(6 / (fan_in + fan_out)))
-        else:
-            kernel = rng.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / fan_out))
-        self.kernel = nnx.Param(jnp.asarray(kernel))
-        self.stride, self.padding, self.dtype, self.conv = stride, size // 2, dtype, conv
+    def __init__(
+        self,
+        c_in,
+        c_out,
+        size,
+        *,
+        rng,
+        stride=1,
+        padding=None,
+        groups=1,
+        bias=False,
+        init="he",
+        dtype=jnp.float32,
+        conv="auto",
+    ):
+        shape, rule = (size, size, c_in // groups, c_out), "he" if init == "goyal" else init
+        self.kernel = nnx.Param(jnp.asarray(initial.kernel(rng, shape, rule)))
+        self.bias = nnx.Param(jnp.asarray(initial.bias(rng, shape, rule))) if bias else None
+        self.stride, self.padding, self.groups = stride, size // 2 if padding is None else padding, groups
+        self.dtype, self.conv = dtype, conv
 
     def __call__(self, x):
-        """float[N, H, W, c_in] -> float[N, ceil(H / stride), ceil(W / stride), c_out] (odd sizes of kernel)."""
+        """float[N, H, W, c_in] -> float[N, H', W', c_out], H' = (H + 2 padding - size) // stride + 1."""
         kernel = self.kernel[...].astype(self.dtype)
-        pads = ((self.padding, self.padding),) * 2
-        return convolve(x.astype(self.dtype), kernel, (self.stride, self.stride), pads, self.conv)
+        pads, strides = ((self.padding, self.padding),) * 2, (self.stride, self.stride)
+        y = convolve(x.astype(self.dtype), kernel, strides, pads, self.conv, self.groups)
+        return y if self.bias is None else y + self.bias[...].astype(self.dtype)
 
 
-def convolve(x, kernel, strides, padding, path="auto"):
-    """NHWC, HWIO convolution by `lax.conv_general_dilated` (`xla`) or `conv_cpu.conv2d` (`cpu`).
+def convolve(x, kernel, strides, padding, path="auto", groups=1):
+    """NHWC, HWIO convolution by `lax.conv_general_dilated` (`xla`) or conv_cpu.py (`cpu`).
 
     `auto` is the environment variable JAXC_CONV if set, else `cpu` for float32 on the CPU backend and `xla` elsewhere.
     """
     if path == "auto":
         path = os.environ.get("JAXC_CONV") or ("cpu" if use_cpu_path(x.dtype) else "xla")
     if path == "cpu":
-        return conv2d(x, kernel, strides, padding)
+        if groups == 1:
+            return conv2d(x, kernel, strides, padding)
+        return grouped_conv2d(x, kernel, strides, padding, groups)
     if path == "xla":
-        return lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return lax.conv_general_dilated(
+            x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups
+        )
     raise ValueError(f"expected conv 'auto', 'cpu' or 'xla', found {path!r}")
 
 
@@ -74,7 +98,8 @@ class BatchNorm(nnx.Module):
     """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe and Szegedy 2015).
 
     Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
-    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32.
+    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
+    `group_batch_norm` equal parts of the batch are normalised each by its own statistics.
 
     Args:
       channels: size of the last axis.
@@ -86,11 +111,12 @@ class BatchNorm(nnx.Module):
 
     momentum = 0.9
     epsilon = 1e-5
+    groups = 1
 
     def __init__(self, channels, *, rng, init="he", last=False, dtype=jnp.float32):
         gamma = np.ones(channels, np.float32)
         if init == "xavier":
-            gamma += np.float32(0.02) * rng.standard_normal(channels, np.float32)
+            gamma = gamma + np.float32(0.02) * rng.standard_normal(channels, np.float32)
         if init == "goyal" and last:
             gamma[:] = 0
         self.scale = nnx.Param(jnp.asarray(gamma))
@@ -101,53 +127,94 @@ class BatchNorm(nnx.Module):
 
     def __call__(self, x, train):
         """float[..., channels] -> the same shape in `dtype`; `train` moves the running statistics."""
+        shape = x.shape
         x = x.astype(jnp.float32)
         if train:
-            axes = tuple(range(x.ndim - 1))
-            number = x.size // x.shape[-1]
-            mean = x.mean(axes)
-            var = jnp.maximum((x * x).mean(axes) - mean * mean, 0)
+            if shape[0] % self.groups:
+                raise ValueError(
+                    f"expected a batch that splits into {self.groups} equal parts, found {shape[0]} images"
+                )
+            x = x.reshape(self.groups, -1, *shape[1:])
+            axes = tuple(range(1, x.ndim - 1))
+            number = x.size // (self.groups * shape[-1])
+            mean = x.mean(axes, keepdims=True)
+            var = jnp.maximum((x * x).mean(axes, keepdims=True) - mean * mean, 0)
             keep = self.momentum
             unbiased = var * (number / max(1, number - 1))
-            self.mean.set_value(keep * self.mean[...] + (1 - keep) * lax.stop_gradient(mean))
-            self.var.set_value(keep * self.var[...] + (1 - keep) * lax.stop_gradient(unbiased))
+            for running, found in ((self.mean, mean), (self.var, unbiased)):
+                found = found.reshape(self.groups, -1).mean(0)
+                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found))
         else:
             mean, var = self.mean[...], self.var[...]
         factor = self.scale[...] * lax.rsqrt(var + self.epsilon)
-        return (x * factor + (self.bias[...] - mean * factor)).astype(self.dtype)
+        return (x * factor + (self.bias[...] - mean * factor)).reshape(shape).astype(self.dtype)
+
+
+def group_batch_norm(model, groups):
+    """From now on every `BatchNorm` of a model takes its training statistics over each of `groups` parts of a batch.
+
+    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running statistics move towards
+    the mean over parts of their means and unbiased variances.
+    """
+    for _, module in nnx.iter_modules(model):
+        if isinstance(module, BatchNorm):
+            module.groups = groups
 
 
 class Linear(nnx.Module):
-    """y = x W + b, computed and returned in float32.
+    """y = x W + b, float32 out.
 
     Args:
       c_in, c_out: features.
       rng: np.random.Generator.
-      init: `he`: W ~ U(-1/sqrt(c_in), 1/sqrt(c_in)), b = 0; `xavier`: W Xavier-uniform, b = 0.01;
-        `goyal`: W ~ N(0, 0.01^2), b = 0.
+      init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before a softmax.
+      dtype: of the factors of the product; it is summed in float32.
     """
 
-    def __init__(self, c_in, c_out, *, rng, init="he"):
-        if init == "goyal":
-            kernel = np.float32(0.01) * rng.standard_normal((c_in, c_out), np.float32)
-        else:
-            bound = np.sqrt(6 / (c_in + c_out)) if init == "xavier" else np.sqrt(1 / c_in)
-            kernel = _uniform(rng, (c_in, c_out), bound)
-        self.kernel = nnx.Param(jnp.asarray(kernel))
-        self.bias = nnx.Param(jnp.full(c_out, 0.01 if init == "xavier" else 0.0, jnp.float32))
+    def __init__(self, c_in, c_out, *, rng, init="he", dtype=jnp.float32):
+        rule = {"he": "lecun", "goyal": "small"}.get(init, init)
+        self.kernel = nnx.Param(jnp.asarray(initial.kernel(rng, (c_in, c_out), rule)))
+        self.bias = nnx.Param(jnp.asarray(initial.bias(rng, (c_in, c_out), rule)))
+        self.dtype = dtype
 
     def __call__(self, x):
-        return x.astype(jnp.float32) @ self.kernel[...] + self.bias[...]
+        kernel = self.kernel[...].astype(self.dtype)
+        return jnp.matmul(x.astype(self.dtype), kernel, preferred_element_type=jnp.float32) + self.bias[...]
+
+
+class Dropout(nnx.Module):
+    """In training each value is 0 with probability `rate` and x / (1 - rate) otherwise (Srivastava et al. 2014).
+
+    Args:
+      rate: in [0, 1).
+      number: of this layer among those that share a key.
+    """
+
+    def __init__(self, rate, number=0):
+        if not 0 <= rate < 1:
+            raise ValueError(f"expected dropout in [0, 1), found {rate}")
+        self.rate, self.number = rate, number
+
+    def __call__(self, x, train, key):
+        if not train or not self.rate:
+            return x
+        if key is None:
+            raise ValueError(f"expected key= when training with dropout {self.rate}, found None")
+        keep = jax.random.bernoulli(jax.random.fold_in(key, self.number), 1 - self.rate, x.shape)
+        return jnp.where(keep, x / (1 - self.rate), 0).astype(x.dtype)
 
 
 class Normalize(nnx.Module):
     """(x - mean) / std per channel; uint8 images are divided by 255 first. float32 [N, H, W, 3] out.
 
     Args:
-      mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images as they are.
+      mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images as they are. None
+        takes those of `default`.
+      default: `imagenet` or `cifar`.
     """
 
-    def __init__(self, mean, std):
+    def __init__(self, mean, std, default):
+        mean, std = mean or MEAN_STD[default][0], std or MEAN_STD[default][1]
         if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
             raise ValueError(f"expected three means and three positive stds, found {mean!r} and {std!r}")
         self.mean = Buffer(jnp.asarray(mean, jnp.float32))
@@ -158,7 +225,3 @@ class Normalize(nnx.Module):
             raise ValueError(f"expected images [N, H, W, 3], found {images.shape}")
         x = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images.astype(jnp.float32)
         return (x - self.mean[...]) / self.std[...]
-
-
-def _uniform(rng, shape, bound):
-    return ((2 * rng.random(shape, np.float32) - 1) * np.float32(bound)).astype(np.float32)

@@ -1,15 +1,15 @@
-"""Residual networks (He et al. 2016, arXiv:1512.03385): ResNet-18, 34 and 50 with the ImageNet or the CIFAR stem."""
+"""Residual networks (He et al. 2016, arXiv:1512.03385) with the ImageNet or the CIFAR stem.
+
+ResNet-18, 34, 50, 101, 152 and Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146, section 3.4).
+"""
 
 from functools import partial
 
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
 from models.layers import BatchNorm, Conv, Linear, Normalize
-
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-CIFAR_MEAN, CIFAR_STD = (125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)
+from models.pooling import max_pool
 
 
 class BasicBlock(nnx.Module):
@@ -31,14 +31,19 @@ class BasicBlock(nnx.Module):
 
 
 class Bottleneck(nnx.Module):
-    """1x1, 3x3 (with the stride, as torchvision does), 1x1 to 4 width channels, each with BatchNorm."""
+    """1x1, 3x3 (with the stride, as torchvision does), 1x1 to 4 width channels, each with BatchNorm.
+
+    The 3x3 convolution has `groups` groups of `width / 64 * group_width` channels.
+    """
 
     expansion = 4
+    groups, group_width = 1, 64
 
     def __init__(self, c_in, width, stride, *, conv, norm):
-        self.conv1, self.norm1 = conv(c_in, width, 1), norm(width)
-        self.conv2, self.norm2 = conv(width, width, 3, stride=stride), norm(width)
-        self.conv3, self.norm3 = conv(width, 4 * width, 1), norm(4 * width, last=True)
+        inner = self.groups * (width * self.group_width // 64)
+        self.conv1, self.norm1 = conv(c_in, inner, 1), norm(inner)
+        self.conv2, self.norm2 = conv(inner, inner, 3, stride=stride, groups=self.groups), norm(inner)
+        self.conv3, self.norm3 = conv(inner, 4 * width, 1), norm(4 * width, last=True)
         self.shortcut = Shortcut(c_in, 4 * width, stride, conv=conv, norm=norm)
 
     def __call__(self, x, train):
@@ -46,6 +51,12 @@ class Bottleneck(nnx.Module):
         y = nnx.relu(self.norm2(self.conv2(y), train))
         y = self.norm3(self.conv3(y), train)
         return nnx.relu(self.shortcut(x, train) + y)
+
+
+class WideBottleneck(Bottleneck):
+    """Twice as many channels in the 3x3 convolution."""
+
+    group_width = 128
 
 
 class Shortcut(nnx.Module):
@@ -65,7 +76,7 @@ class ResNet(nnx.Module):
 
     Args:
       num_classes: number of logits.
-      block: BasicBlock or Bottleneck.
+      block: BasicBlock, Bottleneck or a kind of it.
       stage_sizes: blocks in each stage.
       stem: `imagenet` (7x7 convolution / 2, 3x3 max-pooling / 2) or `cifar` (3x3 convolution).
       rng: np.random.Generator of the initial parameters.
@@ -82,8 +93,7 @@ class ResNet(nnx.Module):
             raise ValueError(f"expected stem 'imagenet' or 'cifar', found {stem!r}")
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        default = (IMAGENET_MEAN, IMAGENET_STD) if stem == "imagenet" else (CIFAR_MEAN, CIFAR_STD)
-        self.normalize = Normalize(mean or default[0], std or default[1])
+        self.normalize = Normalize(mean, std, stem)
         self.pools = stem == "imagenet"
         self.stem = make_conv(3, 64, 7, stride=2) if self.pools else make_conv(3, 64, 3)
         self.stem_norm = norm(64)
@@ -105,7 +115,7 @@ class ResNet(nnx.Module):
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
         if self.pools:
-            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
+            x = max_pool(x, 3, 2, 1)
         features = {}
         for i, blocks in enumerate(self.stages, 1):
             for block in blocks:
@@ -115,12 +125,22 @@ class ResNet(nnx.Module):
         return self.head(features["penultimate"]), features
 
 
-FAMILY = {
-    prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem)
-    for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))
-    for name, block, sizes in (
-        ("resnet18", BasicBlock, (2, 2, 2, 2)),
-        ("resnet34", BasicBlock, (3, 4, 6, 3)),
-        ("resnet50", Bottleneck, (3, 4, 6, 3)),
-    )
-}
+def family(variants):
+    """{name: (block, stage sizes)} -> the registry's entries, each also with the prefix `cifar_` and the CIFAR stem."""
+    return {
+        prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem)
+        for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))
+        for name, (block, sizes) in variants.items()
+    }
+
+
+FAMILY = family(
+    {
+        "resnet18": (BasicBlock, (2, 2, 2, 2)),
+        "resnet34": (BasicBlock, (3, 4, 6, 3)),
+        "resnet50": (Bottleneck, (3, 4, 6, 3)),
+        "resnet101": (Bottleneck, (3, 4, 23, 3)),
+        "resnet152": (Bottleneck, (3, 8, 36, 3)),
+        "wide_resnet50_2": (WideBottleneck, (3, 4, 6, 3)),
+    }
+)

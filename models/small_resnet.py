@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.resnet import CIFAR_MEAN, CIFAR_STD, BasicBlock
+from models.pooling import mean_pool
+from models.resnet import BasicBlock
 
 
 class SmallResNet(nnx.Module):
@@ -48,7 +49,7 @@ class SmallResNet(nnx.Module):
     ):
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean or CIFAR_MEAN, std or CIFAR_STD)
+        self.normalize = Normalize(mean, std, "cifar")
         self.stem, self.stem_norm = make_conv(12, stem, 3), norm(stem)
         c_in, stages = stem, []
         for width in widths:
@@ -82,12 +83,6 @@ def space_to_depth(x):
     n, h, w, c = x.shape
     blocks = x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
     return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // 2, w // 2, 4 * c)
-
-
-def mean_pool(x):
-    """Mean of each 2x2 block, [N, H, W, C] -> [N, H // 2, W // 2, C]."""
-    n, h, w, c = x.shape
-    return x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c).mean((2, 4))
 
 
 FAMILY = {"small_resnet": SmallResNet}

@@ -2,12 +2,10 @@
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.resnet import CIFAR_MEAN, CIFAR_STD
+from models.layers import BatchNorm, Conv, Dropout, Linear, Normalize
 
 
 class WideBlock(nnx.Module):
@@ -23,15 +21,8 @@ class WideBlock(nnx.Module):
 
     def __call__(self, x, train, key):
         active = nnx.relu(self.norm1(x, train))
-        y = nnx.relu(self.norm2(self.conv1(active), train))
-        if train and self.dropout:
-            y = drop(y, self.dropout, key)
+        y = self.dropout(nnx.relu(self.norm2(self.conv1(active), train)), train, key)
         return (self.shortcut(active) if self.projects else x) + self.conv2(y)
-
-
-def drop(x, rate, key):
-    """Each value is 0 with probability `rate` and x / (1 - rate) otherwise."""
-    return jnp.where(jax.random.bernoulli(key, 1 - rate, x.shape), x / (1 - rate), 0).astype(x.dtype)
 
 
 class WideResNet(nnx.Module):
@@ -54,25 +45,23 @@ class WideResNet(nnx.Module):
     ):
         if (depth - 4) % 6:
             raise ValueError(f"expected a depth of 6 n + 4, found {depth}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"expected dropout in [0, 1), found {dropout}")
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean or CIFAR_MEAN, std or CIFAR_STD)
+        self.normalize = Normalize(mean, std, "cifar")
         self.stem = make_conv(3, 16, 3)
-        c_in, stages = 16, []
+        c_in, stages, number = 16, [], 0
         for i in range(3):
             blocks = []
             for j in range((depth - 4) // 6):
                 width = 16 * 2**i * widen
                 stride = 2 if i and not j else 1
-                blocks.append(WideBlock(c_in, width, stride, dropout=dropout, conv=make_conv, norm=norm))
-                c_in = width
+                layer = Dropout(dropout, number)
+                blocks.append(WideBlock(c_in, width, stride, dropout=layer, conv=make_conv, norm=norm))
+                c_in, number = width, number + 1
             stages.append(nnx.List(blocks))
         self.stages = nnx.List(stages)
         self.norm = norm(c_in)
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
-        self.dropout = dropout
 
     def __call__(self, images, train, key=None):
         """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
@@ -80,13 +69,10 @@ class WideResNet(nnx.Module):
         features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
         ReLU and the mean over pixels. `key` is that of dropout, needed when training with dropout > 0.
         """
-        if train and self.dropout and key is None:
-            raise ValueError(f"expected key= when training with dropout {self.dropout}, found None")
-        x, features, number = self.stem(self.normalize(images)), {}, 0
+        x, features = self.stem(self.normalize(images)), {}
         for i, blocks in enumerate(self.stages, 1):
             for block in blocks:
-                block_key = jax.random.fold_in(key, number) if train and self.dropout else None
-                x, number = block(x, train, block_key), number + 1
+                x = block(x, train, key)
             features[f"stage{i}"] = x
         x = nnx.relu(self.norm(x, train))
         features["penultimate"] = x.astype(jnp.float32).mean((1, 2))

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.batch import from_float
-from training import augment
+from training import augment, batch_norm, stream
 from training import mesh as meshes
+from training.resized_crop import random_resized_crop
 
 _BLOCK_BYTES = 2**31  # images of one block on an accelerator
 _CPU_BLOCK_STEPS = 64  # on a CPU a block should end within seconds, for the progress bar
@@ -25,6 +26,19 @@ class Plan:
             raise ValueError(
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
+            )
+        self.norm_groups = batch_norm.groups(recipe.batch_norm)
+        if recipe.batch_size % self.norm_groups:
+            raise ValueError(
+                f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
+                f"config.train.batch_norm, found {recipe.batch_size}"
+            )
+        self.box = recipe.get("random_resized_crop", 0)  # runs that were begun before there was one have none
+        self.image_size = self.box or shape[1]  # side of the network's input
+        if self.box and (recipe.crop or not 0 < self.box <= min(shape[1:3])):
+            raise ValueError(
+                f"expected config.train.random_resized_crop up to the side {min(shape[1:3])} of the training images "
+                f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {recipe.crop}"
             )
         number = shape[0]
         # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
@@ -63,14 +77,14 @@ def epoch_order(key, views):
 def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """Images and labels of the steps begin .. begin + K - 1.
 
-    Order of work: mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch Gaussian for
-    CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view like
-    any other.
+    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch
+    Gaussian for CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view
+    like any other.
 
     Args:
       recipe: config.train.
       plan: `Plan` of the run.
-      split: data.Split on the device.
+      split: data.Split on the device, or a `stream.Stream` of one that is not.
       order: of this epoch, see `epoch_order`.
       offset: step within the epoch.
       begin: step within the run.
@@ -83,11 +97,16 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """
     size, count = recipe.batch_size, plan.block_steps
     identity = jnp.arange(count * size) + begin * size  # of each view within the run
-    images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
+    if isinstance(split, stream.Stream):
+        images, labels, doubled = split.take(begin)
+    else:
+        images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
     first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
         noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
+    if plan.box:
+        images = random_resized_crop(images, keys.crop, identity, plan.box)
     if recipe.flip:
         images = _mirror(images, keys.flip, identity)
     if recipe.crop:
@@ -112,14 +131,16 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
     if recipe.reading == "code":
         corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
-    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted.
-    part = round(recipe.corrupted_fraction * recipe.batch_size)
-    by_step = images.reshape(plan.block_steps, recipe.batch_size, *images.shape[1:])
-    chosen = by_step[:, :part].reshape(-1, *images.shape[1:])
-    index = identity.reshape(plan.block_steps, -1)[:, :part].reshape(-1)
+    # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted; where BatchNorm
+    # takes its statistics over parts of a batch, the first part of each of these, so that all hold the same mixture.
+    number = plan.block_steps * plan.norm_groups
+    part = round(recipe.corrupted_fraction * recipe.batch_size / plan.norm_groups)
+    by_group = images.reshape(number, -1, *images.shape[1:])
+    chosen = by_group[:, :part].reshape(-1, *images.shape[1:])
+    index = identity.reshape(number, -1)[:, :part].reshape(-1)
     corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
-    corrupted = corrupted.reshape(plan.block_steps, part, *images.shape[1:])
-    return jnp.concatenate([corrupted, by_step[:, part:]], axis=1).reshape(images.shape)
+    corrupted = corrupted.reshape(number, part, *images.shape[1:])
+    return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
 @jax.jit

@@ -2,7 +2,6 @@
 
 import pathlib
 
-import jax.numpy as jnp
 import numpy as np
 
 import corruptions
@@ -21,7 +20,7 @@ class Robustness:
     Args:
       mesh: device mesh.
       model: (graphdef, state).
-      split: data.Split on the device, the images R is measured on.
+      split: data.Split, the images R is measured on.
       name: qualified name of the corruption.
       seed: of the draws.
       batch_size: of inference.
@@ -75,9 +74,9 @@ class Robustness:
         return ((position + 0.5) / (steps + 1) if self.integer else position / steps), {"range": self.domain}
 
     def _accuracy(self, condition, options=None):
-        images = evaluation.corrupted_images(self._mesh, self._split, condition, self._seed, options)
-        labels = jnp.asarray(self._split.labels)
-        return float(evaluation.correctness(self._mesh, *self._model, images, labels, self._batch_size).mean())
+        models = {"": self._model}
+        found = evaluation.answers(self._mesh, models, self._split, condition, self._seed, options, self._batch_size)
+        return float(found[""].mean())
 
 
 def check_image_shape(path, shape):

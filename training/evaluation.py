@@ -10,7 +10,7 @@ import numpy as np
 
 import corruptions
 from corruptions import cbar
-from training import augment
+from training import augment, stream
 from training import mesh as meshes
 from training import step as steps
 from training.log import log
@@ -139,6 +139,23 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     options = augment.with_levels(options or {}, condition.levels)
     index = jnp.asarray(split.index)
     return augment.corrupt_on_mesh(mesh, key, split.images, condition.corruption, condition.value, index, options)
+
+
+def answers(mesh, models, split, condition, seed, options, batch_size):
+    """Which test images each model answers correctly under a condition: {key: bool numpy [N]}.
+
+    A split that is not on the device is corrupted and shown in pieces; the answers are the same.
+
+    Args:
+      models: {key: (graphdef, state)}.
+    """
+    found = {key: [] for key in models}
+    for part in stream.pieces(split, batch_size, mesh):
+        images = corrupted_images(mesh, part, condition, seed, options)
+        labels = jnp.asarray(part.labels)
+        for key, model in models.items():
+            found[key].append(correctness(mesh, *model, images, labels, batch_size))
+    return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
 def correctness(mesh, graphdef, state, images, labels, batch_size):

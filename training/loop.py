@@ -1,25 +1,19 @@
-"""Training one model: whole blocks of steps on the device, resumable, a pure function of (config, seed)."""
+"""Training: whole blocks of steps on the device, resumable, each model a pure function of (config, seed)."""
 
+import collections
 import contextlib
-import time
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from tqdm import tqdm
 
-from training import batches, preemption
 from training import mesh as meshes
+from training import preemption
+from training import rows as stacks
 from training import state as states
 from training import step as steps
-from training.checkpoint import Checkpoints, digest
-from training.log import log
-from training.metrics import MetricsLog
-from training.workdir import write_json
+from training.checkpoint import Checkpoints
+from training.run import Job, NonFiniteLossError, Run, finished, fresh
 
-
-class NonFiniteLossError(RuntimeError):
-    """The loss became NaN or infinite."""
+__all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
 
 
 def train(config, split, num_classes, workdir, *, mesh, description="", initial=None):
@@ -30,10 +24,10 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
 
     Args:
       config: see configs/default.py.
-      split: data.Split with uint8 images on the device.
+      split: data.Split with uint8 images, on the device or on the host (then they are streamed).
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
-      mesh: device mesh with axes ('model', 'data').
+      mesh: device mesh with axes ('model', 'data') and one row.
       description: text beside the progress bar.
       initial: TrainState whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
 
@@ -44,23 +38,68 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
       NonFiniteLossError: training diverged; the last good checkpoint stays.
       SystemExit: SIGTERM came; the state of the block it came in is saved.
     """
-    recipe = config.train
-    meshes.check_batch_size(mesh, recipe.batch_size, "config.train.batch_size")
-    plan = batches.Plan(recipe, split.images.shape)
-    optimizer = states.make_optimizer(recipe, plan.steps_per_epoch)
-    graphdef, state = _fresh(config, optimizer, num_classes, split.images.shape[1], mesh)
-    if initial is not None:
-        # Copies: the state is donated to the step, and others may start from the same one.
-        copied = jax.tree.map(jnp.copy, (initial.params, initial.statistics))
-        state = jax.device_put(states.initial_state(*copied, optimizer), meshes.replicated(mesh))
-    with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
-        state = checkpoints.restore(state) or state
-        if int(state.step) < plan.total_steps:
-            with preemption.watch() as preempted:
-                state = _run(
-                    config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted
-                )
-    return graphdef, state
+    job = Job(config, lambda: contextlib.nullcontext(workdir), description, initial=initial)
+    return train_jobs([job], split, num_classes, mesh=mesh, target=mesh)[0]
+
+
+def train_jobs(jobs, split, num_classes, *, mesh, target, on_finish=lambda: None):
+    """Trains models, as many at once as the mesh has rows, with one compiled program and nothing shared between rows.
+
+    Rows run in lockstep by blocks of steps. A row whose model is finished takes the next job; each model's step,
+    batches, keys and files are its own, and no result depends on which models train beside it or in which row. At the
+    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads: a program with fewer
+    rows would be another compile.
+
+    Args:
+      jobs: list of `Job` with the same architecture, optimiser and shapes; finished ones are only read back.
+      split: data.Split with uint8 images, replicated over the devices of `target`.
+      num_classes: number of classes.
+      mesh: (M, D / M); each batch is split over a row.
+      target: mesh of at least the same devices, over which the returned states are replicated.
+      on_finish: called after each job.
+
+    Returns:
+      [(graphdef, TrainState)] in the order of the jobs.
+
+    Raises:
+      NonFiniteLossError, SystemExit: as `train`; of the other models the last checkpoints stay.
+      ValueError: jobs that cannot share a program.
+    """
+    found = [None] * len(jobs)
+    waiting = collections.deque(enumerate(jobs))
+    running = {}  # row -> number of its job
+    rows = _Rows(mesh, split, target)
+    with contextlib.closing(rows), preemption.watch() as preempted:
+
+        def end(number, run, state):
+            found[number] = run.finish(state)
+            run.close()
+            on_finish()
+
+        while waiting or running:
+            for place in rows.free():
+                while waiting and place not in running:
+                    number, job = waiting.popleft()
+                    meshes.check_batch_size(mesh, job.config.train.batch_size, "config.train.batch_size")
+                    run = Run(job, split, num_classes, target)
+                    if run.done:
+                        end(number, run, run.state)
+                    else:
+                        rows.begin(place, run)
+                        running[place] = number
+            if not running:
+                break
+            rows.train_block()
+            stop = preempted()
+            for place, run, state in rows.saved(stop):
+                if run.done:
+                    rows.leave(place)
+                    end(running.pop(place), run, state)
+                elif stop:
+                    run.stopped()
+            if stop:
+                preemption.leave()
+    return found
 
 
 def read_back(config, image_size, num_classes, workdir, *, mesh):
@@ -73,7 +112,7 @@ def read_back(config, image_size, num_classes, workdir, *, mesh):
         raise FileNotFoundError(
             f"expected a finished training run in {workdir}, found no final.json; run train.py again"
         )
-    graphdef, template = _fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
+    graphdef, template = fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
     with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
         state = checkpoints.restore(template)
     if state is None:
@@ -83,81 +122,84 @@ def read_back(config, image_size, num_classes, workdir, *, mesh):
     return graphdef, state
 
 
-def _fresh(config, optimizer, num_classes, image_size, mesh):
-    graphdef, params, statistics = states.build_model(config, num_classes, image_size)
-    return graphdef, jax.device_put(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
+class _Rows:
+    """The rows of a mesh, the run in each, and their states, stacked."""
 
+    def __init__(self, mesh, split, target):
+        self._mesh, self._target = mesh, target
+        self._meshes = meshes.rows(mesh)
+        self._splits = [meshes.local_copy(split, row) for row in self._meshes]  # views of the same memory
+        self._runs = [None] * len(self._meshes)
+        self._idle = [None] * len(self._meshes)
+        self._program = self._states = self._keys = self._pending = None
 
-def finished(workdir):
-    """Whether a run in `workdir` reached its last step."""
-    return (workdir / "final.json").exists()
+    def free(self):
+        return [place for place, run in enumerate(self._runs) if run is None]
 
+    def begin(self, place, run):
+        """Puts a run into a free row."""
+        if self._program not in (None, run.program):
+            run.close()
+            raise ValueError("expected models of one architecture, optimiser and batch size, found others among them")
+        self._runs[place], self._program = run, run.program
+        if self._states is None:
+            self._states = stacks.stack_states(self._mesh, run.state)
+        else:
+            self._states = stacks.put_state(self._mesh, self._states, place, run.state)
+        self._keys = run.state = None
 
-def _run(config, plan, graphdef, optimizer, state, split, workdir, mesh, checkpoints, description, preempted):
-    recipe = config.train
-    root = jax.random.key(config.seed)
-    order_key, *image_keys, step_key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
-    first = int(state.step)
-    if first:
-        log.info("Resuming %s at step %d of %d.", workdir, first, plan.total_steps)
-    report = _Report(workdir, plan, first, recipe.batch_size, description)
-    pending = None
-    try:
-        for begin in range(first, plan.total_steps, plan.block_steps):
-            epoch, offset = divmod(begin, plan.steps_per_epoch)
-            order = batches.epoch_order(jax.random.fold_in(order_key, epoch), plan.views)
-            images, labels = batches.block(recipe, plan, split, order, offset, begin, batches.Keys(*image_keys), mesh)
-            state, metrics = steps.train_block(
-                graphdef, optimizer, state, images, labels, step_key, jsd_weight=recipe.jsd_weight
-            )
-            if pending is not None:
-                report(*pending)  # one block behind: the device never waits for the host
-            end = begin + plan.block_steps
-            pending = (end, metrics)
-            stop = preempted() and end < plan.total_steps
-            epoch_end = end % plan.steps_per_epoch == 0
-            due = epoch_end and (end // plan.steps_per_epoch) % recipe.checkpoint_epochs == 0
-            if due or stop or end == plan.total_steps:
-                report(*pending)  # a checkpoint is only written of a state whose loss was finite
-                pending = None
-                checkpoints.save(state)
-            if stop:
-                log.warning("SIGTERM: saved at step %d of %d; the same command continues.", end, plan.total_steps)
-                preemption.leave()
-    finally:
-        report.close()
-    write_json(workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
-    return state
+    def leave(self, place):
+        self._runs[place] = None
 
+    def train_block(self):
+        """Starts the next block of every run; reports the block before, so that the device never waits for the host."""
+        some = next(run for run in self._runs if run is not None)
+        if self._keys is None:
+            keys = [(some if run is None else run).key for run in self._runs]
+            self._keys = stacks.stack_keys(self._mesh, keys)
+        blocks = [
+            None if run is None else run.next_block(split, row)
+            for run, split, row in zip(self._runs, self._splits, self._meshes)
+        ]
+        images, labels = (stacks.join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
+        program = self._program
+        self._states, metrics = steps.train_models_block(
+            self._mesh, program.graphdef, program.optimizer, self._states, images, labels, self._keys,
+            jsd_weight=program.jsd_weight, norm_groups=program.norm_groups,
+        )  # fmt: skip
+        self._report()
+        self._pending = metrics, [(place, run, run.step) for place, run in enumerate(self._runs) if run is not None]
 
-class _Report:
-    """Progress bar and metrics of a run, and the check that its loss is finite."""
+    def _filled(self, blocks):
+        """The blocks, those of rows without a run replaced by idle ones."""
+        like = next(block for block in blocks if block is not None)
+        for place, block in enumerate(blocks):
+            if block is None and self._idle[place] is None:
+                self._idle[place] = tuple(stacks.idle_batches(self._meshes[place], part) for part in like)
+        return [self._idle[place] if block is None else block for place, block in enumerate(blocks)]
 
-    def __init__(self, workdir, plan, first, batch_size, description):
-        self._log = MetricsLog(workdir / "metrics.jsonl", first)
-        self._bar = tqdm(
-            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False
-        )
-        self._batch_size = batch_size
-        self._last = time.perf_counter()
+    def _report(self):
+        if self._pending is None:
+            return
+        metrics, members = self._pending
+        self._pending = None
+        metrics = {name: np.asarray(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
+        for place, run, step in members:
+            run.report(step, {name: values[place] for name, values in metrics.items()})
 
-    def __call__(self, step, metrics):
-        """Reports the block that ended at `step`; waits for the device to have computed it."""
-        loss = np.asarray(metrics["loss"])
-        if not np.all(np.isfinite(loss)):
-            bad = step - len(loss) + int(np.flatnonzero(~np.isfinite(loss))[0])
-            raise NonFiniteLossError(
-                f"loss is {loss[~np.isfinite(loss)][0]} at step {bad}; lower config.train.learning_rate "
-                "(the last checkpoint is kept)"
-            )
-        now = time.perf_counter()
-        rate = len(loss) * self._batch_size / (now - self._last)
-        self._last = now
-        accuracy = float(np.mean(metrics["accuracy"]))
-        self._log.write(step, loss=float(loss.mean()), accuracy=accuracy, images_per_second=round(rate, 1))
-        self._bar.set_postfix_str(f"loss {loss.mean():.3f}, {rate:,.0f} images/s", refresh=False)
-        self._bar.update(len(loss))
+    def saved(self, stop):
+        """Saves the runs whose checkpoint is due after the last block; returns [(row, run, state)] of them."""
+        due = [(place, run) for place, run in enumerate(self._runs) if run is not None and run.checkpoint_due(stop)]
+        if due:
+            self._report()  # a checkpoint is only written of a state whose loss was finite
+        found = []
+        for place, run in due:
+            state = stacks.take_state(self._mesh, self._states, place, self._target)
+            run.save(state)
+            found.append((place, run, state))
+        return found
 
     def close(self):
-        self._bar.close()
-        self._log.close()
+        for run in self._runs:
+            if run is not None:
+                run.close()

@@ -1,4 +1,8 @@
-"""The device mesh, axes ('model', 'data'): here batches are split over 'data' and parameters are replicated."""
+"""The device mesh, axes ('model', 'data'), and how arrays lie on it.
+
+A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows of
+the mesh, a row being the devices with one place on 'model', and share nothing.
+"""
 
 import os
 
@@ -27,8 +31,69 @@ def data_mesh(batch_size=None):
     return jax.sharding.Mesh(np.asarray(devices).reshape(1, -1), ("model", "data"))
 
 
+def study_mesh(batch_size, parallel):
+    """The mesh (1, D) of a study: `data_mesh`, of every device when several models may train at once."""
+    return data_mesh(batch_size if parallel <= 1 else None)
+
+
+def training_mesh(mesh, parallel, models, batch_size):
+    """The mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
+
+    It follows from the settings, the devices and the number of models asked for, not from what is left to do: a study
+    that was stopped continues on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices
+    left over are idle while models train.
+
+    Args:
+      mesh: with one row.
+      parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores work on 'data'.
+      models: how many there are to train; M is at most this.
+      batch_size: of one model, split over D / M devices.
+
+    Raises:
+      ValueError: `parallel` is negative or more than the devices, or several processes share the mesh.
+    """
+    devices = mesh.devices.reshape(-1)
+    if not 0 <= parallel <= devices.size:
+        raise ValueError(f"expected config.study.parallel from 0 to the {devices.size} devices, found {parallel}")
+    on_cpu, alone = devices[0].platform == "cpu", jax.process_count() == 1
+    if parallel == 0:
+        parallel = 1 if on_cpu or not alone else devices.size
+    rows = max(1, min(parallel, models))
+    if rows > 1 and not alone:
+        raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
+    columns = devices.size // rows
+    if on_cpu and batch_size > 0:
+        columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
+    return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
+
+
+def rows(mesh):
+    """The mesh (1, D / M) of each model of a mesh (M, D / M)."""
+    return [jax.sharding.Mesh(row[None], ("model", "data")) for row in mesh.devices]
+
+
 def replicated(mesh):
     return NamedSharding(mesh, PartitionSpec())
+
+
+def by_model(mesh, *axes):
+    """Sharding of an array whose first axis holds the models one after another, further axes as named."""
+    return NamedSharding(mesh, PartitionSpec("model" if mesh.shape["model"] > 1 else None, *axes))
+
+
+def local_copy(tree, mesh):
+    """Arrays replicated over at least the devices of `mesh`, as arrays replicated over these; nothing is copied."""
+
+    def view(array):
+        if not isinstance(array, jax.Array) or array.sharding.device_set == set(mesh.devices.flat):
+            return array
+        pieces = {shard.device: shard.data for shard in array.addressable_shards}
+        if not array.is_fully_replicated or not pieces.keys() >= set(mesh.devices.flat):
+            return jax.device_put(array, replicated(mesh))
+        pieces = [pieces[device] for device in mesh.devices.flat]
+        return jax.make_array_from_single_device_arrays(array.shape, replicated(mesh), pieces)
+
+    return jax.tree.map(view, tree)
 
 
 def batch_sharding(mesh, axis=0):

@@ -6,15 +6,52 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
+from jax.sharding import PartitionSpec
 
+from models import layers
+from training import mesh as meshes
 from training.jsd import jsd_loss
 
+PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
 
-@functools.partial(jax.jit, static_argnames=("graphdef", "optimizer", "jsd_weight"), donate_argnames=("state",))
-def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0):
-    """Runs K steps of training in one `lax.scan`.
+_STATIC = ("graphdef", "optimizer", "jsd_weight", "norm_groups")
 
-    Compiled once per architecture, optimiser and shape; every corruption of a study runs this same program.
+
+@functools.partial(jax.jit, static_argnames=("mesh", *_STATIC), donate_argnames=("states",))
+def train_models_block(mesh, graphdef, optimizer, states, images, labels, keys, jsd_weight=0.0, norm_groups=1):
+    """Runs K steps of training of M models at once, `train_block` of each on a row of the mesh of its own.
+
+    Compiled once per architecture, optimiser and shape; every model of a study runs this same program, which holds no
+    communication between rows. Within a row the compiler splits the work as the batch is split.
+
+    Args:
+      mesh: (M, devices for each model).
+      states: TrainState with leaves [M, ...], donated.
+      images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
+      keys: typed keys [M].
+      graphdef, optimizer, jsd_weight, norm_groups: as `train_block`.
+
+    Returns:
+      (states, {"loss": [M K], "accuracy": [M K]}).
+    """
+
+    def one(state, images, labels, keys):
+        state = jax.tree.map(lambda leaf: leaf[0], state)
+        state, metrics = _block(graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups)
+        return jax.tree.map(lambda leaf: leaf[None], state), metrics
+
+    row = PartitionSpec("model")
+    # 'data' is left to the compiler: a batch's statistics and gradients are means over a whole row.
+    trained = jax.shard_map(
+        one, mesh=mesh, in_specs=(row, row, row, row), out_specs=(row, row), axis_names={"model"}, check_vma=False
+    )
+    states, metrics = trained(states, images, labels, keys)
+    return jax.lax.with_sharding_constraint(states, meshes.by_model(mesh)), metrics
+
+
+@functools.partial(jax.jit, static_argnames=_STATIC, donate_argnames=("state",))
+def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, norm_groups=1):
+    """Runs K steps of training of one model in one `lax.scan`.
 
     Args:
       graphdef: static half of the model.
@@ -24,16 +61,21 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0)
       labels: int32 [K, B].
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
       jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy alone.
+      norm_groups: equal parts of each batch with BatchNorm statistics of their own, see `training.batch_norm`.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
     """
+    return _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups)
 
+
+def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups):
     def step(state, batch):
         images, labels = batch
 
         def loss_fn(params):
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
+            layers.group_batch_norm(model, norm_groups)
             views = images.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
             logits, _ = model(views, train=True, key=jax.random.fold_in(key, state.step))
             if jsd_weight:

@@ -1,6 +1,7 @@
 """A study: train what is missing, evaluate every model under every condition, keep all counts."""
 
 import contextlib
+import functools
 import os
 import pathlib
 
@@ -11,31 +12,33 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, calibration, evaluation, loop
+from training import augment, batch_norm, calibration, evaluation, imported, loop, stream
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
-from training.log import log
 from training.metrics import training_seconds as training_seconds_of
 from training.workdir import lock, open_workdir, read_json
 
-FREE = ("dataset.data_dir", "ranges")  # where files are does not determine a result
+FREE = ("dataset.data_dir", "dataset.placement", "ranges")  # where files and images are does not determine a result
 
 
 def load_data(config, mesh):
-    """(dataset, train split, test split) with uint8 images on the device, replicated over the mesh."""
-    optional = ("data_dir", "train_limit", "test_limit")  # "" and 0 stand for the default
-    dataset = data.load(**{k: v for k, v in config.dataset.items() if k not in optional or v})
+    """(dataset, train split, test split) with uint8 images, replicated over the mesh where they fit (`stream.place`)."""
+    optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
+    given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
+    dataset = data.load(**given)
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
-    placed = meshes.replicated(mesh)
-    return dataset, dataset.train.to_device(placed), dataset.test.to_device(placed)
+    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh)
 
 
-def model_config(config, corruption, seed):
-    """The part of a study's config that determines one of its models."""
+def model_config(config, corruption, seed, devices=1):
+    """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
     one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    for key in imported.OPTIONS:
+        one.model.pop(key, None)
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
+    one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
     if one.train.scheme:
         one.train.scheme = augment.schemes.canonical(one.train.scheme)
     options = one.train.corruption_options.to_dict()
@@ -43,10 +46,10 @@ def model_config(config, corruption, seed):
     return one
 
 
-def finetuned_config(config, corruption, seed):
+def finetuned_config(config, corruption, seed, devices=1):
     """`model_config` of a model that starts from the study's standard model of the same seed."""
-    one = model_config(config, corruption, seed)
-    standard = model_config(config, augment.STANDARD, seed)
+    one = model_config(config, corruption, seed, devices)
+    standard = model_config(config, augment.STANDARD, seed, devices)
     one.train.update(config.study.finetune)
     one.start = {"train": standard.train.to_dict()}  # another standard model makes another fine-tuned one
     return one
@@ -68,12 +71,16 @@ def model_dir(workdir, corruption, seed):
 def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     """Trains every (corruption, seed) that is not finished; returns {(corruption, seed): (graphdef, state)}.
 
-    Finished models are read back. All share one compiled train step. With config.train.init_from `standard`, the other
-    models start from the standard one of their seed and train with the settings of config.study.finetune.
+    Finished models are read back. config.study.parallel of them train at once, on devices of their own, with one compiled
+    train step. With config.train.init_from `standard`, the other models start from the standard one of their seed and
+    train with the settings of config.study.finetune, once all standard models are there.
 
     Args:
-      trainings: augmentations (see `augment.members`), `standard` first where others start from it.
+      trainings: augmentations (see `augment.members`), `standard` among them where others start from it.
+      split: data.Split replicated over `mesh`.
+      mesh: with one row, see `meshes.study_mesh`.
     """
+    imported.refuse(config)
     if config.train.init_from not in ("", augment.STANDARD):
         raise ValueError(
             f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
@@ -83,35 +90,46 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
         raise ValueError(
             f"expected config.train.scheme '' in a study, found {config.train.scheme!r}; train.py trains with schemes"
         )
+    keys = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
+    finetuned = [key for key in keys if config.train.init_from and key[0] != augment.STANDARD]
+    fresh = [key for key in keys if key not in finetuned]
     found = {}
-    jobs = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
-    for number, (corruption, seed) in enumerate(tqdm(jobs, desc="models", unit="model", dynamic_ncols=True), 1):
-        finetuned = config.train.init_from == augment.STANDARD and corruption != augment.STANDARD
-        one = (finetuned_config if finetuned else model_config)(config, corruption, seed)
-        initial = found[augment.STANDARD, seed][1] if finetuned else None
-        directory = model_dir(workdir, corruption, seed)
-        with open_workdir(directory, one.to_dict(), free=FREE) as path:
-            if not loop.finished(path):
-                log.info("Model %d of %d: %s, seed %d.", number, len(jobs), corruption, seed)
-            found[corruption, seed] = loop.train(
-                one,
-                split,
-                dataset.num_classes,
-                path,
-                mesh=mesh,
-                description=f"{corruption} seed {seed}",
-                initial=initial,
+    with tqdm(total=len(keys), desc="models", unit="model", dynamic_ncols=True) as bar:
+        for part in filter(None, (fresh, finetuned)):
+            rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
+            jobs = []
+            for corruption, seed in part:
+                of_model = finetuned_config if part is finetuned else model_config
+                one = of_model(config, corruption, seed, rows.shape["data"])
+                directory = model_dir(workdir, corruption, seed)
+                jobs.append(
+                    loop.Job(
+                        one,
+                        functools.partial(open_workdir, directory, one.to_dict(), free=FREE),
+                        description=f"{corruption} seed {seed}",
+                        title=f"Model {keys.index((corruption, seed)) + 1} of {len(keys)}: {corruption}, seed {seed}.",
+                        initial=found[augment.STANDARD, seed][1] if part is finetuned else None,
+                    )
+                )
+            trained = loop.train_jobs(
+                jobs, split, dataset.num_classes, mesh=rows, target=mesh, on_finish=functools.partial(bar.update, 1)
             )
-    return found
+            found |= dict(zip(part, trained))
+    return {key: found[key] for key in keys}
 
 
 @contextlib.contextmanager
 def trained_workdir(workdir, config):
     """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
 
+    With config.model.checkpoint the workdir is first made of those weights (`training.imported`).
+
     Raises:
       FileNotFoundError: no such directory.
     """
+    if config.model.checkpoint:
+        one = model_config(config, augment.STANDARD, config.seed)
+        imported.prepare(one, config.model, workdir, free=FREE)
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
@@ -153,6 +171,7 @@ def read_models(workdir, num_classes, image_size, mesh):
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
     for directory in directories:
+        imported.check_classes(directory, num_classes)
         one = ConfigDict(read_json(directory / "config.json"))
         found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
@@ -167,17 +186,21 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
     """
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
-    labels = jnp.asarray(split.labels)
     results = {}
     for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
-            images = evaluation.corrupted_images(
-                mesh, split, condition, config.eval.seed, options.get(condition.corruption)
+            chosen = {key: models[key] for key in missing}
+            known |= evaluation.answers(
+                mesh,
+                chosen,
+                split,
+                condition,
+                config.eval.seed,
+                options.get(condition.corruption),
+                config.eval.batch_size,
             )
-            for key in missing:
-                known[key] = evaluation.correctness(mesh, *models[key], images, labels, config.eval.batch_size)
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results

@@ -90,7 +90,7 @@ def test_a_second_load_decodes_nothing_until_a_file_changes(tree, monkeypatch, t
     first = data.load("image_folder", data_dir=tree, image_size=16)
     read = decode.read
     seen = []
-    monkeypatch.setattr(decode, "read", lambda path, size: seen.append(path) or read(path, size))
+    monkeypatch.setattr(decode, "read", lambda path, *sides: seen.append(path) or read(path, *sides))
     second = data.load("image_folder", data_dir=tree, image_size=16)
     assert not seen
     np.testing.assert_array_equal(first.train.images, second.train.images)
@@ -108,7 +108,7 @@ def test_a_second_load_decodes_nothing_until_a_file_changes(tree, monkeypatch, t
 def test_limits_open_only_what_is_kept(tree, monkeypatch):
     read = decode.read
     seen = []
-    monkeypatch.setattr(decode, "read", lambda path, size: seen.append(path) or read(path, size))
+    monkeypatch.setattr(decode, "read", lambda path, *sides: seen.append(path) or read(path, *sides))
     loaded = data.load("image_folder", data_dir=tree, image_size=16, train_limit=7, test_limit=3)
     assert len(seen) == 10
     assert loaded.train.labels.tolist() == [0, 1, 2, 0, 1, 2, 0]

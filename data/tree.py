@@ -1,0 +1,76 @@
+"""The files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*`.
+
+Only listed here, not opened. Classes are the folders' names in sorted order.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+TEST_FOLDERS = ("val", "test", "validation")
+
+# What a split is made of: (path, label, index in the whole split).
+Item = tuple[Path, int, int]
+
+
+def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
+    if data_dir is None:
+        raise ValueError(f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders); found None")
+    root = Path(data_dir).expanduser()
+    if not root.is_dir():
+        raise FileNotFoundError(f"expected a folder of images at data_dir {root}, which is not there")
+    return root
+
+
+def class_folders(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+
+
+def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str], dict[str, list[Item]]]:
+    """The class names and the items of both splits."""
+    test = next((root / folder for folder in TEST_FOLDERS if (root / folder).is_dir()), None)
+    if (root / "train").is_dir() and test is None:
+        raise FileNotFoundError(f"{root} has train/ but none of {', '.join(TEST_FOLDERS)}, expected one to test on")
+    if test is None:
+        classes = class_folders(root)[::stride]
+        items = _split_flat(list_images(root, classes), root, fraction, seed)
+        if fraction > 0 and not items["test"]:
+            raise ValueError(f"{root}: no class has the two images a split needs; use test_fraction=1 to test on all")
+        return classes, items
+    classes = class_folders(test)[::stride]
+    train_root = root / "train"
+    if train_root.is_dir() and (other := class_folders(train_root)[::stride]) != classes:
+        differ = sorted(set(classes) ^ set(other))
+        raise ValueError(f"expected the same classes in {train_root} and {test}, found them differ in {differ[:5]}")
+    train = list_images(train_root, classes) if train_root.is_dir() else []
+    return classes, {"train": train, "test": list_images(test, classes)}
+
+
+def list_images(folder: Path, classes: list[str]) -> list[Item]:
+    """Every image below the class folders, in sorted order."""
+    items = []
+    for label, name in enumerate(classes):
+        found = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
+        items += [(path, label, len(items) + i) for i, path in enumerate(found)]
+    if not items:
+        raise FileNotFoundError(f"{folder}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
+    return items
+
+
+def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> dict[str, list[Item]]:
+    """Per class, the `fraction` of images whose hashed path comes first is for testing."""
+    by_class: dict[int, list[Item]] = {}
+    for item in items:
+        by_class.setdefault(item[1], []).append(item)
+    test = set()
+    for members in by_class.values():
+        count = round(len(members) * fraction)
+        if 0 < fraction < 1:
+            count = 0 if len(members) == 1 else min(max(count, 1), len(members) - 1)
+        # Hashes, not positions: neither the order of the names nor their numbering can leak into the split.
+        digest = {path: hashlib.sha256(f"{seed}/{path.relative_to(root)}".encode()).digest() for path, _, _ in members}
+        test.update(sorted(digest, key=digest.__getitem__)[:count])
+    chosen = {"train": [i for i in items if i[0] not in test], "test": [i for i in items if i[0] in test]}
+    return {name: [(path, label, i) for i, (path, label, _) in enumerate(some)] for name, some in chosen.items()}

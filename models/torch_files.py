@@ -1,0 +1,88 @@
+"""Files of PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth` and `.pt` by PyTorch's safe loader.
+
+A `.pth` file is a pickle, and a pickle can run any program. It is only handed to `torch.load(weights_only=True)`, which
+builds tensors and plain containers and refuses everything else. This module never unpickles.
+"""
+
+import pathlib
+import re
+
+import numpy as np
+
+_PICKLES = (".pth", ".pt", ".pth.tar")
+_SAFE_SINCE = (2, 6)  # before it weights_only could be circumvented (CVE-2025-32434)
+_CONVERT = """python -c "import torch, safetensors.torch as s; s.save_file(torch.load('{path}', weights_only=True), '{new}')\""""
+
+
+def read(path):
+    """{name: array} of a file of weights.
+
+    Training scripts often save more than the weights and wrap the model: an entry `state_dict` is opened, and
+    `module.` before every name is dropped.
+
+    Args:
+      path: a file ending in .safetensors, .pth or .pt.
+
+    Returns:
+      dict of NumPy arrays, in the file's own dtypes and layouts.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: another kind of file, a damaged one, or one with something besides tensors.
+      RuntimeError: a .pth file, and PyTorch is missing or too old to be safe; says how to convert the file.
+    """
+    path = pathlib.Path(path).expanduser()
+    if not path.name.endswith((".safetensors", *_PICKLES)):
+        raise ValueError(f"expected weights in a .safetensors, .pth or .pt file, found {path}")
+    if not path.is_file():
+        raise FileNotFoundError(f"expected a file of weights, found no file {path}")
+    arrays = _read_safetensors(path) if path.suffix == ".safetensors" else _read_pickle(path)
+    if all(name.startswith("module.") for name in arrays):
+        arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
+    return arrays
+
+
+def _read_safetensors(path):
+    import ml_dtypes  # noqa: F401 - makes bfloat16 known to NumPy
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no readable safetensors file: {error}") from error
+
+
+def _read_pickle(path):
+    torch = _torch(path)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # the loader raises many kinds for damaged and for unsafe files
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ValueError(f"{path} is refused by torch.load(weights_only=True): {reason}") from error
+    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
+        content = content["state_dict"]
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a state_dict, names with tensors, found {type(content).__name__}")
+    if strange := [name for name, value in content.items() if not isinstance(value, torch.Tensor)]:
+        raise ValueError(f"{path}: expected only tensors, found others at {', '.join(map(str, strange[:5]))}")
+    # NumPy has no bfloat16 that PyTorch knows of; float32 holds every half-precision value.
+    halves = (torch.bfloat16, torch.float16)
+    return {
+        name: np.asarray((value.float() if value.dtype in halves else value).detach())
+        for name, value in content.items()
+    }
+
+
+def _torch(path):
+    convert = "convert it once, where PyTorch is installed, and import the .safetensors file:\n  " + _CONVERT.format(
+        path=path, new=path.with_suffix(".safetensors").name
+    )
+    try:
+        import torch
+    except ImportError as error:
+        raise RuntimeError(f"reading {path} needs PyTorch (pip install torch); or {convert}") from error
+    if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) < _SAFE_SINCE:
+        least = ".".join(map(str, _SAFE_SINCE))
+        raise RuntimeError(f"expected PyTorch {least} or newer for {path}, found {torch.__version__}; or {convert}")
+    return torch

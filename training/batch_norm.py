@@ -1,0 +1,45 @@
+"""Over which images BatchNorm takes its statistics: the whole batch, or parts of it as on separate devices.
+
+`synchronised`: mean and variance of the whole batch, whatever the number of devices, which only changes rounding.
+`per_device`: each device that shares a model's batch normalises its part by the part's own statistics, as data-parallel
+training of the papers' time does. The result then depends on the number of devices, so a run's own config says
+`groups=G`, G the devices it began with, and a run continued on other devices keeps its G.
+`groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017: ghost batch norm).
+
+In either case one set of running statistics is stored and used in evaluation: the mean over the parts of each part's
+mean and of each part's unbiased variance goes into the running average.
+"""
+
+SYNCHRONISED = "synchronised"
+PER_DEVICE = "per_device"
+_GROUPS = "groups="
+
+
+def canonical(setting, devices):
+    """The spelling that does not depend on the devices: `synchronised` or `groups=G`.
+
+    Args:
+      setting: `synchronised`, `per_device` or `groups=G`.
+      devices: that share a model's batch.
+
+    Raises:
+      ValueError: another setting.
+    """
+    number = devices if setting == PER_DEVICE else groups(setting)
+    return SYNCHRONISED if number == 1 else f"{_GROUPS}{number}"
+
+
+def groups(setting):
+    """Number of parts of a batch with statistics of their own, of a canonical setting.
+
+    Raises:
+      ValueError: another setting.
+    """
+    number = setting.removeprefix(_GROUPS)
+    if setting == SYNCHRONISED:
+        return 1
+    if setting != number and number.isdecimal() and int(number) > 0:
+        return int(number)
+    raise ValueError(
+        f"expected config.train.batch_norm '{SYNCHRONISED}', '{PER_DEVICE}' or '{_GROUPS}G', found {setting!r}"
+    )

@@ -1,0 +1,193 @@
+"""The training of one model as the host sees it: its workdir, its next batches, its reports and checkpoints."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm import tqdm
+
+from training import batches, stream
+from training import mesh as meshes
+from training import state as states
+from training.checkpoint import Checkpoints, digest
+from training.log import log
+from training.metrics import MetricsLog
+from training.workdir import write_json
+
+
+class NonFiniteLossError(RuntimeError):
+    """The loss became NaN or infinite."""
+
+
+class Job(NamedTuple):
+    """A model to train.
+
+    Attributes:
+      config: see configs/default.py; config.train.corruption and config.seed say which model it is.
+      open: gives a context manager that yields the directory of its run and holds it meanwhile.
+      description: text beside the progress bar.
+      title: message when it begins.
+      initial: TrainState whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
+    """
+
+    config: Any
+    open: Callable[[], contextlib.AbstractContextManager]
+    description: str = ""
+    title: str = ""
+    initial: Any = None
+
+
+class Program(NamedTuple):
+    """What a compiled block of training steps depends on besides the devices; models that train together share it."""
+
+    graphdef: Any
+    optimizer: Any
+    jsd_weight: float
+    norm_groups: int
+    batch_size: int
+    block_steps: int
+
+
+class Run:
+    """A job that was begun, or continued from its newest checkpoint.
+
+    Attributes:
+      program: `Program` of its steps.
+      state: TrainState it begins with, replicated over `target`; None from then on.
+      key: root key of its steps.
+      done: whether no step is left.
+    """
+
+    def __init__(self, job, split, num_classes, target):
+        """Opens the workdir of a job; `split` is what it trains on, `target` the mesh its state is read onto."""
+        self._config, recipe = job.config, job.config.train
+        self._plan = batches.Plan(recipe, split.images.shape)
+        optimizer = states.make_optimizer(recipe, self._plan.steps_per_epoch)
+        graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
+        if job.initial is not None:
+            state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
+            state = jax.device_put(jax.tree.map(jnp.copy, state), meshes.replicated(target))
+        self.program = Program(
+            graphdef, optimizer, recipe.jsd_weight, self._plan.norm_groups, recipe.batch_size, self._plan.block_steps
+        )
+        root = jax.random.key(self._config.seed)
+        self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
+        self._image_keys = batches.Keys(*image_keys)
+        self._report = self._source = None
+        with contextlib.ExitStack() as stack:
+            self._workdir = stack.enter_context(job.open())
+            if job.title and not finished(self._workdir):
+                log.info(job.title)
+            self._checkpoints = stack.enter_context(contextlib.closing(Checkpoints(self._workdir / "checkpoints")))
+            self.state = self._checkpoints.restore(state) or state
+            self._step = int(self.state.step)
+            if not self.done:
+                if self._step:
+                    log.info("Resuming %s at step %d of %d.", self._workdir, self._step, self._plan.total_steps)
+                self._report = _Report(self._workdir, self._plan, self._step, recipe.batch_size, job.description)
+                stack.callback(self._report.close)
+            self._stack = stack.pop_all()
+
+    @property
+    def done(self):
+        return self._step >= self._plan.total_steps
+
+    def next_block(self, split, mesh):
+        """(images, labels) of the next block of steps, made on the devices of `mesh`.
+
+        Args:
+          split: what the model trains on, on these devices, or on the host; the same in every call.
+          mesh: one row, the same in every call.
+        """
+        recipe, plan = self._config.train, self._plan
+        if self._source is None:
+            self._source = stream.source(split, plan, recipe.batch_size, self._order, self._step, mesh)
+            if self._source is not split:
+                self._stack.callback(self._source.close)
+        epoch, offset = divmod(self._step, plan.steps_per_epoch)
+        order = self._order(epoch)
+        block = batches.block(recipe, plan, self._source, order, offset, self._step, self._image_keys, mesh)
+        self._step += plan.block_steps
+        return block
+
+    def _order(self, epoch):
+        return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
+
+    def checkpoint_due(self, stop):
+        """Whether the state after the last block is to be saved; `stop` says that the process is about to end."""
+        epoch, offset = divmod(self._step, self._plan.steps_per_epoch)
+        return stop or self.done or (offset == 0 and epoch % self._config.train.checkpoint_epochs == 0)
+
+    def report(self, step, metrics):
+        self._report(step, metrics)
+
+    @property
+    def step(self):
+        """The step the last block ends at."""
+        return self._step
+
+    def save(self, state):
+        self._checkpoints.save(state)
+
+    def stopped(self):
+        log.warning(
+            "SIGTERM: saved %s at step %d of %d; the same command continues.",
+            self._workdir, self._step, self._plan.total_steps,
+        )  # fmt: skip
+
+    def finish(self, state):
+        """Marks the run as finished; returns (graphdef, state)."""
+        if not finished(self._workdir):
+            write_json(self._workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
+        return self.program.graphdef, state
+
+    def close(self):
+        self._stack.close()
+
+
+def fresh(config, optimizer, num_classes, image_size, mesh):
+    """(graphdef, TrainState) of a model before its first step, replicated over the mesh."""
+    graphdef, params, statistics = states.build_model(config, num_classes, image_size)
+    return graphdef, jax.device_put(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
+
+
+def finished(workdir):
+    """Whether a run in `workdir` reached its last step."""
+    return (workdir / "final.json").exists()
+
+
+class _Report:
+    """Progress bar and metrics of a run, and the check that its loss is finite."""
+
+    def __init__(self, workdir, plan, first, batch_size, description):
+        self._log = MetricsLog(workdir / "metrics.jsonl", first)
+        self._bar = tqdm(
+            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False
+        )
+        self._batch_size = batch_size
+        self._last = time.perf_counter()
+
+    def __call__(self, step, metrics):
+        """Reports the block that ended at `step`; waits for the device to have computed it."""
+        loss = np.asarray(metrics["loss"])
+        if not np.all(np.isfinite(loss)):
+            bad = step - len(loss) + int(np.flatnonzero(~np.isfinite(loss))[0])
+            raise NonFiniteLossError(
+                f"loss is {loss[~np.isfinite(loss)][0]} at step {bad}; lower config.train.learning_rate "
+                "(the last checkpoint is kept)"
+            )
+        now = time.perf_counter()
+        rate = len(loss) * self._batch_size / (now - self._last)
+        self._last = now
+        accuracy = float(np.mean(metrics["accuracy"]))
+        self._log.write(step, loss=float(loss.mean()), accuracy=accuracy, images_per_second=round(rate, 1))
+        self._bar.set_postfix_str(f"loss {loss.mean():.3f}, {rate:,.0f} images/s", refresh=False)
+        self._bar.update(len(loss))
+
+    def close(self):
+        self._bar.close()
+        self._log.close()

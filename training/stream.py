@@ -1,0 +1,166 @@
+"""Images that are not on the device: training blocks read ahead from disk through Grain, test sets read in pieces.
+
+What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views of
+each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of the
+device-resident path, so are the batches, bit for bit.
+"""
+
+import functools
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+
+from data.dataset import Split
+from training import mesh as meshes
+from training.log import log
+
+_FRACTION = 0.5  # of the free memory that a split may take; batches, networks and corrupted copies want the rest
+_THREADS = 16  # that wait for the disk; copying itself is bound by memory
+_PIECE_BYTES = 2**30
+
+
+def place(dataset, placement, mesh):
+    """(train, test) of a dataset: splits on the devices, replicated, or as they are on the host, to be streamed.
+
+    Args:
+      dataset: data.Dataset.
+      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free memory, training images
+        first. On a CPU the machine's memory counts, of which each device holds a copy.
+      mesh: devices.
+
+    Raises:
+      ValueError: another placement.
+    """
+    if placement not in ("auto", "device", "stream"):
+        raise ValueError(f"expected config.dataset.placement auto, device or stream, found {placement!r}")
+    free = _free_bytes(mesh)
+    found = []
+    for name in ("train", "test"):
+        split = getattr(dataset, name)
+        size = split.images.nbytes
+        if placement == "device" or (placement == "auto" and size <= _FRACTION * free):
+            found.append(split.to_device(meshes.replicated(mesh)))
+            free -= size
+        else:
+            gigabytes = f"{size / 1e9:.1f} GB, {free / 1e9:.1f} GB free on the device"
+            log.info("The %s images of %s are streamed from the host (%s).", name, dataset.name, gigabytes)
+            found.append(split)
+    return tuple(found)
+
+
+def _free_bytes(mesh):
+    """Bytes that an array replicated over the mesh may take at most, on each device."""
+    device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
+    stats = device.memory_stats() or {}
+    if "bytes_limit" in stats:
+        return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
+
+
+def on_device(split):
+    """Whether a split's images are in device memory."""
+    return isinstance(split.images, jax.Array)
+
+
+def source(split, plan, batch_size, orders, begin, mesh):
+    """What `batches.block` takes images from: the split itself when it is on the device, else a `Stream` of it."""
+    return split if on_device(split) else Stream(split, plan, batch_size, orders, begin, mesh)
+
+
+class Stream:
+    """The views of a run's blocks, in order, on the devices ahead of time.
+
+    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a function of the orders.
+
+    Args:
+      split: data.Split on the host, images as anything indexed by an integer array.
+      plan: `batches.Plan` of the run.
+      batch_size: views of a step.
+      orders: epoch -> order of its views, int32 [plan.views]; called in other threads.
+      begin: first step.
+      mesh: blocks lie split over its 'data' axis.
+    """
+
+    def __init__(self, split, plan, batch_size, orders, begin, mesh):
+        # Half a second to import, and most runs do without.
+        import grain
+        from grain.experimental import ThreadPrefetchIterDataset
+
+        self._next, self._steps = begin, plan.block_steps
+        sharding = meshes.batch_sharding(mesh)
+        threads = min(_THREADS, plan.block_steps)
+        steps = grain.MapDataset.source(_Steps(split, plan, batch_size, orders))[begin:]
+        steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=plan.block_steps))
+        blocks = steps.batch(plan.block_steps).map(lambda block: tuple(_put(part, sharding) for part in block))
+        # One block waits on the device, another is on its way while that one is handed over.
+        self._blocks = iter(ThreadPrefetchIterDataset(blocks, prefetch_buffer_size=1))
+
+    def take(self, step):
+        """(images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]) of the block of steps that begins at `step`.
+
+        `doubled` says which views are the corrupted copies of the code reading.
+
+        Raises:
+          ValueError: another block comes next.
+        """
+        if step != self._next:
+            raise ValueError(f"expected the block at step {self._next}, which comes next, found {step} asked for")
+        self._next += self._steps
+        return next(self._blocks)
+
+    def close(self):
+        self._blocks.close()
+
+
+class _Steps:
+    """Random access to the views of every step of a run, for Grain."""
+
+    def __init__(self, split, plan, batch_size, orders):
+        self._split, self._plan, self._batch_size = split, plan, batch_size
+        self._cached = functools.lru_cache(maxsize=2)(lambda epoch: np.asarray(orders(epoch)))
+        self._lock = threading.Lock()  # threads that wait for an order need not all compute it
+
+    def __len__(self):
+        return self._plan.total_steps
+
+    def __getitem__(self, step):
+        epoch, offset = divmod(step, self._plan.steps_per_epoch)
+        with self._lock:
+            order = self._cached(epoch)
+        views = order[offset * self._batch_size : (offset + 1) * self._batch_size]
+        number = len(self._split)
+        chosen = views % number
+        return self._split.images[chosen], np.asarray(self._split.labels)[chosen], views >= number
+
+
+def _put(part, sharding):
+    """A part [K, B, ...] of a block as [K B, ...] on the devices, also those of many processes."""
+    part = part.reshape(-1, *part.shape[2:])
+    return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
+
+
+def pieces(split, batch_size, mesh):
+    """Yields a split in parts on the devices, whole batches each; in one part when it is there already.
+
+    The next part is read while the caller works on the one before.
+    """
+    if on_device(split):
+        yield split
+        return
+    batch_size = min(batch_size, len(split))
+    size = batch_size * max(1, _PIECE_BYTES // (batch_size * split.images[:1].nbytes))
+
+    def part(start):
+        chosen = slice(start, start + size)
+        return Split(split.images[chosen], split.labels[chosen], split.index[chosen]).to_device(meshes.replicated(mesh))
+
+    with ThreadPoolExecutor(1) as thread:
+        ahead = thread.submit(part, 0)
+        for start in range(size, len(split) + size, size):
+            current = ahead.result()
+            if start < len(split):
+                ahead = thread.submit(part, start)
+            yield current
