@@ -5,9 +5,9 @@
     python bridge.py --overlap=runs/noc/overlap.csv --msd=runs/noc/msd
 
 Prints, for three distances between corruptions (of their centres in feature space, the minimal sample distance, and the
-angle between the directions in which they move the clean centre), the rank correlation of nearness with overlap, and the
-benchmark that Algorithm 1 would have chosen from overlaps predicted from distance alone, beside the one from measured
-overlaps. Writes bridge.json beside msd.csv. For its limits see analysis/bridge.py.
+angle between the directions in which they move the clean centre), the rank correlation of nearness with overlap, and
+the benchmark that Algorithm 1 would have chosen from overlaps predicted from distance alone, beside the one from
+measured overlaps. Writes bridge.json beside msd.csv. For its limits see analysis/bridge.py.
 """
 
 import json

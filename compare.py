@@ -1,9 +1,9 @@
-"""Compares two studies of the same corruptions: fine-tuned against trained from scratch, one architecture against another.
+"""Compares two studies of the same corruptions: fine-tuned and trained from scratch, one architecture and another.
 
     python compare.py --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
 
-Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs of
-corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs
+of corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
 """
 
 import hashlib

@@ -3,8 +3,9 @@
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and `ranges`, calibrated
-severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard
-errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated again.
+severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their
+standard errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated
+again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 

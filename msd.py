@@ -5,16 +5,16 @@
 The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
 config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
 the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random
-halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are `standard` (images as
-they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the 512 subsets of its
-operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command continues;
-more schemes and corruptions can be asked for later.
+halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are
+`standard` (images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
+512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same
+command continues; more schemes and corruptions can be asked for later.
 
     python msd.py --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
-also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance and
-the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that they
-are compared on the same; the original draws a new set for each scheme.
+also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance
+and the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that
+they are compared on the same; the original draws a new set for each scheme.
 """
 
 import glob
@@ -144,7 +144,7 @@ def _centre(folder, extractor, wanted, condition, options):
 
 
 def _scheme_distances(folder, extractor, wanted, scheme, centres):
-    """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; only missing ones are measured."""
+    """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; measures what is missing."""
     path = folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
     known = _load(path) if path.exists() else {}
     names = {key: f"{key[0]}|{key[1]}" for key in centres}

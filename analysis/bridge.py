@@ -141,7 +141,7 @@ def rank_agreement(overlap, distance, names, **options):
 
 
 def isotonic(distance, overlap):
-    """The decreasing step function of least squares: (distances increasing, fitted overlaps decreasing), for `np.interp`.
+    """The decreasing step function of least squares, (distances increasing, overlaps decreasing), for `np.interp`.
 
     distance, overlap: of pairs, [k]. Equal distances are averaged first.
     """

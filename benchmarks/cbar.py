@@ -4,10 +4,11 @@
     python -m benchmarks.cbar --size=32 --out=benchmarks/results/cbar_32.md
 
 The released code needs a NumPy below 1.24 and cannot be installed beside JAX. In its place stand the definitions that
-our tests compare pixels with (`tests/corruptions/cbar/*references.py`, NumPy and SciPy in float64, vectorised, one image
-at a time); the seconds that the authors' code took on one core are given where they are known. Times are CPU seconds of
-all threads together, the least of several repeats, which other work on the machine disturbs little; so a ratio is one of
-cores needed, and above 1 we are faster. Compile seconds are those of a first call without JAX's cache on disk.
+our tests compare pixels with (`tests/corruptions/cbar/*references.py`, NumPy and SciPy in float64, vectorised, one
+image at a time); the seconds that the authors' code took on one core are given where they are known. Times are CPU
+seconds of all threads together, the least of several repeats, which other work on the machine disturbs little; so a
+ratio is one of cores needed, and above 1 we are faster. Compile seconds are those of a first call without JAX's cache
+on disk.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A model trained with an augmentation scheme on every image, on CIFAR-10: WRN-40-2, 100 epochs, as Mintun et al. (2021).
+"""A model trained with an augmentation scheme on every image of CIFAR-10: WRN-40-2, 100 epochs (Mintun et al., 2021).
 
 python train.py --config=configs/scheme.py:augmix --workdir=runs/augmix
 python train.py --config=configs/scheme.py:augmix+jsd --workdir=runs/augmix_jsd
@@ -8,8 +8,8 @@ python train.py --config=configs/scheme.py:autoaugment_cifar,cpu --workdir=runs/
 
 The cosine moves with every step, theirs with every epoch.
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror and
-crop alone; `,cpu` is a small network for 12 epochs.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror
+and crop alone; `,cpu` is a small network for 12 epochs.
 """
 
 from configs import default
