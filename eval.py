@@ -21,7 +21,7 @@ from corruptions import augment as schemes
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
-from training import adapter, cli, evaluation, study
+from training import adapter, cli, distributed, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.answers import Answers
@@ -30,7 +30,11 @@ from training.provenance import provenance
 
 
 def run(config, workdir):
-    """Evaluates every finished model of `workdir` under config.eval; returns the list of `analysis.tables.Count`."""
+    """Evaluates every finished model of `workdir` under config.eval.
+
+    Returns:
+      List of `analysis.tables.Count`; of many processes only in the first, None in the others.
+    """
     stored = (
         open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
     )
@@ -50,9 +54,10 @@ def run(config, workdir):
         results = workdir
         if stored:
             results = workdir / "stored" / stored.path.name
-            results.mkdir(parents=True, exist_ok=True)
+            distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             answers |= study.evaluate_stored(own, models, stored, results, mesh)
-        return _write(results, answers, config.eval.to_dict(), dataset.name, dataset.num_classes)
+        settings = config.eval.to_dict()
+        return distributed.on_main(lambda: _write(results, answers, settings, dataset.name, dataset.num_classes))
 
 
 def evaluate(
@@ -174,10 +179,12 @@ def main(argv):
     with cli.errors():
         config, workdir = cli.read_flags(argv)
         study.enable_compilation_cache()
-        print_scores(run(config, workdir))
+        counts = run(config, workdir)
+        if distributed.is_main():
+            print_scores(counts)
     log.info("Results are in %s.", workdir)
 
 
 if __name__ == "__main__":
-    cli.define_flags()
+    cli.define_flags(hosts=True)
     app.run(main)

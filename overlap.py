@@ -25,7 +25,7 @@ from analysis import (
     tables,
 )
 from analysis.overlap import overlap_matrix
-from training import augment, cli, compiles, evaluation, imported, study
+from training import augment, cli, compiles, distributed, evaluation, imported, study
 from training import mesh as meshes
 from training import step as steps
 from training import workdir as workdirs
@@ -42,7 +42,7 @@ _RESAMPLES = 1000
 
 
 def run(config, workdir):
-    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap`."""
+    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` (process 0; None in others)."""
     names = evaluation.expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
@@ -57,21 +57,24 @@ def run(config, workdir):
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
         trainings = (augment.STANDARD, *names, *mixed)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
-        workdirs.write_json(
-            path / "timing.json", {"training_seconds": study.training_seconds(config, path, list(models))}
-        )
+        distributed.on_main(lambda: _write_timing(config, path, models))
         conditions = evaluation.conditions(names, evaluation.RANDOM)
         answers = study.evaluate_models(config, models, conditions, path, test_split, mesh)
-        found = write_results(config, path, names, answers, dataset.num_classes)
+        found = distributed.on_main(lambda: write_results(config, path, names, answers, dataset.num_classes))
         if mixed:
             few = {key: model for key, model in models.items() if key[0] in (augment.STANDARD, *mixed)}
             shown = study.evaluate_models(config, few, shown_to_mixtures, path, test_split, mesh)
-            write_mixtures(config, path, mixed, shown)
+            distributed.on_main(lambda: write_mixtures(config, path, mixed, shown))
         else:
-            (path / "mixtures.csv").unlink(missing_ok=True)  # of an earlier run that asked for some
+            distributed.on_main(lambda: (path / "mixtures.csv").unlink(missing_ok=True))  # of an earlier run
         # How often this run compiled the programs all models share: once, where nothing changes their shapes.
         workdirs.write_json(path / "compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return found
+
+
+def _write_timing(config, path, models):
+    seconds = study.training_seconds(config, path, list(models))
+    workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
 
 
 def write_results(config, path, names, answers, num_classes):
@@ -185,5 +188,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    cli.define_flags("configs/overlap_shapes.py")
+    cli.define_flags("configs/overlap_shapes.py", hosts=True)
     app.run(main)

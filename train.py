@@ -52,5 +52,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    cli.define_flags()
+    cli.define_flags(hosts=True)
     app.run(main)

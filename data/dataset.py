@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from data.placement import place
 from data.sharded import ShardedImages
 
 
@@ -40,10 +41,9 @@ class Split:
           sharding: where the arrays lie; None is the default device. A sharding that divides the first axis needs
             N to be a multiple of the number of its pieces.
         """
-        place = lambda array: jax.device_put(np.asarray(array), sharding)  # noqa: E731
         sharded = isinstance(self.images, ShardedImages)
-        images = self.images.to_device(sharding) if sharded else place(self.images)
-        return Split(images, place(self.labels), place(self.index))
+        images = self.images.to_device(sharding) if sharded else place(np.asarray(self.images), sharding)
+        return Split(images, *(place(np.asarray(array), sharding) for array in (self.labels, self.index)))
 
 
 @dataclasses.dataclass(frozen=True)

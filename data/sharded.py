@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from data.placement import place
+
 
 class ShardedImages:
     """uint8[N, H, W, 3] that lies in shards uint8[n_i, H, W, 3], in order. Read-only.
@@ -52,8 +54,8 @@ class ShardedImages:
         which = np.searchsorted(self._ends, index, side="right")
         out = np.empty((len(index), *self.shape[1:]), np.uint8)
         begins = np.concatenate([[0], self._ends])
-        for place, (shard, position) in enumerate(zip(which, index - begins[which])):
-            out[place] = self.shards[shard][position]
+        for row, (shard, position) in enumerate(zip(which, index - begins[which])):
+            out[row] = self.shards[shard][position]
         return out
 
     def __array__(self, dtype=None, copy=None):
@@ -64,10 +66,10 @@ class ShardedImages:
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> jax.Array:
         """One array on the device; beside it neither host nor device ever holds more than one shard."""
         if not self.shards or (sharding is not None and not sharding.is_fully_replicated):
-            return jax.device_put(np.asarray(self), sharding)
+            return place(np.asarray(self), sharding)
         whole = jax.jit(lambda: jnp.zeros(self.shape, jnp.uint8), out_shardings=sharding)()
         for shard, end in zip(self.shards, self._ends):
-            whole = _insert(whole, jax.device_put(shard, sharding), np.int32(end - len(shard)))
+            whole = _insert(whole, place(shard, sharding), np.int32(end - len(shard)))
         return whole
 
 

@@ -180,11 +180,11 @@ def _our_layout(array):
 def _check(name, source, arrays, expected):
     """Raises ValueError unless `arrays` has the names and shapes of `expected`, no more and no fewer."""
     found = {key: np.shape(array) for key, array in arrays.items()}
-    missing = [key for key in expected if key not in found]
-    unexpected = [key for key in found if key not in expected]
+    missing = sorted(expected.keys() - found)
+    unexpected = sorted(found.keys() - expected)
     wrong = [
         f"{key}: expected {list(shape)}, found {list(found[key])}"
-        for key, shape in expected.items()
+        for key, shape in sorted(expected.items())
         if key in found and found[key] != shape
     ]
     lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}

@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 
 from corruptions.write import files
+from training import distributed
 from training.workdir import WorkdirError, config_differences, read_json, write_json
 
 
@@ -17,8 +18,11 @@ class Answers:
 
     def __init__(self, workdir, number, draws):
         self._directory = pathlib.Path(workdir) / "answers"
-        self._directory.mkdir(exist_ok=True)
         self._number = number
+        distributed.on_main(lambda: self._claim(draws))
+
+    def _claim(self, draws):
+        self._directory.mkdir(exist_ok=True)
         stored = self._directory / "draws.json"
         if stored.exists() and (different := config_differences(read_json(stored), draws)):
             raise WorkdirError(
@@ -30,10 +34,11 @@ class Answers:
     def read(self, condition):
         """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
         path = self._directory / f"{condition.file_name}.npz"
-        if not path.exists():
+        content = distributed.from_main(lambda: path.read_bytes() if path.exists() else None)
+        if content is None:
             return {}
         try:
-            with np.load(path) as file:
+            with np.load(io.BytesIO(content)) as file:
                 stored = {name: file[name] for name in file.files}
         except Exception as error:
             raise WorkdirError(
@@ -50,6 +55,8 @@ class Answers:
         return answers
 
     def write(self, condition, answers):
+        if not distributed.is_main():
+            return
         buffer = io.BytesIO()
         np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
         files.replace(self._directory / f"{condition.file_name}.npz", buffer.getvalue())

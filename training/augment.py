@@ -82,19 +82,29 @@ def augment(mesh, augmentation, key, images, index, options=None):
 
 def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
     """`corruptions.corrupt` with the batch split over the mesh; the result does not depend on the split."""
-    devices = mesh.shape["data"]
-    if devices == 1 or images.shape[0] % devices:
+    devices, number = mesh.shape["data"], images.shape[0]
+    if devices == 1 or (number % devices and jax.process_count() == 1):
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
-    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
+    images, index = _even(images, devices), _even(index, devices)
+    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))[:number]
 
 
 def scheme_on_mesh(mesh, name, key, images, index):
     """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
-    devices = mesh.shape["data"]
-    if devices == 1 or images.shape[0] % devices:
+    devices, number = mesh.shape["data"], images.shape[0]
+    if devices == 1 or (number % devices and jax.process_count() == 1):
         return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
-    return _scheme_shards(mesh, name)(key, images, index)
+    return _scheme_shards(mesh, name)(key, _even(images, devices), _even(index, devices))[:number]
+
+
+def _even(array, devices):
+    """The last row repeated until the rows split over the devices.
+
+    Needed across processes: the way for uneven batches starts programs from several threads, in no order.
+    """
+    short = -array.shape[0] % devices
+    return jnp.concatenate([array, jnp.repeat(array[-1:], short, axis=0)]) if short else array
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,12 +1,15 @@
 """Checkpoints: Orbax, each with a digest of its arrays, falling back to the one before when damaged."""
 
 import hashlib
+import os
 import pathlib
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
+from etils import epath
 
+from training import distributed
 from training.log import log
 
 
@@ -18,21 +21,30 @@ def digest(state):
     """sha256 over names, dtypes, shapes and bytes of every array of a pytree."""
     total = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        array = np.ascontiguousarray(jax.device_get(leaf))
+        array = np.ascontiguousarray(distributed.fetch(leaf))
         total.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}".encode())
         total.update(array.tobytes())
     return total.hexdigest()
+
+
+def _place(directory):
+    """Where the checkpoints of a workdir are: there, or at the same path below JAX_CORRUPTIONS_CHECKPOINTS."""
+    root = os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS")
+    if not root:
+        return epath.Path(pathlib.Path(directory).resolve())
+    return epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
 
 
 class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
     Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The digest also finds
-    those that were damaged later.
+    those that were damaged later. Of many processes all save and restore, into one directory: their workdir is on a file
+    system they share, or JAX_CORRUPTIONS_CHECKPOINTS names a folder or an address like gs://BUCKET/FOLDER that all reach.
     """
 
     def __init__(self, directory, keep=2):
-        self._directory = pathlib.Path(directory).resolve()
+        self._directory = _place(directory)
         options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
@@ -55,9 +67,10 @@ class Checkpoints:
           CheckpointError: checkpoints exist and none can be read.
         """
         abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
-        steps = sorted(self._manager.all_steps(), reverse=True)
+        steps = distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
         failures = []
         for step in steps:
+            reason = ""
             try:
                 restored = self._manager.restore(
                     step,
@@ -68,6 +81,8 @@ class Checkpoints:
                     raise ValueError(f"digest {found[:12]} differs from the stored {restored.meta['digest'][:12]}")
             except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
                 reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+            if distributed.anyone(reason):
+                reason = reason or "another process could not read it"
                 failures.append(f"step {step}: {reason}")
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue

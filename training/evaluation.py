@@ -10,7 +10,7 @@ import numpy as np
 
 import corruptions
 from corruptions import cbar
-from training import augment, stream
+from training import augment, distributed, stream
 from training import mesh as meshes
 from training import step as steps
 from training.log import log
@@ -166,7 +166,7 @@ def correctness(mesh, graphdef, state, images, labels, batch_size):
     devices = mesh.shape["data"]
     batch_size += -batch_size % devices
     sharding = meshes.batch_sharding(mesh, axis=1)
-    batches = jax.device_put(steps.pad_to_batches(images, batch_size, 0), sharding)
-    answers = jax.device_put(steps.pad_to_batches(labels, batch_size, -1), sharding)
+    batches = meshes.place(steps.pad_to_batches(images, batch_size, 0), sharding)
+    answers = meshes.place(steps.pad_to_batches(labels, batch_size, -1), sharding)
     correct = steps.correct_answers(graphdef, state.params, state.statistics, batches, answers)
-    return np.asarray(correct).reshape(-1)[: images.shape[0]]
+    return distributed.fetch(correct).reshape(-1)[: images.shape[0]]

@@ -7,6 +7,7 @@ from flax import nnx
 
 from corruptions.write import files
 from models import torchvision
+from training import distributed
 from training import state as states
 from training import workdir as workdirs
 from training.checkpoint import Checkpoints, digest
@@ -38,7 +39,11 @@ def prepare(config, wanted, workdir, free=()):
     config.train.epochs = 0
     sha256 = files.describe_file(checkpoint)["sha256"]
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": wanted.class_stride}
-    done = (workdir / "final.json").exists()
+    done = distributed.from_main((workdir / "final.json").exists)
+    if not done and distributed.several():
+        raise ValueError(
+            f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
+        )
     if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
         options = {key: value for key, value in config.model.items() if key != "name"}
         name = config.model.name
@@ -57,7 +62,7 @@ def prepare(config, wanted, workdir, free=()):
 
 def check_classes(directory, num_classes):
     """Raises ValueError when `directory` holds an imported model of another number of classes."""
-    own = workdirs.read_json(directory / "final.json").get("num_classes", num_classes)
+    own = workdirs.read_for_all(directory / "final.json").get("num_classes", num_classes)
     if own != num_classes:
         raise ValueError(
             f"expected a dataset of {own} classes, as many as the model imported into {directory} has, found "

@@ -5,14 +5,14 @@ import logging
 log = logging.getLogger("jax_corruptions")
 
 
-def configure():
-    """Messages of this project to standard error, as plain lines."""
+def configure(process=0):
+    """Messages of this project to standard error, as plain lines; of many processes only the first says more than errors."""
     import absl.logging
 
     absl.logging.set_verbosity(absl.logging.WARNING)
     if not log.handlers:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(message)s"))
         log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log.handlers[0].setFormatter(logging.Formatter(f"process {process}: %(message)s" if process else "%(message)s"))
+    log.setLevel(logging.ERROR if process else logging.INFO)
     log.propagate = False

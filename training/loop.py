@@ -3,10 +3,8 @@
 import collections
 import contextlib
 
-import numpy as np
-
+from training import distributed, preemption
 from training import mesh as meshes
-from training import preemption
 from training import rows as stacks
 from training import state as states
 from training import step as steps
@@ -183,7 +181,7 @@ class _Rows:
             return
         metrics, members = self._pending
         self._pending = None
-        metrics = {name: np.asarray(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
+        metrics = {name: distributed.fetch(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
         for place, run, step in members:
             run.report(step, {name: values[place] for name, values in metrics.items()})
 

@@ -7,10 +7,12 @@ the mesh, a row being the devices with one place on 'model', and share nothing.
 import os
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from corruptions.batch import cpu_count
+from data import placement
 
 
 def use_all_cores():
@@ -24,11 +26,26 @@ def use_all_cores():
 
 
 def data_mesh(batch_size=None):
-    """A mesh over all devices along 'data'; on a CPU over as many cores as divide `batch_size`."""
-    devices = jax.devices()
-    if batch_size and devices[0].platform == "cpu":
-        devices = devices[: max(d for d in range(1, len(devices) + 1) if batch_size % d == 0)]
-    return jax.sharding.Mesh(np.asarray(devices).reshape(1, -1), ("model", "data"))
+    """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
+    devices = np.asarray(jax.devices()).reshape(jax.process_count(), -1)
+    if batch_size and devices[0, 0].platform == "cpu":
+        counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
+        devices = devices[:, : max(counts, default=None)]
+    return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
+
+
+def place(tree, sharding):
+    """`jax.device_put` of arrays which every process holds as a whole, also onto a mesh over many processes."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def one(leaf):
+        spans = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(one(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
+        return jax.device_put(leaf, sharding) if spans else placement.place(np.asarray(leaf), sharding)
+
+    return jax.tree.map(one, tree)
 
 
 def study_mesh(batch_size, parallel):
@@ -62,7 +79,7 @@ def training_mesh(mesh, parallel, models, batch_size):
     if rows > 1 and not alone:
         raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
     columns = devices.size // rows
-    if on_cpu and batch_size > 0:
+    if on_cpu and alone and batch_size > 0:
         columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
     return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
 

@@ -4,6 +4,7 @@ import json
 import pathlib
 
 from corruptions.write import files
+from training import distributed
 
 
 def training_seconds(path, batch_size):
@@ -17,9 +18,15 @@ def training_seconds(path, batch_size):
 
 
 class MetricsLog:
-    """Appends to `metrics.jsonl`. Opening at a step drops what a killed run wrote after its last checkpoint."""
+    """Appends to `metrics.jsonl`. Opening at a step drops what a killed run wrote after its last checkpoint.
+
+    Of many processes only the first writes.
+    """
 
     def __init__(self, path, step):
+        self._file = None
+        if not distributed.is_main():
+            return
         self._path = pathlib.Path(path)
         kept = [line for line in self._lines() if line["step"] <= step]
         files.replace(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
@@ -35,8 +42,10 @@ class MetricsLog:
                 return  # the line a killed process was writing; nothing complete follows it
 
     def write(self, step, **values):
-        self._file.write(json.dumps({"step": step} | values) + "\n")
-        self._file.flush()
+        if self._file:
+            self._file.write(json.dumps({"step": step} | values) + "\n")
+            self._file.flush()
 
     def close(self):
-        self._file.close()
+        if self._file:
+            self._file.close()

@@ -1,11 +1,14 @@
 """SIGTERM, which schedulers send before they take a machine away: training saves its state and exits with status 143.
 
 Outside of training (evaluation, calibration), whose finished parts are files already, SIGTERM ends the process at once.
+Of many processes one that is told to end is enough: all save together, at the end of the block after.
 """
 
 import contextlib
 import signal
 import threading
+
+from training import distributed
 
 
 @contextlib.contextmanager
@@ -20,10 +23,10 @@ def watch():
     came = []
     before = signal.signal(signal.SIGTERM, lambda *_: came.append(True))
     try:
-        yield lambda: bool(came)
+        yield distributed.anyone_before(lambda: bool(came))
     finally:
         signal.signal(signal.SIGTERM, before)
-    if came:  # in the last block: this run is finished, but nothing after it should begin
+    if distributed.anyone(came):  # in the last block: this run is finished, but nothing after it should begin
         leave()
 
 

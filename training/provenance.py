@@ -18,13 +18,22 @@ def provenance():
     devices = jax.devices()
     return {
         "git_revision": git_revision(),
-        "versions": {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        "versions": versions(),
         "device": f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})",
         "processes": jax.process_count(),
         "machine": platform.platform(),
         "command": " ".join(sys.argv),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def code():
+    """What all processes of a run must have in common: revision and versions."""
+    return {"git_revision": git_revision()} | versions()
+
+
+def versions():
+    return {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()}
 
 
 def git_revision():

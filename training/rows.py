@@ -41,7 +41,7 @@ def take_state(mesh, stacked, place, target):
         piece = next(shard.data for shard in leaf.addressable_shards if shard.device in row)
         return np.array(piece)[0]  # a copy: the stacked state is donated to the next block of steps
 
-    return jax.device_put(jax.tree.map(take, stacked), meshes.replicated(target))
+    return meshes.place(jax.tree.map(take, stacked), meshes.replicated(target))
 
 
 def _copy(array, device):
@@ -67,4 +67,4 @@ def idle_batches(row, like):
 
 def stack_keys(mesh, keys):
     """Typed keys, one for each row, as an array [M]."""
-    return jax.device_put(jnp.stack(keys), meshes.by_model(mesh))
+    return meshes.place(jnp.stack(keys), meshes.by_model(mesh))

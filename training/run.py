@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, stream
+from training import batches, distributed, stream
 from training import mesh as meshes
 from training import state as states
 from training.checkpoint import Checkpoints, digest
@@ -70,7 +70,7 @@ class Run:
         graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
         if job.initial is not None:
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
-            state = jax.device_put(jax.tree.map(jnp.copy, state), meshes.replicated(target))
+            state = meshes.place(jax.tree.map(jnp.copy, state), meshes.replicated(target))
         self.program = Program(
             graphdef, optimizer, recipe.jsd_weight, self._plan.norm_groups, recipe.batch_size, self._plan.block_steps
         )
@@ -152,12 +152,12 @@ class Run:
 def fresh(config, optimizer, num_classes, image_size, mesh):
     """(graphdef, TrainState) of a model before its first step, replicated over the mesh."""
     graphdef, params, statistics = states.build_model(config, num_classes, image_size)
-    return graphdef, jax.device_put(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
+    return graphdef, meshes.place(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
 
 
 def finished(workdir):
     """Whether a run in `workdir` reached its last step."""
-    return (workdir / "final.json").exists()
+    return distributed.from_main((workdir / "final.json").exists)
 
 
 class _Report:
@@ -166,8 +166,9 @@ class _Report:
     def __init__(self, workdir, plan, first, batch_size, description):
         self._log = MetricsLog(workdir / "metrics.jsonl", first)
         self._bar = tqdm(
-            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False
-        )
+            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False,
+            disable=not distributed.is_main(),
+        )  # fmt: skip
         self._batch_size = batch_size
         self._last = time.perf_counter()
 

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from data.dataset import Split
+from training import distributed
 from training import mesh as meshes
 from training.log import log
 
@@ -41,7 +42,8 @@ def place(dataset, placement, mesh):
     for name in ("train", "test"):
         split = getattr(dataset, name)
         size = split.images.nbytes
-        if placement == "device" or (placement == "auto" and size <= _FRACTION * free):
+        too_large = placement == "auto" and distributed.anyone(size > _FRACTION * free)  # for any of many processes
+        if placement == "device" or (placement == "auto" and not too_large):
             found.append(split.to_device(meshes.replicated(mesh)))
             free -= size
         else:

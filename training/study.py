@@ -12,14 +12,19 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
-from training import augment, batch_norm, calibration, evaluation, imported, loop, stream
+from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop, stream
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import lock, open_workdir, read_json
+from training.workdir import lock, open_workdir, read_for_all
 
 FREE = ("dataset.data_dir", "dataset.placement", "ranges")  # where files and images are does not determine a result
+
+
+def _bar(unit, items=None, total=None):
+    hidden = not distributed.is_main()
+    return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden)
 
 
 def load_data(config, mesh):
@@ -33,9 +38,10 @@ def load_data(config, mesh):
 
 def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
-    one = ConfigDict({key: config[key].to_dict() for key in ("dataset", "model", "train")})
+    settings = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
     for key in imported.OPTIONS:
-        one.model.pop(key, None)
+        settings["model"].pop(key, None)
+    one = ConfigDict(settings)
     one.seed = seed
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
@@ -94,7 +100,7 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     finetuned = [key for key in keys if config.train.init_from and key[0] != augment.STANDARD]
     fresh = [key for key in keys if key not in finetuned]
     found = {}
-    with tqdm(total=len(keys), desc="models", unit="model", dynamic_ncols=True) as bar:
+    with _bar("model", total=len(keys)) as bar:
         for part in filter(None, (fresh, finetuned)):
             rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
             jobs = []
@@ -130,10 +136,10 @@ def trained_workdir(workdir, config):
     if config.model.checkpoint:
         one = model_config(config, augment.STANDARD, config.seed)
         imported.prepare(one, config.model, workdir, free=FREE)
-    if not workdir.is_dir():
+    if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        own = ConfigDict(read_json(workdir / "config.json"))
+        own = ConfigDict(read_for_all(workdir / "config.json"))
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
         yield own
@@ -164,17 +170,20 @@ def read_models(workdir, num_classes, image_size, mesh):
     `+jsd` for its consistency loss).
     """
     workdir = pathlib.Path(workdir)
-    directories = (
-        [workdir] if loop.finished(workdir) else sorted(p.parent for p in workdir.glob("models/*/*/final.json"))
-    )
+    directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
     if not directories:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     found = {}
     for directory in directories:
         imported.check_classes(directory, num_classes)
-        one = ConfigDict(read_json(directory / "config.json"))
+        one = ConfigDict(read_for_all(directory / "config.json"))
         found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
     return found
+
+
+def _finished_models(workdir):
+    found = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    return [pathlib.Path(path) for path in found]
 
 
 def evaluate_models(config, models, found_conditions, workdir, split, mesh):
@@ -187,7 +196,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
     results = {}
-    for condition in tqdm(found_conditions, desc="conditions", unit="condition", dynamic_ncols=True):
+    for condition in _bar("condition", found_conditions):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
@@ -219,7 +228,7 @@ def evaluate_stored(config, models, source, workdir, mesh):
     """
     answers = Answers(workdir, source.number, {"source": dict(source.provenance)})
     results = {}
-    for name, severity in tqdm(source.conditions(), desc="conditions", unit="condition", dynamic_ncols=True):
+    for name, severity in _bar("condition", source.conditions()):
         condition = evaluation.Condition(name, str(severity))
         known = answers.read(condition)
         missing = [key for key in models if key not in known]

@@ -1,4 +1,7 @@
-"""A workdir holds one run or one study: its config, provenance and results. One process at a time."""
+"""A workdir holds one run or one study: its config, provenance and results. One run at a time.
+
+Of a run in many processes only the first touches the workdir: the others need not see the disk it is on.
+"""
 
 import contextlib
 import fcntl
@@ -6,6 +9,7 @@ import json
 import pathlib
 
 from corruptions.write import files
+from training import distributed
 from training.provenance import provenance
 
 
@@ -14,8 +18,9 @@ class WorkdirError(RuntimeError):
 
 
 def write_json(path, value):
-    """Writes JSON so that `path` holds the old value or the new one."""
-    files.replace(pathlib.Path(path), (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+    """Writes JSON so that `path` holds the old value or the new one; of many processes only the first writes."""
+    if distributed.is_main():
+        files.replace(pathlib.Path(path), (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
 def read_json(path):
@@ -24,6 +29,11 @@ def read_json(path):
             return json.load(file)
     except json.JSONDecodeError as error:
         raise WorkdirError(f"{path} is not valid JSON ({error}); move it away or use another workdir") from error
+
+
+def read_for_all(path):
+    """`read_json` of process 0, given to every process of a run."""
+    return distributed.from_main(lambda: read_json(path))
 
 
 @contextlib.contextmanager
@@ -43,17 +53,25 @@ def open_workdir(path, config, free=()):
         with another config (the differing keys are named).
     """
     path = pathlib.Path(path)
+    distributed.on_main(lambda: _make(path))
+    with lock(path):
+        distributed.on_main(lambda: _claim(path, config, free))
+        yield path
+
+
+def _make(path):
     if path.exists() and not path.is_dir():
         raise WorkdirError(f"expected a directory as workdir, found a file: {path}")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkdirError(f"workdir {path} cannot be made: {error.strerror}") from error
-    with lock(path):
-        _check_owner(path, config, free)
-        write_json(path / "config.json", config)
-        _record_provenance(path / "provenance.json", config.get("seed"))
-        yield path
+
+
+def _claim(path, config, free):
+    _check_owner(path, config, free)
+    write_json(path / "config.json", config)
+    _record_provenance(path / "provenance.json", config.get("seed"))
 
 
 def _record_provenance(path, seed):
@@ -71,7 +89,14 @@ def _record_provenance(path, seed):
 
 @contextlib.contextmanager
 def lock(path):
-    """Holds the workdir against other processes; WorkdirError when one has it or the directory is not writable."""
+    """Holds the workdir against other runs; WorkdirError when one has it or the directory is not writable."""
+    with contextlib.ExitStack() as held:
+        distributed.on_main(lambda: held.enter_context(_hold(path)))
+        yield
+
+
+@contextlib.contextmanager
+def _hold(path):
     try:
         file = open(path / ".lock", "a")  # noqa: SIM115 - held until the end of the run
     except OSError as error:
@@ -106,7 +131,7 @@ def _check_owner(path, config, free):
 
 def config_differences(stored, config, free=()):
     """Lines naming every dotted key whose value differs, apart from those under `free`."""
-    before, now = _flatten(stored), _flatten(json.loads(json.dumps(config)))
+    before, now = flatten(stored), flatten(json.loads(json.dumps(config)))
     keys = [
         key
         for key in sorted(before.keys() | now.keys())
@@ -115,9 +140,10 @@ def config_differences(stored, config, free=()):
     return [f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}" for key in keys]
 
 
-def _flatten(tree, prefix=""):
+def flatten(tree, prefix=""):
+    """Nested dicts as one, {"a.b.c": value}."""
     flat = {}
     for key, value in tree.items():
         name = f"{prefix}{key}"
-        flat |= _flatten(value, name + ".") if isinstance(value, dict) else {name: value}
+        flat |= flatten(value, name + ".") if isinstance(value, dict) else {name: value}
     return flat

@@ -1,0 +1,173 @@
+"""eval.evaluate: any function from images to logits, under the corrupted images of eval.py."""
+
+import importlib.util
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import data
+import eval as evaluation_script
+from analysis import tables
+from eval import evaluate
+from tests.training import tiny
+from training import evaluation, state, study
+from training import mesh as meshes
+from training.workdir import WorkdirError
+
+CORRUPTIONS = ("imagenet_c/gaussian_noise", "noc/border")
+BATCH = 32  # 70 images: two batches and a part
+
+
+@pytest.fixture(scope="module")
+def split():
+    return data.load("shapes", train_limit=10, test_limit=70).test
+
+
+@pytest.fixture(scope="module")
+def network():
+    """(graphdef, TrainState) of a small untrained network."""
+    graphdef, params, statistics = state.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
+    return graphdef, state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+
+
+@pytest.fixture(scope="module")
+def flax_predict(network):
+    graphdef, weights = network
+    return jax.jit(lambda images: nnx.merge(graphdef, weights.params, weights.statistics)(images, train=False)[0])
+
+
+def brightness(images):
+    """A classifier in NumPy: ten steps of the mean brightness."""
+    means = np.asarray(images, np.float64).mean((1, 2, 3))
+    return -np.abs(means[:, None] * 10 - np.arange(10) - 0.5)
+
+
+def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
+    config = tiny.config()
+    mesh = meshes.data_mesh()
+    conditions = evaluation.conditions(CORRUPTIONS, "random")
+    answers = study.evaluate_models(config, {("standard", 0): network}, conditions, tmp_path, split.to_device(), mesh)
+    expected = [tables.check_count(row) for row in study.counts(answers)]
+    assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
+    for dtype in ("uint8", "float32"):
+        found = evaluate(
+            flax_predict, split.images, split.labels, corruptions=CORRUPTIONS, severity="random", batch_size=BATCH,
+            dtype=dtype, index=split.index, progress=False,
+        )  # fmt: skip
+        assert found == expected
+
+
+def test_images_are_handed_over_as_asked(split):
+    seen = []
+
+    def predict(images):
+        seen.append(images)
+        return brightness(images)
+
+    for dtype in ("uint8", "float32"):
+        evaluate(predict, split.images, split.labels, corruptions=(), batch_size=BATCH, dtype=dtype, progress=False)
+    assert [images.shape for images in seen] == [(BATCH, 32, 32, 3)] * 6  # always whole batches
+    levels, floats = np.concatenate(seen[:3])[:70], np.concatenate(seen[3:])[:70]
+    np.testing.assert_array_equal(levels, split.images)
+    assert floats.dtype == np.float32
+    np.testing.assert_allclose(floats, split.images / 255.0, atol=1e-7)
+
+
+def test_counts_are_right_answers_and_the_filling_is_not_counted(split):
+    (clean,) = evaluate(brightness, split.images, split.labels, corruptions=(), batch_size=BATCH, progress=False)
+    answers = brightness(split.images / 255.0).argmax(1)
+    assert clean == ("standard", 0, "clean", 0, (answers == split.labels).sum(), 70)
+
+
+def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
+    calls = []
+
+    def failing(images):
+        calls.append(1)
+        if len(calls) > 4:  # in the second condition
+            raise KeyboardInterrupt
+        return brightness(images)
+
+    def run(predict, **changes):
+        given = {"corruptions": CORRUPTIONS, "severity": "random", "name": "mine", "workdir": tmp_path / "w"} | changes
+        return evaluate(predict, split.images, split.labels, batch_size=BATCH, progress=False, **given)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(failing)
+    calls.clear()
+
+    def counting(images):
+        calls.append(1)
+        return brightness(images)
+
+    found = run(counting)
+    assert len(calls) == 6  # clean was kept
+    assert tables.read_counts(tmp_path / "w" / "counts.csv") == found == run(lambda images: pytest.fail("again"))
+    assert {"scores.csv", "provenance.json", "evaluation.json"} <= {p.name for p in (tmp_path / "w").iterdir()}
+    assert not (tmp_path / "w" / "errors.csv").exists()
+    run(counting, name="other")  # a second classifier in the same tables
+    assert {row.model for row in tables.read_counts(tmp_path / "w" / "counts.csv")} == {"mine", "other"}
+    with pytest.raises(WorkdirError, match=r"shown\.images"):
+        evaluate(brightness, 255 - split.images, split.labels, corruptions=(), workdir=tmp_path / "w")
+
+
+def test_imagenets_errors_are_written_for_a_thousand_classes(tmp_path, monkeypatch):
+    """All 15 corruptions at all levels, the corruptions themselves left out."""
+    monkeypatch.setattr(evaluation, "corrupted_images", lambda mesh, part, *_: part.images)
+    images = np.zeros((4, 32, 32, 3), np.uint8)
+    evaluate(
+        lambda images: np.eye(1000)[np.full(len(images), 3)], images, np.array([3, 3, 999, 0]), batch_size=4,
+        workdir=tmp_path / "w", progress=False,
+    )  # fmt: skip
+    rows = (tmp_path / "w" / "errors.csv").read_text().splitlines()
+    mean = [row.split(",") for row in rows if ",mean," in row]
+    assert len(mean) == 1 and mean[0][2] == "imagenet_c" and float(mean[0][5]) == 50  # per cent
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed; this is about it")
+def test_a_pytorch_network_sees_the_memory_of_jax(split):
+    import torch
+
+    def predict(images):
+        x = torch.from_dlpack(images)
+        assert x.data_ptr() == images.unsafe_buffer_pointer()
+        steps = torch.arange(10) + 0.5
+        return -(x.mean((1, 2, 3))[:, None] * 10 - steps).abs()
+
+    of = {"corruptions": ("noc/border",), "severity": "1", "batch_size": BATCH, "progress": False}
+    assert evaluate(predict, split.images, split.labels, **of) == evaluate(brightness, split.images, split.labels, **of)
+
+
+@pytest.mark.parametrize(
+    "predict, changes, message",
+    [
+        (
+            lambda images: np.zeros(len(images)),
+            {},
+            r"expected real logits \[70, classes\] from predict, found float64\[70\]",
+        ),
+        (lambda images: np.zeros((3, 10)), {}, r"expected real logits \[70, classes\]"),
+        (lambda images: np.zeros((len(images), 10), int), {}, "real logits"),
+        (
+            lambda images: np.zeros((len(images), 5)),
+            {},
+            "expected logits of at least 10 classes for these labels, found 5",
+        ),
+        (lambda images: np.full((len(images), 10), np.nan), {}, "found NaN"),
+        (brightness, {"labels": np.zeros(69, int)}, r"expected labels of integers \[70\], found int64\[69\]"),
+        (brightness, {"index": np.zeros(70)}, r"expected index of integers \[70\], found float64\[70\]"),
+        (brightness, {"images": np.zeros((70, 32, 32, 3))}, r"expected images uint8\[N, H, W, 3\], found float64"),
+        (brightness, {"dtype": "bfloat16"}, "expected dtype among float32, uint8, found 'bfloat16'"),
+        (brightness, {"batch_size": 0}, "batch_size of at least 1, found 0"),
+        (brightness, {"name": "my model"}, "found 'my model'"),
+        (brightness, {"corruptions": ("fgo",)}, "did you mean"),
+    ],
+)
+def test_what_is_wrong_is_named(split, predict, changes, message):
+    given = {"images": split.images, "labels": split.labels, "batch_size": 70, "corruptions": (), "progress": False}
+    given |= changes
+    with pytest.raises((ValueError, TypeError), match=message):
+        evaluation_script.evaluate(predict, given.pop("images"), given.pop("labels"), **given)

@@ -1,0 +1,127 @@
+"""Files of PyTorch weights: what is read, and that nothing is ever unpickled by us."""
+
+import importlib.util
+import pathlib
+import pickle
+import sys
+import types
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from models import torch_files
+
+
+class Harm:
+    """A pickle that leaves a trace when it is loaded by an ordinary unpickler."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return pathlib.Path.touch, (pathlib.Path(self.trace),)
+
+
+@pytest.fixture
+def harmful(tmp_path):
+    """(file, what appears next to it when its pickle is run)."""
+    path, trace = tmp_path / "weights.pth", tmp_path / "trace"
+    path.write_bytes(pickle.dumps({"fc.weight": Harm(trace)}))
+    return path, trace
+
+
+def fake_torch(monkeypatch, version, content):
+    """A stand-in for PyTorch that notes how it was asked to load."""
+    calls = []
+
+    def load(path, **options):
+        calls.append(options)
+        return content
+
+    monkeypatch.setitem(
+        sys.modules,
+        "torch",
+        types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, bfloat16="bfloat16", float16="float16"),
+    )
+    return calls
+
+
+class Tensor:
+    dtype = "float32"
+
+    def __init__(self, values):
+        self.values = np.asarray(values, np.float32)
+
+    def detach(self):
+        return self.values
+
+
+def test_safetensors_come_back_as_they_were(tmp_path):
+    arrays = {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array(5, np.int64)}
+    save_file(arrays, tmp_path / "x.safetensors", metadata={"format": "pt"})
+    found = torch_files.read(tmp_path / "x.safetensors")
+    assert found.keys() == arrays.keys()
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(found[key], array)
+        assert found[key].dtype == array.dtype
+
+
+def test_without_torch_the_way_out_is_told(harmful, monkeypatch):
+    path, trace = harmful
+    monkeypatch.setitem(sys.modules, "torch", None)  # what `import torch` meets where it is not installed
+    with pytest.raises(RuntimeError, match="needs PyTorch") as caught:
+        torch_files.read(path)
+    assert "save_file(torch.load(" in str(caught.value) and "weights.safetensors" in str(caught.value)
+    assert "weights_only=True" in str(caught.value) and not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "version, safe", [("1.13.1", False), ("2.5.1+cu121", False), ("2.6.0+cpu", True), ("2.13", True)]
+)
+def test_only_the_safe_loader_of_a_safe_version_is_used(tmp_path, monkeypatch, version, safe):
+    (tmp_path / "x.pt").write_bytes(b"")
+    calls = fake_torch(monkeypatch, version, {"state_dict": {"module.w": Tensor([1, 2])}, "epoch": 3})
+    if safe:
+        found = torch_files.read(tmp_path / "x.pt")
+        assert list(found) == ["w"] and found["w"].tolist() == [1, 2]
+        assert calls == [{"map_location": "cpu", "weights_only": True}]
+    else:
+        with pytest.raises(RuntimeError, match=rf"expected PyTorch 2\.6 or newer .* found {version[:5]}"):
+            torch_files.read(tmp_path / "x.pt")
+        assert not calls
+
+
+def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch):
+    (tmp_path / "x.pth").write_bytes(b"")
+    fake_torch(monkeypatch, "2.6.0", [Tensor([1])])
+    with pytest.raises(ValueError, match="expected a state_dict, names with tensors, found list"):
+        torch_files.read(tmp_path / "x.pth")
+    fake_torch(monkeypatch, "2.6.0", {"w": Tensor([1]), "epoch": 3})
+    with pytest.raises(ValueError, match="expected only tensors, found others at epoch"):
+        torch_files.read(tmp_path / "x.pth")
+
+
+def test_unreadable_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"found no file .*missing\.safetensors"):
+        torch_files.read(tmp_path / "missing.safetensors")
+    with pytest.raises(ValueError, match=r"expected weights in a \.safetensors, \.pth or \.pt file, found .*x\.h5"):
+        torch_files.read(tmp_path / "x.h5")
+    (tmp_path / "cut.safetensors").write_bytes(b"12345")
+    with pytest.raises(ValueError, match=r"cut\.safetensors is no readable safetensors file"):
+        torch_files.read(tmp_path / "cut.safetensors")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed; .pth files need it")
+def test_pth_files_through_pytorch(tmp_path, harmful):
+    import torch
+
+    tensors = {"w": torch.arange(6).reshape(2, 3).float(), "half": torch.ones(2, dtype=torch.bfloat16)}
+    torch.save({"state_dict": tensors, "epoch": 3}, tmp_path / "x.pth")
+    found = torch_files.read(tmp_path / "x.pth")
+    np.testing.assert_array_equal(found["w"], np.arange(6).reshape(2, 3))
+    assert found["w"].dtype == found["half"].dtype == np.float32 and found["half"].tolist() == [1, 1]
+    path, trace = harmful
+    with pytest.raises(ValueError, match=r"refused by torch\.load\(weights_only=True\)"):
+        torch_files.read(path)
+    assert not trace.exists()

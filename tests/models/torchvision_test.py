@@ -1,0 +1,166 @@
+"""Weights in torchvision's names and layouts, imported: the outputs of independent networks, and what is refused."""
+
+import hashlib
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from safetensors.numpy import save_file
+
+from models import torchvision
+from tests.models import torch_reference as reference
+
+VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
+VGG19 = (64, 64, "M", 128, 128, "M", *[256] * 4, "M", *[512] * 4, "M", *[512] * 4, "M")
+FIRES_1_0 = ("M", 16, 16, 32, "M", 32, 48, 48, 64, "M", 64)
+FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
+NETWORKS = {  # name: (side of the images, forward pass)
+    "resnet18": (33, lambda n, x, c: reference.resnet(n, x, c, (2, 2, 2, 2), False)),
+    "alexnet": (110, reference.alexnet),
+    "squeezenet1_1": (49, lambda n, x, c: reference.squeezenet(n, x, c, 64, 3, FIRES_1_1)),
+}
+LARGE = {
+    "resnet50": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True)),
+    "resnext50": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True, groups=32, width=128)),
+    "densenet121": (40, lambda n, x, c: reference.densenet(n, x, c, (6, 12, 24, 16), 32)),
+    "resnet101": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 23, 3), True)),
+    "wide_resnet50_2": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True, width=128)),
+    "resnext101": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 23, 3), True, groups=32, width=256)),
+    "densenet161": (40, lambda n, x, c: reference.densenet(n, x, c, (6, 12, 36, 24), 48)),
+    "squeezenet1_0": (49, lambda n, x, c: reference.squeezenet(n, x, c, 96, 7, FIRES_1_0)),
+    "vgg11_bn": (70, lambda n, x, c: reference.vgg(n, x, c, VGG11, True)),
+    "vgg19": (70, lambda n, x, c: reference.vgg(n, x, c, VGG19, False)),
+}
+# Number of arrays, without num_batches_tracked, and sha256 of the lines "name shape" in sorted order, of torchvision
+# 0.29.2: '\n'.join(f'{k} {tuple(v.shape)}' for k, v in sorted(get_model(name).state_dict().items()) if v.ndim).
+PUBLISHED = {
+    "resnet18": (102, "2bb53b15765c4651"),
+    "resnet34": (182, "b945021fb00b779b"),
+    "resnet50": (267, "cf11dad974eadeaa"),
+    "resnet101": (522, "d916ed2068e1af5d"),
+    "resnet152": (777, "2fe195791c8ffb5f"),
+    "wide_resnet50_2": (267, "5b22ca8fa50e0423"),
+    "resnext50": (267, "f6c1ee50d9878439"),  # there resnext50_32x4d
+    "resnext101": (522, "682c26d7ce488af8"),  # there resnext101_32x8d
+    "densenet121": (606, "222a58d1fd8d2818"),
+    "densenet161": (806, "9d03c4eb4e4ceb81"),
+    "densenet169": (846, "a9eb5c1c253d9342"),
+    "densenet201": (1006, "aaf6c59d276cc495"),
+    "vgg11": (22, "b11acd4f90d9643f"),
+    "vgg11_bn": (54, "eb52f2d89ad478d4"),
+    "vgg19": (38, "393fac8b08b63fbe"),
+    "vgg19_bn": (102, "8f342fea647d72df"),
+    "alexnet": (16, "935c1ea73a7869ee"),
+    "squeezenet1_0": (52, "142983e4c19c76ad"),
+    "squeezenet1_1": (52, "3fbd2a746421cada"),
+}
+
+
+@pytest.mark.parametrize("name", torchvision.names())
+def test_names_and_shapes_are_torchvisions(name):
+    lines = [f"{key} {shape}" for key, shape in sorted(torchvision.shapes(name, 1000).items())]
+    assert (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]) == PUBLISHED[name]
+
+
+def assert_equal_outputs(name, side, forward):
+    images = np.random.default_rng(1).random((2, side, side, 3), np.float32)
+    network = reference.Network()
+    expected = forward(network, images, 7)
+    model, num_classes = torchvision.from_state_dict(name, network.arrays, dtype="float32")
+    found = nnx.jit(lambda model, images: model(images, train=False)[0])(model, jnp.asarray(images))
+    assert num_classes == 7 and np.ptp(expected) > 0.01
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_imported_model_computes_what_the_original_does(name):
+    assert_equal_outputs(name, *NETWORKS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_an_imported_large_model_computes_what_the_original_does(name):
+    assert_equal_outputs(name, *LARGE[name])
+
+
+@pytest.fixture(scope="module")
+def squeezenet():
+    """Arrays of a SqueezeNet with 7 classes: names and shapes of torchvision, any values."""
+    rng = np.random.default_rng(0)
+    return {
+        key: rng.standard_normal(shape, np.float32) for key, shape in torchvision.shapes("squeezenet1_1", 7).items()
+    }
+
+
+def values(model):
+    return {"/".join(map(str, path)): np.asarray(v[...]) for path, v in nnx.to_flat_state(nnx.state(model))}
+
+
+def test_everything_that_does_not_fit_is_listed_at_once(squeezenet, tmp_path):
+    wrong = dict(squeezenet) | {"fc.weight": np.zeros((7, 512), np.float32)}
+    del wrong["features.4.squeeze.bias"], wrong["features.0.bias"]
+    wrong["features.3.squeeze.weight"] = wrong["features.3.squeeze.weight"].transpose(2, 3, 1, 0)
+    save_file({k: np.ascontiguousarray(v) for k, v in wrong.items()}, tmp_path / "squeezenet.safetensors")
+    with pytest.raises(ValueError) as caught:
+        torchvision.load("squeezenet1_1", tmp_path / "squeezenet.safetensors")
+    assert str(tmp_path / "squeezenet.safetensors") in str(caught.value)
+    assert "missing (2): features.0.bias, features.4.squeeze.bias\n" in str(caught.value)
+    assert "unexpected (1): fc.weight\n" in str(caught.value)
+    expected = "wrong shape (1): features.3.squeeze.weight: expected [16, 64, 1, 1], found [1, 1, 64, 16]"
+    assert expected in str(caught.value)
+
+
+def test_another_architecture_is_refused_briefly(squeezenet):
+    with pytest.raises(ValueError, match=r"missing \(102\)(.|\n)*and 82 more") as caught:
+        torchvision.from_state_dict("resnet18", squeezenet)
+    assert len(str(caught.value)) < 3000
+    with pytest.raises(ValueError, match=r"wrong shape .*classifier"):
+        torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.zeros(8, np.float32)})
+    with pytest.raises(ValueError, match=r"can be imported .* found 'cifar_resnet18'"):
+        torchvision.from_state_dict("cifar_resnet18", squeezenet)
+
+
+def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
+    save_file({f"module.{key}": array for key, array in squeezenet.items()}, tmp_path / "wrapped.safetensors")
+    wrapped = values(torchvision.load("squeezenet1_1", tmp_path / "wrapped.safetensors")[0])
+    direct = values(torchvision.from_state_dict("squeezenet1_1", squeezenet)[0])
+    assert wrapped.keys() == direct.keys()
+    for key, array in direct.items():
+        np.testing.assert_array_equal(wrapped[key], array)
+
+
+def test_densenet_files_of_2017_are_read():
+    rng = np.random.default_rng(0)
+    arrays = {k: rng.standard_normal(s, np.float32) for k, s in torchvision.shapes("densenet121", 3).items()}
+    old = {}
+    for key, array in arrays.items():
+        head, dot, tail = key.partition("denselayer")
+        for new in ("norm1", "norm2", "conv1", "conv2"):
+            tail = tail.replace(f".{new}.", f".{new[:-1]}.{new[-1]}.")
+        old[head + dot + tail] = array
+    assert "features.denseblock1.denselayer1.norm.1.weight" in old and "features.norm0.weight" in old
+    model, _ = torchvision.from_state_dict("densenet121", old)
+    kernel = arrays["features.denseblock3.denselayer2.conv2.weight"]
+    np.testing.assert_array_equal(values(model)["blocks/2/1/conv2/kernel"], kernel.transpose(2, 3, 1, 0))
+
+
+def test_a_class_stride_keeps_every_so_many_th_logit(squeezenet):
+    model, number = torchvision.from_state_dict("squeezenet1_1", squeezenet, class_stride=3)
+    assert number == 3
+    kernel = squeezenet["classifier.1.weight"][[0, 3, 6]]
+    np.testing.assert_array_equal(values(model)["head/kernel"], kernel.transpose(2, 3, 1, 0))
+    np.testing.assert_array_equal(values(model)["head/bias"], squeezenet["classifier.1.bias"][[0, 3, 6]])
+    with pytest.raises(ValueError, match="class_stride of at least 1, found 0"):
+        torchvision.from_state_dict("squeezenet1_1", squeezenet, class_stride=0)
+
+
+def test_half_precision_weights_become_float32(squeezenet):
+    import ml_dtypes
+
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        model, _ = torchvision.from_state_dict("squeezenet1_1", {k: v.astype(dtype) for k, v in squeezenet.items()})
+        kernel = values(model)["stem/kernel"]
+        expected = squeezenet["features.0.weight"].astype(dtype).astype(np.float32).transpose(2, 3, 1, 0)
+        assert kernel.dtype == np.float32
+        np.testing.assert_array_equal(kernel, expected)
