@@ -8,8 +8,8 @@ The two run in turn, each in a process of its own, and medians over rounds are c
 the seconds all threads of the process were running. On a machine shared with others only `cpu` with one thread is
 meaningful: waiting OpenMP threads of the peer spin, which `cpu` counts with two.
 
-Floor: the floating-point operations per image (forward, input and weight gradients of every convolution but the first's input
-gradient), divided by the speed of a 2048 x 2048 float32 matrix product on the same threads.
+Floor: the floating-point operations per image (forward, input and weight gradients of every convolution but the first's
+input gradient), divided by the speed of a 2048 x 2048 float32 matrix product on the same threads.
 """
 
 import argparse

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import corruptions
 import data
+from corruptions import registry
 from tests.training import tiny
 from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
 from training import augment, batches, compiles, evaluation, loop, study
@@ -95,6 +97,20 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
         study.evaluate_models(config, models, evaluation.conditions(names, "random"), tmp_path, test, mesh)
     assert len(models) == 6
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
+
+
+def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
+    images, index, key = jnp.asarray(dataset.train.images[:24]), jnp.arange(24), jax.random.key(0)
+    mixed = np.asarray(augment.augment(mesh, "mixture=bar", key, images, index))
+    met = []
+    for turn, name in enumerate(augment.members("mixture=bar")):
+        own, at = jax.random.fold_in(key, turn), slice(turn, None, 2)
+        levels = [corruptions.corrupt(own, images[at], name, k, index=index[at]) for k in range(1, 11)]
+        same = np.array([(np.asarray(one) == mixed[at]).all((1, 2, 3)) for one in levels])
+        assert (same.sum(0) == 1).all()
+        met.append(set(np.nonzero(same.any(1))[0] + 1))
+    assert met == [{2, 3}, {9}]
 
 
 def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
