@@ -12,10 +12,10 @@ def maps(*size, channels=3):
     return np.random.default_rng(0).standard_normal((2, *size, channels)).astype(np.float32)
 
 
-@pytest.mark.parametrize("size, stride", [(2, 2), (3, 2), (3, 3), (1, 2), (3, 1)])
+@pytest.mark.parametrize("size, stride", [(2, 2), (3, 2), (1, 2), (3, 1)])
 @pytest.mark.parametrize("ceil", [False, True])
 def test_max_pool(size, stride, ceil):
-    for shape in ((3, 4), (5, 6), (7, 8), (9, 13), (4, 12)):
+    for shape in ((3, 4), (5, 6), (7, 12)):
         x = maps(*shape)
         np.testing.assert_array_equal(max_pool(x, size, stride, ceil=ceil), reference.max_pool(x, size, stride, ceil))
 
@@ -40,7 +40,7 @@ def test_a_window_that_would_start_in_the_upper_padding_is_dropped():
 
 
 @pytest.mark.parametrize("size", [1, 6, 7])
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (6, 6), (7, 7), (13, 6), (14, 21), (8, 25)])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (6, 7), (13, 6), (14, 25)])
 def test_adaptive_mean_pool(size, shape):
     x = maps(*shape)
     np.testing.assert_allclose(adaptive_mean_pool(x, size), reference.adaptive_mean_pool(x, size), rtol=1e-5, atol=1e-6)
