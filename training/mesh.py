@@ -83,7 +83,7 @@ def training_mesh(mesh, parallel, models, batch_size):
         parallel = 1 if on_cpu else devices.size
     rows = max(1, min(parallel, models))
     columns = devices.size // rows
-    if on_cpu and alone and batch_size > 0:
+    if on_cpu and batch_size > 0:
         columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
     return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
 
