@@ -256,6 +256,31 @@ def rows_share_the_work_and_one_program():
         few = [MEMBERS[k] for k in (5, 1, 3)]
         again = setting.train("few", few, grid(4, 1))
         equal(again, {member: found[4][member] for member in few})
+        # A study may continue with more or fewer rows than it began with.
+        for before, after in ((1, 4), (4, 1)):
+            with ended_after(3) as saved:
+                setting.train(f"from{before}", MEMBERS, grid(before, 1))
+            assert saved == ([5, 10, 5] if before == 1 else [5, 5, 5])
+            close(setting.train(f"from{before}", MEMBERS, grid(after, 1)), found[1])
+
+
+@contextlib.contextmanager
+def ended_after(number):
+    """Ends training in place of the checkpoint after `number` others; yields the steps of those that were written."""
+    save, steps_saved = run.Checkpoints.save, []
+
+    def stop(self, state):
+        if len(steps_saved) == number:
+            raise KeyboardInterrupt
+        steps_saved.append(int(state.step))
+        save(self, state)
+
+    run.Checkpoints.save = stop
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield steps_saved
+    finally:
+        run.Checkpoints.save = save
 
 
 def stopped_between_the_checkpoints_of_two_models():
@@ -264,19 +289,9 @@ def stopped_between_the_checkpoints_of_two_models():
         setting = Setting(root)
         members = MEMBERS[:3]
         whole = setting.train("whole", members, grid(3, 2))
-        save, saves = run.Checkpoints.save, []
-
-        def stop(self, state):
-            if len(saves) == 2:
-                raise KeyboardInterrupt
-            saves.append(int(state.step))
-            save(self, state)
-
-        run.Checkpoints.save = stop
-        with contextlib.suppress(KeyboardInterrupt):
+        with ended_after(2) as saved:
             setting.train("halves", members, grid(3, 2))
-        run.Checkpoints.save = save
-        assert saves == [5, 5]
+        assert saved == [5, 5]
         continued = setting.train("halves", members, grid(3, 2))
         equal(continued, whole)
         lines = [
