@@ -50,9 +50,9 @@ def drawn_photographs(number):
         total = np.full((375, 500, 3), 128.0)
         for cells in (4, 12, 36, 108, 324):
             small = Image.fromarray(rng.integers(0, 256, (cells, cells, 3), np.uint8))
-            total += (np.asarray(small.resize((500, 375), Image.Resampling.BICUBIC), float) - 128) * (2 / cells**0.5)
+            total += (np.asarray(small.resize((500, 375), Image.Resampling.BICUBIC), float) - 128) * (3 / cells**0.5)
         file = io.BytesIO()
-        Image.fromarray(total.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=90)
+        Image.fromarray(total.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=95)
         found.append((f"drawn {i}", 0, file))
     return found
 
