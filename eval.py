@@ -10,6 +10,12 @@ errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evalu
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
 cifar10_corrupted; results go to WORKDIR/stored/NAME.
+
+    python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
+        --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
+
+first imports torchvision's weights into the workdir (`models.torchvision`); calibrate.py and msd.py do the same. Any other
+classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
 """
 
 import numpy as np
