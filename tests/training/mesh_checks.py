@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
+import signal
 import sys
 import tempfile
 
@@ -214,10 +216,10 @@ class Setting:
         self.split = Split(images, labels, np.arange(160, dtype=np.int32)).to_device(meshes.replicated(self.target))
         self.root = pathlib.Path(root)
 
-    def train(self, folder, members, mesh):
+    def train(self, folder, members, mesh, **train):
         jobs = []
         for corruption, seed in members:
-            config = tiny.config(corruption=corruption)
+            config = tiny.config(corruption=corruption, **train)
             config.seed = seed
             with config.unlocked():
                 config.model.update({"stem": 8, "widths": (16,)})
@@ -285,6 +287,29 @@ def stopped_between_the_checkpoints_of_two_models():
             for folder in ("whole", "halves")
         ]
         assert lines[0] == lines[1] and [len(one) for one in lines[0]] == [2, 2, 2]
+        terminated_in_a_group(setting, members, whole)
+
+
+def terminated_in_a_group(setting, members, whole):
+    """SIGTERM in the first epoch: every model is saved, long before its checkpoint is due, and continues to the same bits."""
+    at = grid(3, 2)
+    send = steps.train_models_block
+
+    def terminate(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return send(*arguments, **options)
+
+    steps.train_models_block = terminate
+    try:
+        setting.train("terminated", members, at, checkpoint_epochs=2)
+    except SystemExit as error:
+        assert error.code == 143
+    else:
+        raise AssertionError("expected the process to be asked to leave")
+    finally:
+        steps.train_models_block = send
+    assert sorted(path.name for path in setting.root.glob("terminated/*/checkpoints/[0-9]*")) == ["5", "5", "5"]
+    equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
 
 
 def finetuned_models_wait_for_their_standard_model():
