@@ -2,7 +2,7 @@
 
 msd.csv            scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
 correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
-features.npz       `corruption|severity` -> centre [D]
+features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
 """
 
 import io
@@ -163,6 +163,17 @@ def correlations(distance, errors, *, resamples=1000, seed=0):
 def write_correlations(path, rows, comment=None):
     """Writes correlations.csv atomically; `rows`: iterable of `Correlation`."""
     write_rows(path, CORRELATIONS_HEADER, rows, comment)
+
+
+def read_correlations(path):
+    """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another kind."""
+    rows = []
+    for number, (corruption, schemes, *values) in read_lines(path, CORRELATIONS_HEADER):
+        try:
+            rows.append(Correlation(corruption, int(schemes), *map(float, values)))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: expected numbers, found {error}") from None
+    return rows
 
 
 def _over_severities(values):

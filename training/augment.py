@@ -1,5 +1,6 @@
 """What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
 
+import dataclasses
 import functools
 
 import jax
@@ -8,6 +9,7 @@ from jax.sharding import PartitionSpec
 
 import corruptions
 from corruptions import augment as schemes
+from training import mesh as meshes
 
 STANDARD = "standard"
 _MIXTURE = "mixture="
@@ -17,7 +19,8 @@ def members(augmentation):
     """Qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
 
     Args:
-      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members).
+      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members, at one
+        of the severities that the benchmark selects).
 
     Raises:
       ValueError: an unknown name.
@@ -25,8 +28,13 @@ def members(augmentation):
     if augmentation == STANDARD:
         return ()
     if augmentation.startswith(_MIXTURE):
-        return corruptions.names(augmentation.removeprefix(_MIXTURE))
+        return corruptions.names(benchmark(augmentation))
     return (corruptions.get(augmentation).qualified_name,)
+
+
+def benchmark(augmentation):
+    """The benchmark that a mixture is made of; other augmentations unchanged."""
+    return augmentation.removeprefix(_MIXTURE)
 
 
 def canonical(augmentation):
@@ -41,6 +49,11 @@ def static_options(recipe):
         name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         for name, values in recipe.corruption_options.to_dict().items()
     }
+
+
+def with_levels(options, levels):
+    """Options of a corruption with the levels that its random severities come from; a calibrated range goes before."""
+    return options if levels is None or options.get("range") else {"levels": levels} | options
 
 
 def augment(mesh, augmentation, key, images, index, options=None):
@@ -58,14 +71,13 @@ def augment(mesh, augmentation, key, images, index, options=None):
     """
     names = members(augmentation)
     options = options or {}
-    if len(names) == 1:
+    if not augmentation.startswith(_MIXTURE):
         return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
     out = jnp.zeros_like(images)
     for turn, name in enumerate(names):
         chosen = slice(turn, None, len(names))
-        part = corrupt_on_mesh(
-            mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], options.get(name, {})
-        )
+        own = with_levels(options.get(name, {}), corruptions.selected_levels(name, benchmark(augmentation)))
+        part = corrupt_on_mesh(mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], own)
         out = out.at[chosen].set(part)
     return out
 
@@ -80,12 +92,30 @@ def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))[:number]
 
 
-def scheme_on_mesh(mesh, name, key, images, index):
+def scheme_of(recipe):
+    """The `corruptions.augment.Scheme` of config.train, or None; stored transforms are read from config.train.transforms.
+
+    Raises:
+      ValueError: transforms other than those that the name of the scheme tells the digest of.
+    """
+    if not recipe.scheme:
+        return None
+    path = recipe.get("transforms", "")
+    if not (schemes.is_stored(recipe.scheme) and path):
+        return schemes.get(recipe.scheme)
+    scheme = schemes.get(f"stored={path}")
+    if scheme.name != schemes.canonical(recipe.scheme):
+        raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
+    return scheme
+
+
+def scheme_on_mesh(mesh, scheme, key, images, index):
     """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
     devices, number = mesh.shape["data"], images.shape[0]
     if devices == 1 or (number % devices and jax.process_count() == 1):
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
-    return _scheme_shards(mesh, name)(key, _even(images, devices), _even(index, devices))[:number]
+        return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+    augmented = _scheme_shards(mesh, scheme)(key, _even(images, devices), _even(index, devices))
+    return augmented[:number]
 
 
 def _even(array, devices):
@@ -98,13 +128,18 @@ def _even(array, devices):
 
 
 @functools.lru_cache(maxsize=64)
-def _scheme_shards(mesh, name):
-    def local(key, images, index):
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
+def _scheme_shards(mesh, scheme):
+    # On the devices, and an argument of the program: stored transforms may be too many for constants.
+    choices = jax.device_put(scheme.choices, meshes.replicated(mesh))
 
-    batch = PartitionSpec("data")
-    specs = (PartitionSpec(), batch, batch)
-    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    def local(key, images, index, choices):
+        own = dataclasses.replace(scheme, choices=choices)
+        return schemes.augment(key, images, own, index=index, dtype=jnp.float32, validate=False)
+
+    whole, batch = PartitionSpec(), PartitionSpec("data")
+    specs = (whole, batch, batch, whole)
+    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    return lambda key, images, index: program(key, images, index, choices)
 
 
 @functools.lru_cache(maxsize=256)
