@@ -7,6 +7,7 @@ BIN = $(VENV)/bin
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
+	$(BIN)/python msd.py --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 	$(BIN)/python report.py --workdir=runs/overlap_shapes
 
 test: $(VENV)/.dev lint

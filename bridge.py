@@ -4,9 +4,10 @@
         --config.msd.corruptions="('noc_candidates',)"
     python bridge.py --overlap=runs/noc/overlap.csv --msd=runs/noc/msd
 
-Prints, for two distances between corruptions (of their centres in feature space, and the minimal sample distance), the
-rank correlation of nearness with overlap, and the benchmark that Algorithm 1 would have chosen from overlaps predicted from
-distance alone, beside the one from measured overlaps. Writes bridge.json beside msd.csv. For its limits see analysis/bridge.py.
+Prints, for three distances between corruptions (of their centres in feature space, the minimal sample distance, and the
+angle between the directions in which they move the clean centre), the rank correlation of nearness with overlap, and
+the benchmark that Algorithm 1 would have chosen from overlaps predicted from distance alone, beside the one from
+measured overlaps. Writes bridge.json beside msd.csv. For its limits see analysis/bridge.py.
 """
 
 import json
@@ -16,6 +17,7 @@ from absl import app, flags
 
 from analysis import bridge, command, msd_files, overlap_files
 from analysis.files import write_atomically
+from analysis.tables import CLEAN
 
 
 def define_flags():
@@ -39,21 +41,26 @@ def run(overlap, msd, threshold, resamples=1000):
         "centre distance": bridge.centre_distances(centres, names),
         "minimal sample distance": bridge.msd_distances(means, names),
     }
+    if (CLEAN, 0) in centres:
+        distances["direction"] = bridge.direction_distances(centres, names)
+    else:
+        print("no clean features: results of an older msd.py; its command given again adds them, and directions here")
     result = {"threshold": threshold, "corruptions": list(names)}
     for label, distance in distances.items():
         agreed = bridge.rank_agreement(unclipped, distance, names, resamples=resamples)
         low, high = agreed.spearman_interval
         compared = bridge.compare_selections(matrix, bridge.predicted_overlap(matrix, distance), names, threshold)
         print(
-            f"\n{label}: Spearman of nearness and overlap {agreed.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}, {agreed.pairs} pairs)"
+            f"\n{label}: Spearman of nearness and overlap {agreed.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}, "
+            f"{agreed.pairs} pairs)"
         )
         print(f"  from the prediction: {', '.join(compared.benchmarks.first)}")
         print(f"  from measurements:   {', '.join(compared.benchmarks.second)}")
         print(
-            f"  mean overlap of the predicted benchmark {compared.mean_overlap:.3f} (predicted {compared.predicted_overlap:.3f}; measured "
-            f"best {compared.best_overlap:.3f}; random sets of its size {compared.random_mean:.3f} +- {compared.random_std:.3f}, of which "
-            f"{100 * compared.random_better:.1f} % are as good); {compared.violations} pairs above the threshold, largest "
-            f"{compared.largest_overlap:.2f}"
+            f"  mean overlap of the predicted benchmark {compared.mean_overlap:.3f} (predicted "
+            f"{compared.predicted_overlap:.3f}; measured best {compared.best_overlap:.3f}; random sets of its size "
+            f"{compared.random_mean:.3f} +- {compared.random_std:.3f}, of which {100 * compared.random_better:.1f} % are as "
+            f"good); {compared.violations} pairs above the threshold, largest {compared.largest_overlap:.2f}"
         )
         result[label] = {
             "spearman": agreed.spearman,

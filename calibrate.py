@@ -3,9 +3,9 @@
     python train.py     --config=configs/default.py --workdir=runs/standard
     python calibrate.py --workdir=runs/standard --config.calibrate.corruptions="('noc_candidates',)"
 
-The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate` and `eval` settings of
-the config matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and evaluation
-use it with --config.ranges=WORKDIR/ranges.json.
+The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate` and `eval` settings
+of the config matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and
+evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
 from absl import app
@@ -21,7 +21,7 @@ from training.provenance import provenance
 
 
 def run(config, workdir):
-    """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns the content of ranges.json."""
+    """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns what ranges.json holds."""
     names = evaluation.expand(config.calibrate.corruptions)
     mesh = meshes.data_mesh(config.eval.batch_size)
     with study.trained_workdir(workdir, config) as own:

@@ -1,4 +1,4 @@
-"""Compares two studies of the same corruptions: fine-tuned against trained from scratch, one architecture against another.
+"""Compares two studies of the same corruptions: fine-tuned and trained from scratch, one architecture and another.
 
     python compare.py --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
 

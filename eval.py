@@ -3,8 +3,9 @@
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and `ranges`, calibrated
-severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their standard
-errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated again.
+severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their
+standard errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated
+again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
@@ -26,7 +27,6 @@ from absl import app
 
 from analysis import matrices, tables
 from corruptions import augment as schemes
-from corruptions import cbar
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
@@ -58,7 +58,7 @@ def run(config, workdir):
             own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
         dataset, _, test_split = study.load_data(own, mesh)
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
-        _warn_of_table(config.eval.corruptions, dataset.image_shape)
+        evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
         prepare = None
         if config.eval.adapt:
@@ -161,16 +161,6 @@ def _adapted(pseudo_count, model, shown):
         images[start : start + _ADAPT_BATCH] for images in shown for start in range(0, len(images), _ADAPT_BATCH)
     )
     return graphdef, adaptation.adapt(graphdef, state, batches, pseudo_count)[0]
-
-
-def _warn_of_table(names, shape):
-    """C-bar benchmarks are levels of ranges made for one image size."""
-    for name in names:
-        made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
-        if made and made != used:
-            log.warning(
-                "%s was selected from the ranges %r; images of %dx%d use the ranges %r.", name, made, *shape[:2], used
-            )
 
 
 def _warn_of_coincidence(recipe, names):

@@ -5,10 +5,10 @@
 The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
 config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
 the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random
-halves of images, transforms and draws) and features.npz (centres of the corruptions). Schemes are `standard` (images as
-they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the 512 subsets of its
-operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command continues;
-more schemes and corruptions can be asked for later.
+halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are
+`standard` (images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
+512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same
+command continues; more schemes and corruptions can be asked for later.
 
     python msd.py --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
@@ -44,7 +44,7 @@ def run(config, workdir):
     """Measures the distances of config.msd with a model of `workdir`; returns the list of `msd_files.Distance`."""
     wanted = config.msd
     _check(wanted)
-    conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
+    conditions = evaluation.conditions(wanted.corruptions, wanted.severity)
     errors = _errors(wanted, conditions) if wanted.errors else None
     with study.trained_workdir(workdir, config) as own:
         if config.ranges:
@@ -52,15 +52,17 @@ def run(config, workdir):
         options = augment.static_options(own.train)
         schemes = transforms.find(wanted.schemes, options)
         extractor = open_extractor(own, wanted, workdir)
+        evaluation.warn_of_tables((*wanted.corruptions, *wanted.schemes), extractor.images.shape[1:])
         settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}
         folder = open_folder(workdir / wanted.out, settings, ("centres", "schemes"))
         centres = {}
         for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True):
-            chosen = options.get(condition.corruption, {})
+            chosen = augment.with_levels(options.get(condition.corruption, {}), condition.levels)
             centres[condition.corruption, condition.label] = measure_centre(
                 folder, extractor, wanted, condition, chosen
             )
         msd_files.write_centres(folder / "features.npz", {k: v[0].astype(np.float32) for k, v in centres.items()})
+        del centres[tables.CLEAN, 0]  # for the directions of corruptions (bridge.py); no scheme is measured against it
         found = {}
         for scheme in tqdm(schemes, desc="schemes", unit="scheme", dynamic_ncols=True):
             found[scheme.name] = _scheme_distances(folder, extractor, wanted, scheme, centres)
@@ -135,18 +137,23 @@ def measure_centre(folder, extractor, wanted, condition, options):
     path = folder / "centres" / f"{condition.file_name}.npz"
     if path.exists():
         return load(path)["centre"]
-    transform = transforms.of_corruption(condition.corruption, condition.value, options)
+    clean = condition.corruption == tables.CLEAN
+    transform = (
+        transforms.IDENTITY if clean else transforms.of_corruption(condition.corruption, condition.value, options)
+    )
     name = f"centre {condition.file_name}"
-    chunks = extractor.stream(transform, draw_key(wanted, name), wanted.draws, description=name)
-    weights = distances.half_weights(wanted.draws, wanted.halves, generator(wanted, DRAWS, name))
+    number = wanted.draws if transform.random else 1
+    chunks = extractor.stream(transform, draw_key(wanted, name), number, description=name)
+    drawn = np.concatenate(list(chunks)).astype(np.float64)
+    weights = distances.half_weights(wanted.draws, wanted.halves, generator(wanted, DRAWS, name)).astype(np.float64)
     # einsum in float64: the mean of many float32 features.
-    centre = np.einsum("gk,kgd->gd", weights.astype(np.float64), np.concatenate(list(chunks)).astype(np.float64))
+    centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
     save(path, {"centre": centre})
     return centre
 
 
 def _scheme_distances(folder, extractor, wanted, scheme, centres):
-    """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; only missing ones are measured."""
+    """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; measures what is missing."""
     path = folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
     known = load(path) if path.exists() else {}
     names = {key: f"{key[0]}|{key[1]}" for key in centres}

@@ -52,6 +52,9 @@ def run(config, workdir):
         if config.train.mix_in.name:
             study.record_data(path, dataset)
         mixed = tuple(config.study.mixtures)
+        benchmarks = tuple(map(augment.benchmark, mixed))
+        shown_to_mixtures = evaluation.conditions(benchmarks, evaluation.RANDOM)
+        evaluation.warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of calibrate.py stays
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
         trainings = (augment.STANDARD, *names, *mixed)
@@ -62,10 +65,7 @@ def run(config, workdir):
         found = distributed.on_main(lambda: write_results(config, path, names, answers, dataset.num_classes))
         if mixed:
             few = {key: model for key, model in models.items() if key[0] in (augment.STANDARD, *mixed)}
-            seen = evaluation.expand(tuple(name for mixture in mixed for name in augment.members(mixture)))
-            shown = study.evaluate_models(
-                config, few, evaluation.conditions(seen, evaluation.RANDOM), path, test_split, mesh
-            )
+            shown = study.evaluate_models(config, few, shown_to_mixtures, path, test_split, mesh)
             distributed.on_main(lambda: write_mixtures(config, path, mixed, shown))
         else:
             distributed.on_main(lambda: (path / "mixtures.csv").unlink(missing_ok=True))  # of an earlier run

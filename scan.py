@@ -8,8 +8,8 @@ Train two networks M and Phi with different seeds, then
     python scan.py --errors=runs/m/counts.csv --features=runs/phi/msd/features.npz --out=runs/scan0.csv
     python select_cbar.py --scan="runs/scan*.csv" --target=26.9
 
-Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The mean error of M over the
-references, the usual --target, is printed.
+Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The mean error of M over
+the references, the usual --target, is printed.
 """
 
 import pathlib

@@ -24,6 +24,7 @@ def train_and_evaluate(config, workdir):
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
             study.record_data(path, dataset)
+        evaluation.warn_of_tables([augment.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             one,
             train_split,

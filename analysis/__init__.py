@@ -10,9 +10,9 @@
 - `selection`, `cliques`: Algorithm 1, threshold sweep, stability under resampling
 - `selection_text`: what select_noc.py prints
 - `calibration`: severity ranges that hit target robustness; `mixtures`: gains of models trained on benchmarks
-- `distances`, `msd_files`, `msd_figures`: MSD and MMD between augmentations and corruptions, their correlation with error
+- `distances`, `msd_files`, `msd_figures`: MSD and MMD between schemes and corruptions, their correlation with error
 - `scan_files`, `cbar_groups`, `cbar_half_sets`, `cbar_selection`: the search that made ImageNet-C-bar
 - `bridge`: does feature distance predict overlap?
 - `figures`, `figures_study`: heatmap, balance bars, threshold sweep, dendrogram
-- `report_*`, `report_page/`: the HTML page of a study (`report_samples` alone needs JAX); `rounding`: digits by their error
+- `report_*`, `report_page/`: the HTML page of a study (`report_samples` alone needs JAX); `rounding`: digits
 """

@@ -27,6 +27,7 @@ from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
 from analysis import agreement, selection
+from analysis.tables import CLEAN
 
 MAX_SETS = 20_000  # random sets that are drawn when there are more
 
@@ -69,14 +70,43 @@ def centre_distances(centres, names):
     Raises:
       ValueError: a name without features.
     """
+    means = _means(centres, names)
+    return cdist(means, means)
+
+
+def direction_distances(centres, names):
+    """How differently corruptions move the clean features, 1 - cos(f_i - f_clean, f_j - f_clean): float64 [n, n].
+
+    In 0..2 with a zero diagonal, 1 for directions at right angles; how far a corruption moves them does not count.
+
+    Args:
+      centres: as in `centre_distances`, and the clean images' under `(CLEAN, 0)`.
+      names: n corruptions.
+
+    Raises:
+      ValueError: a name without features, no clean ones, or a corruption whose centre is the clean one.
+    """
+    if (CLEAN, 0) not in centres:
+        raise ValueError("expected features of clean images, found none; the command of msd.py given again adds them")
+    moved = _means(centres, names) - np.asarray(centres[CLEAN, 0], np.float64)
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    if still := [name for name, length in zip(names, lengths) if length == 0]:
+        raise ValueError(f"expected features that differ from the clean ones, found those of {still} to be the same")
+    cosines = (moved / lengths) @ (moved / lengths).T
+    distance = np.maximum(1 - (cosines + cosines.T) / 2, 0.0)
+    np.fill_diagonal(distance, 0.0)
+    return distance
+
+
+def _means(centres, names):
+    """Features of each corruption, averaged over its severities: float64 [n, D]."""
     by_name = {}
     for (name, _), value in centres.items():
         by_name.setdefault(name, []).append(value)
     missing = [name for name in names if name not in by_name]
     if missing:
         raise ValueError(f"expected features of every corruption, found none of {missing}")
-    means = np.array([np.mean(by_name[name], axis=0, dtype=np.float64) for name in names])
-    return cdist(means, means)
+    return np.array([np.mean(by_name[name], axis=0, dtype=np.float64) for name in names])
 
 
 def msd_distances(means, names):
@@ -111,7 +141,7 @@ def rank_agreement(overlap, distance, names, **options):
 
 
 def isotonic(distance, overlap):
-    """The decreasing step function of least squares: (distances increasing, fitted overlaps decreasing), for `np.interp`.
+    """The decreasing step function of least squares, (distances increasing, overlaps decreasing), for `np.interp`.
 
     distance, overlap: of pairs, [k]. Equal distances are averaged first.
     """

@@ -7,8 +7,8 @@ same a applied to each; `training.features`), a corruption c has the centre fbar
     MMD(p_a, p_c) = |mean over a of f(a) - fbar(c)|             distance of the means
 
 Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
-Robustness" (2021), section 4; features are not normalised, and MMD is no kernel statistic. Both are asymmetric: only the
-corruption is averaged first.
+Robustness" (2021), section 4; features are not normalised, and MMD is no kernel statistic. Both are asymmetric: only
+the corruption is averaged first.
 
 Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the distance (its
 Figure 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes all images, draws and transforms,

@@ -2,7 +2,7 @@
 
 msd.csv            scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
 correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
-features.npz       `corruption|severity` -> centre [D]
+features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
 """
 
 import io

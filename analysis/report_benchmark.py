@@ -1,4 +1,4 @@
-"""Sections of a report about benchmarks: balance of the candidates, threshold sweep, the selected one and its stability."""
+"""Sections of a report about benchmarks: balance of the candidates, thresholds, the selected one and its stability."""
 
 import numpy as np
 

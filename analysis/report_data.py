@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import matrices, mixtures, overlap_files, report_errors, tables
+from analysis import matrices, mixtures, msd_files, overlap_files, report_errors, tables
 from analysis.overlap import Overlap, overlap_matrix
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
@@ -21,6 +21,7 @@ OPTIONAL = {  # file -> what a JSON file must hold
     "comparison.json": ("first", "second", "matrices", "threshold", "benchmarks", "training_seconds"),
     "timing.json": ("training_seconds",),
     "samples.png": (),
+    "msd/msd.csv": (),
 }
 _TOLERANCE = 1e-9
 
@@ -38,6 +39,7 @@ class Study(NamedTuple):
       benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
+      distances: rows of msd/msd.csv (`msd_files.Distance`), or None.
       files: (name, bytes, SHA-256) of every file that was read.
       models: (model/seed, revision, device) of every trained model's own provenance, where recorded.
       revisions: of the code that the tables name in their first lines, {file: revision}.
@@ -58,6 +60,7 @@ class Study(NamedTuple):
     timing: dict | None
     mixtures: list[dict] | None
     samples: bytes | None
+    distances: list[msd_files.Distance] | None
     files: tuple[tuple[str, int, str], ...]
     models: tuple[tuple[str, str, str], ...]
     revisions: dict[str, str]
@@ -98,6 +101,7 @@ def read(workdir):
         workdir, config, provenance, names, short_names(names), found, seeds, errors, *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
+        msd_files.read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
         tuple(_file(workdir / name) for name in present), _models(workdir), _revisions(workdir, present),
     )  # fmt: skip
 

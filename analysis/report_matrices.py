@@ -116,7 +116,7 @@ def _weak(study, *which):
 
 
 def _clear_pairs(study):
-    """The largest overlaps that are known well: neither corruption flagged, and more than two standard errors above 0."""
+    """The largest overlaps that are known well: no flag on either corruption, more than two standard errors above 0."""
     found, se = study.found, study.errors.overlap
     good = [k for k, flag in enumerate(found.flags) if not flag]
     pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if found.unclipped[i, j] > 2 * se[i, j]]

@@ -1,6 +1,9 @@
-"""Section of a report for results that not every study has: calibrated ranges, coverage, categories, mixtures, comparison
-with another study; and for what is missing, the command that makes it."""
+"""Section of a report for results that not every study has, and for what is missing, the command that makes it.
 
+Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of augmentation schemes.
+"""
+
+from analysis import msd_files
 from analysis.report_html import join, missing, section, table, tag
 from analysis.rounding import fixed, with_error
 
@@ -10,7 +13,7 @@ def optional_section(study):
     chosen = study.benchmark or {}
     there = (
         _ranges(study.ranges), _coverage(chosen.get("coverage")), _categories(chosen.get("categories")),
-        _mixtures(study.mixtures), _comparison(study.comparison),
+        _mixtures(study.mixtures), _comparison(study.comparison), _distances(study.distances),
     )  # fmt: skip
     overlap = study.workdir / "overlap.csv"
     commands = (
@@ -21,7 +24,14 @@ def optional_section(study):
         ),
         None,
         ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
-        ("Comparison with another study of the same corruptions.", f"python compare.py --first=... --second={study.workdir}"),
+        (
+            "Comparison with another study of the same corruptions.",
+            f"python compare.py --first=... --second={study.workdir}",
+        ),
+        (
+            "Distances of augmentation schemes to corruptions (msd/msd.csv).",
+            f"python msd.py --config=configs/msd.py --workdir={study.workdir}",
+        ),
     )  # fmt: skip
     absent = [missing(*command) for found, command in zip(there, commands) if found is None and command]
     rows = [(name, (f"{size:,}", "number"), tag("code", digest[:16])) for name, size, digest in study.files]
@@ -111,6 +121,26 @@ def _comparison(content):
         facts.append(f"Training took {first:.0f} s and {second:.0f} s.")
     title = tag("h3", f"{content['first']} compared with {content['second']}")
     return join((title, *(tag("p", fact) for fact in facts)))
+
+
+def _distances(rows):
+    if rows is None:
+        return None
+    means = msd_files.mean_distances(rows)
+    lines = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        own = {name: both for (one, name), both in means.items() if one == scheme}
+        nearest, farthest = (choose(own, key=lambda name: own[name][0]) for choose in (min, max))
+        average = [sum(both[k] for both in own.values()) / len(own) for k in range(2)]
+        ends = [f"{name} {fixed(own[name][0], 3)}" for name in (nearest, farthest)]
+        lines.append((scheme, *_numbers(*(fixed(value, 3) for value in average)), *ends))
+    header = ("scheme", *_numbers("MSD", "MMD"), "nearest corruption, MSD", "farthest corruption, MSD")
+    text = (
+        "Between the features of augmented and of corrupted images in the standard model: the minimal sample distance, to "
+        "the nearest single augmentation, and the distance of the means; both averaged over the corruptions."
+    )
+    title = tag("h3", "Distances of augmentation schemes to corruptions")
+    return join((title, tag("p", text), table(header, lines)))
 
 
 def _numbers(*texts):

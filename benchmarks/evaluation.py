@@ -2,8 +2,8 @@
 
     python -m benchmarks.evaluation --config=configs/noc_cifar10.py:cpu --config.dataset.data_dir=DIR
 
-Every condition is corrupted once and shown to every model (24 for 23 candidates). Prints a table in Markdown: seconds of
-corruption of each condition, of one model's inference on the test set, and what share of the whole corruption takes.
+Every condition is corrupted once and shown to every model (24 for 23 candidates). Prints a table in Markdown: seconds
+of corruption of each condition, of one model's inference on the test set, and what share of the whole corruption takes.
 """
 
 import time

@@ -4,8 +4,8 @@
     python -m benchmarks.parity --sections=errors --workdir=runs/MODEL --peer_python=PATH --out=docs/parity.md
 
 FOLDER/golden holds figures and pictures made by the original code. `--workdir` is one of train.py on CIFAR-10,
-`--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in --data; a section that is not asked for
-is reported from there, one that was never measured is reported as not measured. Needs the `dev` extra.
+`--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in --data; a section that is not asked
+for is reported from there, one that was never measured is reported as not measured. Needs the `dev` extra.
 """
 
 import importlib.metadata

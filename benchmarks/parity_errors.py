@@ -62,7 +62,8 @@ def first_images(workdir, number, data_dir):
 
 
 def error_rates(workdir, names, python, number, folder, data_dir=""):
-    """Error of a model (the standard one if there is one) in `workdir` under the `imagenet` levels, on our and on the peer's images.
+    """Error of a model (the standard one if there is one) in `workdir` under the `imagenet` levels, on our and on the
+    peer's images.
 
     Args:
       workdir: a workdir of train.py (or overlap.py) on CIFAR-10 or another dataset of small images.

@@ -24,7 +24,7 @@ PUBLISHED = {"baseline": 27.0, "autoaugment_cifar": 19.4, "patch_gaussian": 17.0
 
 
 def row(workdir):
-    """(scheme, clean error, mean corruption error, its standard error, seconds of training) of a workdir of train.py."""
+    """(scheme, clean error, mean corruption error, its standard error, config) of a workdir of train.py."""
     config = json.loads((workdir / "config.json").read_text())
     scheme = (config["train"]["scheme"] or "baseline") + ("+jsd" if config["train"]["jsd_weight"] else "")
     counts = tables.read_counts(workdir / "counts.csv")

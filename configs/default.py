@@ -39,6 +39,7 @@ def get_config():
                 "corrupted_fraction": 0.5,  # of each batch
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
+                "flip_alternates": False,  # each image is drawn once and then mirrored every second epoch
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
                 "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
                 # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
@@ -51,11 +52,12 @@ def get_config():
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
                 "batch_size": 256,
-                "schedule": "step",  # step or cosine
+                "label_smoothing": 0.0,  # share of the target that is spread evenly over all classes
+                "schedule": "step",  # step, cosine or triangle
                 "learning_rate": 0.1,
                 "milestones": (20, 30),  # epochs at which the step schedule decays
                 "decay_factor": 0.1,
-                "warmup_epochs": 0,  # of the cosine schedule
+                "warmup_epochs": 0,  # of the cosine and the triangle schedule
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,

@@ -2,11 +2,13 @@
 
 python msd.py --config=configs/msd.py --workdir=runs/overlap_shapes
 python msd.py --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
+python msd.py --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 python msd_subsets.py --config=configs/msd.py:subsets --workdir=runs/baseline
 
 The workdir is one of train.py or overlap.py; only the settings under `msd` are used. The variant `bridge` takes the
 corruptions themselves as schemes, each at its random severities: distances between corruptions, to be compared with
-their overlap (analysis.bridge). The variant `subsets` has the pool and the sizes of the paper's subset experiment.
+their overlap (analysis.bridge). `subsets` has the pool and the sizes of the paper's subset experiment. `shapes` belongs
+to the demo: 1,000 transforms of each scheme as in `paper`, but fewer images and six corruptions of one severity.
 
 The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with BatchNorm.
 Distances do not come out alike in both; how well they agree is told by compare.py:
@@ -35,6 +37,14 @@ def get_config(variant="paper"):
     elif variant == "subsets":
         config.msd.subsets.pool = 100_000
         config.msd.subsets.sizes = PAPER_SIZES
+    elif variant == "shapes":
+        config.msd.images = 32
+        config.msd.draws = 50
+        config.msd.corruptions = tuple(
+            f"imagenet_c/{name}"
+            for name in ("gaussian_noise", "impulse_noise", "defocus_blur", "fog", "contrast", "pixelate")
+        )
+        config.msd.severity = "3"
     elif variant != "paper":
-        raise ValueError(f"expected msd.py, msd.py:paper, msd.py:bridge or msd.py:subsets, found {variant!r}")
+        raise ValueError(f"expected msd.py, msd.py:paper, :bridge, :subsets or :shapes, found {variant!r}")
     return config

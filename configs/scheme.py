@@ -1,4 +1,4 @@
-"""A model trained with an augmentation scheme on every image, on CIFAR-10: WRN-40-2, 100 epochs, as Mintun et al. (2021).
+"""A model trained with an augmentation scheme on every image of CIFAR-10: WRN-40-2, 100 epochs (Mintun et al., 2021).
 
 python train.py --config=configs/scheme.py:augmix --workdir=runs/augmix
 python train.py --config=configs/scheme.py:augmix+jsd --workdir=runs/augmix_jsd

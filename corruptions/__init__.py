@@ -8,10 +8,10 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)    
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
-from corruptions.registry import benchmarks, get, names, severities
+from corruptions.registry import benchmarks, get, names, selected_levels, severities
 from corruptions.write import write_dataset
 
 __all__ = [
     "Corruption", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "cbar", "corrupt", "get", "imagenet_c",
-    "names", "noc", "severities", "write_dataset",
+    "names", "noc", "selected_levels", "severities", "write_dataset",
 ]  # fmt: skip

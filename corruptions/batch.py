@@ -78,7 +78,7 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
 def in_pieces(run, number, piece, program):
     """Concatenates `run(start)` for start = 0, piece, 2 piece .. < number, in a thread for each core.
 
-    `program` identifies the compiled program: its first call goes alone, threads that arrive together would all compile.
+    `program` identifies the compiled program: its first call goes alone, for threads together would all compile.
     """
     starts = list(range(0, number, piece))
     first = [] if (program, piece) in _COMPILED else [run(starts.pop(0))]

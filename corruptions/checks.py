@@ -84,6 +84,15 @@ def level_range(given, count):
     return mild, severe
 
 
+def levels(given, count):
+    """Whole levels to draw from, or None."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or not given or any(v not in range(1, count + 1) for v in given):
+        raise ValueError(f"expected levels=(1, 3, ...), whole numbers in 1..{count}, found {given!r}")
+    return tuple(given)
+
+
 def severity_fraction(severity):
     if np.dtype(getattr(severity, "dtype", type(severity))).kind not in "iuf":
         raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")

@@ -32,17 +32,23 @@ class Parameter:
 class Levels:
     """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
 
-    Two options of every corruption with levels are ours, no paper defines them: `interpolate=True` also admits real
+    Three options of every corruption with levels are ours, no paper defines them: `interpolate=True` also admits real
     severities between two levels, the parameters are then interpolated linearly; `range=(mild, severe)`, a calibrated
-    range of such severities, is what `None` then draws from uniformly.
+    range of such severities, is what `None` then draws from uniformly; `levels=(1, 5, 8)`, those that a benchmark
+    selects, are drawn from instead of all.
     """
 
     count: int = 5
 
     def draw(self, key, options):
         bounds = checks.level_range(options.get("range"), self.count)
+        levels = checks.levels(options.get("levels"), self.count)
+        if bounds and levels:
+            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
         if bounds:
             return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
+        if levels:
+            return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
     def check(self, severity, options):
@@ -111,7 +117,9 @@ class Corruption:
         """Static keyword options and their defaults, read from the sampler's keyword-only arguments."""
         signature = inspect.signature(self.sampler)
         options = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
-        return options | ({"interpolate": False, "range": None} if isinstance(self.scale, Levels) else {})
+        return options | (
+            {"interpolate": False, "range": None, "levels": None} if isinstance(self.scale, Levels) else {}
+        )
 
     def sample(self, key, shape, severity=None, **options) -> Params:
         """Draws every random choice for one image.
@@ -133,7 +141,7 @@ class Corruption:
         severity_key, key = jax.random.split(key)
         severity = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
         if isinstance(self.scale, Levels):
-            options = {name: value for name, value in options.items() if name not in ("interpolate", "range")}
+            options = {name: value for name, value in options.items() if name not in ("interpolate", "range", "levels")}
         return self.sampler(key, tuple(shape), severity, **options)
 
     def apply(self, image, params: Params):

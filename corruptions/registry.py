@@ -64,14 +64,22 @@ def severities(name, benchmark=None):
       ValueError: an unknown name or benchmark, or a corruption that is no member of it.
     """
     corruption = get(name)
-    if benchmark is not None:
-        members = _members(benchmark)
-        if corruption.qualified_name not in members:
-            raise ValueError(f"expected a member of {benchmark}, found {corruption.qualified_name}")
-        if members[corruption.qualified_name] is not None:
-            return members[corruption.qualified_name]
+    if benchmark is not None and (selected := selected_levels(corruption, benchmark)) is not None:
+        return selected
     scale = corruption.scale
     return tuple(range(1, scale.count + 1)) if isinstance(scale, Levels) else _FRACTIONS
+
+
+def selected_levels(name, benchmark):
+    """The levels of a member that are a benchmark's severities 1, 2, ..., or None where the benchmark has them all.
+
+    Raises:
+      ValueError: as `severities`.
+    """
+    corruption, members = get(name), _members(benchmark)
+    if corruption.qualified_name not in members:
+        raise ValueError(f"expected a member of {benchmark}, found {corruption.qualified_name}")
+    return members[corruption.qualified_name]
 
 
 def _members(benchmark):

@@ -1,7 +1,7 @@
 """Corrupted datasets that are on disk already: published ones, and those of `python -m corruptions.write`.
 
     CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted_arrays`)
-    ImageNet-C and its kin        `corruption/severity/class/image`                   (`data.corrupted_folders`)
+    ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`                   (`data.corrupted_folders`)
     cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, array_record    (`data.corrupted_tfds`)
 
     dataset = data.corrupted.open_corrupted("CIFAR-10-C")
@@ -17,7 +17,7 @@ import difflib
 import importlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,6 @@ Severity = int | float | str
 Batch = tuple[np.ndarray, np.ndarray]
 
 TFDS = ("cifar10_corrupted", "imagenet2012_corrupted")
-_BENCHMARK = "imagenet_c/"
-_OF_IMAGENET_C = (
-    *("gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur"),
-    *("snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression"),
-    *("speckle_noise", "gaussian_blur", "spatter", "saturate"),
-)
-_OTHER_SPELLINGS = {"elastic": "elastic_transform", "frosted_glass_blur": "glass_blur"}  # of tfds cifar10_corrupted
 
 
 class CorruptedDataset(abc.ABC):
@@ -67,8 +60,9 @@ class CorruptedDataset(abc.ABC):
     def conditions(self) -> tuple[tuple[str, Severity], ...]:
         """Every (corruption, severity) that is there.
 
-        Corruptions have their qualified names (`imagenet_c/fog`) where the files tell the benchmark: a manifest, or one
-        of the 19 names of ImageNet-C; otherwise the name of the file or folder.
+        Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files tell the benchmark: a
+        manifest, or one of the published names of ImageNet-C and C-bar (`data.corrupted_names`); otherwise the name of
+        the file or folder. Severities of released ImageNet-C-bar folders are 1 to 5, as those of its papers.
         """
         return tuple(self._places)
 
@@ -158,18 +152,6 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
             f"{manifest['runs'][-1]['command'] if manifest.get('runs') else 'python -m corruptions.write'}"
         )
     return manifest
-
-
-def qualified(name: str) -> str:
-    """A published file's or folder's name as a corruption: `imagenet_c/...` for the 19, unchanged for others."""
-    name = _OTHER_SPELLINGS.get(name, name)
-    return _BENCHMARK + name if name in _OF_IMAGENET_C else name
-
-
-def published_order(names: Sequence[str]) -> list[str]:
-    """Names in the order of ImageNet-C, others after them by the alphabet."""
-    rank = {_BENCHMARK + name: i for i, name in enumerate(_OF_IMAGENET_C)}
-    return sorted(names, key=lambda name: (rank.get(qualified(name), len(rank)), name))
 
 
 def parse_severity(text: str) -> Severity | None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from data.corrupted import Batch, CorruptedDataset, published_order, qualified
+from data.corrupted import Batch, CorruptedDataset
+from data.corrupted_names import published_order, qualified
 
 _PUBLISHED_SEVERITIES = (1, 2, 3, 4, 5)
 _LABELS = "labels.npy"

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from data import decode
-from data.corrupted import Batch, CorruptedDataset, parse_severity, published_order, qualified
+from data.corrupted import Batch, CorruptedDataset, parse_severity
+from data.corrupted_names import published_order, published_severities, qualified
 from data.image_folder import SUFFIXES
 
 
@@ -129,7 +130,9 @@ def _scan(path: Path, manifest: dict[str, Any] | None) -> dict[tuple[str, Any], 
 
 def _severities(folder: Path) -> dict[Any, Path]:
     """Severity -> folder; empty when a subfolder is anything else."""
-    found = {parse_severity(name): folder / name for name in _subfolders(folder)}
+    folders = _subfolders(folder)
+    published = published_severities(folder.name, folders)
+    found = {published.get(name) or parse_severity(name): folder / name for name in folders}
     return {} if None in found else {s: found[s] for s in sorted(found, key=str if "random" in found else None)}
 
 

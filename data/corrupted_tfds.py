@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data.corrupted import Batch, CorruptedDataset, published_order, qualified
+from data.corrupted import Batch, CorruptedDataset
 from data.corrupted_folders import in_batches, read_image
+from data.corrupted_names import published_order, qualified
 
 _SPLITS = ("test", "validation")
 _CHUNK = 2000  # records of array_record are read faster together

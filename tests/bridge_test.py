@@ -11,8 +11,8 @@ from analysis import msd_files, overlap_files
 NAMES = tuple(f"noc/c{k}" for k in range(9))
 
 
-def study(path, noise):
-    """Corruptions in three groups on a plane; overlap falls with distance."""
+def study(path, noise, clean=None):
+    """Corruptions in three groups on a plane; overlap falls with distance. `clean`: the clean images' place."""
     generator = np.random.default_rng(3)
     places = np.repeat([[0, 0], [10, 0], [0, 10]], 3, axis=0) + generator.normal(0, 1, (9, 2))
     distance = np.linalg.norm(places[:, None] - places, axis=-1)
@@ -20,7 +20,8 @@ def study(path, noise):
     overlap = np.triu(overlap, 1) + np.triu(overlap, 1).T + np.eye(9)
     overlap_files.write_overlap(path / "overlap.csv", NAMES, np.maximum(overlap, 0))
     (path / "msd").mkdir()
-    msd_files.write_centres(path / "msd" / "features.npz", {(name, "random"): v for name, v in zip(NAMES, places)})
+    centres = {(name, "random"): v for name, v in zip(NAMES, places)} | ({} if clean is None else {("clean", 0): clean})
+    msd_files.write_centres(path / "msd" / "features.npz", centres)
     rows = [
         msd_files.Distance(a, b, "random", distance[i, j] / 2, 0.0, distance[i, j], 0.0)
         for i, a in enumerate(NAMES)
@@ -40,6 +41,17 @@ def test_distance_that_decides_the_overlap_predicts_the_benchmark(tmp_path, caps
         assert groups == {0, 1, 2} and len(found["benchmarks"]["first"]) == 3
         assert found["mean_overlap"] < found["random_mean"]
     assert "Spearman of nearness and overlap 1.00" in capsys.readouterr().out
+
+
+def test_directions_are_used_where_the_clean_features_are_there(tmp_path, capsys):
+    study(tmp_path, 0.0, clean=np.array([4.0, 4.0]))
+    found = bridge.run(tmp_path / "overlap.csv", tmp_path / "msd", 0.3, resamples=50)["direction"]
+    assert found["spearman"] > 0.5  # seen from the middle the three groups lie in three directions
+    assert {int(name[-1]) // 3 for name in found["benchmarks"]["first"]} == {0, 1, 2}
+    (tmp_path / "old").mkdir()
+    study(tmp_path / "old", 0.0)
+    assert "direction" not in bridge.run(tmp_path / "old" / "overlap.csv", tmp_path / "old" / "msd", 0.3, resamples=50)
+    assert "no clean features" in capsys.readouterr().out
 
 
 def test_without_a_relation_the_prediction_is_no_better_than_chance(tmp_path):

@@ -69,7 +69,8 @@ def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
         return np.asarray(model(images, train=False)[1]["penultimate"]).mean(0)
 
     centres = msd_files.read_centres(folder / "msd" / "features.npz")
-    assert set(centres) == {(name, level) for name in SETTINGS["corruptions"] for level in LEVELS}
+    assert set(centres) == {("clean", 0), *((name, level) for name in SETTINGS["corruptions"] for level in LEVELS)}
+    np.testing.assert_allclose(centres["clean", 0], mean_feature(images), rtol=1e-3, atol=1e-4)
     for level in LEVELS:
         corrupted = corruptions.corrupt(jax.random.key(0), jnp.asarray(images), "imagenet_c/brightness", level)
         centre = mean_feature(corrupted)

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import report
-from analysis import report_benchmark, report_data
+from analysis import msd_files, report_benchmark, report_data
 from tests import report_studies
 from tests.report_pages import NAMES, Page
 
@@ -122,9 +122,14 @@ def test_optional_results_are_shown(tmp_path):
         "benchmarks": [{"threshold": 0.1, "first": ["noc/hue"], "second": ["noc/hue"], "shared": ["noc/hue"], "jaccard": 1.0}],
     }  # fmt: skip
     (workdir / "comparison.json").write_text(json.dumps(comparison))
+    (workdir / "msd").mkdir()
+    distances = [("augmix", "noc/hue", 1, 0.25, 0.0, 1.0, 0.0), ("augmix", "noc/rain", 1, 0.75, 0.0, 3.0, 0.0)]
+    msd_files.write_msd(workdir / "msd" / "msd.csv", [msd_files.Distance(*row) for row in distances])
     found = report_data.read(workdir)
     page = Page(report.page(found, None, "No pictures."))
     text = page.text("section", id="further")
+    assert all(part in text for part in ("augmix", "0.500", "2.000", "noc/hue 0.250", "noc/rain 0.750"))
+    assert "msd.py" not in text
     assert "0.951 ± 0.004" in text and "severe target out of reach" in text and "Spearman 0.81" in text
     assert "calibrate.py" not in text and "compare.py" not in text
     assert "5 minutes for 2 models" in page.text("section", id="study")

@@ -19,7 +19,8 @@ def members(augmentation):
     """Qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
 
     Args:
-      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members).
+      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members, at one
+        of the severities that the benchmark selects).
 
     Raises:
       ValueError: an unknown name.
@@ -27,8 +28,13 @@ def members(augmentation):
     if augmentation == STANDARD:
         return ()
     if augmentation.startswith(_MIXTURE):
-        return corruptions.names(augmentation.removeprefix(_MIXTURE))
+        return corruptions.names(benchmark(augmentation))
     return (corruptions.get(augmentation).qualified_name,)
+
+
+def benchmark(augmentation):
+    """The benchmark that a mixture is made of; other augmentations unchanged."""
+    return augmentation.removeprefix(_MIXTURE)
 
 
 def canonical(augmentation):
@@ -43,6 +49,11 @@ def static_options(recipe):
         name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         for name, values in recipe.corruption_options.to_dict().items()
     }
+
+
+def with_levels(options, levels):
+    """Options of a corruption with the levels that its random severities come from; a calibrated range goes before."""
+    return options if levels is None or options.get("range") else {"levels": levels} | options
 
 
 def augment(mesh, augmentation, key, images, index, options=None):
@@ -60,14 +71,13 @@ def augment(mesh, augmentation, key, images, index, options=None):
     """
     names = members(augmentation)
     options = options or {}
-    if len(names) == 1:
+    if not augmentation.startswith(_MIXTURE):
         return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
     out = jnp.zeros_like(images)
     for turn, name in enumerate(names):
         chosen = slice(turn, None, len(names))
-        part = corrupt_on_mesh(
-            mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], options.get(name, {})
-        )
+        own = with_levels(options.get(name, {}), corruptions.selected_levels(name, benchmark(augmentation)))
+        part = corrupt_on_mesh(mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], own)
         out = out.at[chosen].set(part)
     return out
 

@@ -1,5 +1,6 @@
 """Evaluation: one corrupted test set per condition, from fixed keys, shown to every model."""
 
+import collections
 import dataclasses
 import zlib
 from typing import Any, NamedTuple
@@ -9,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
+from corruptions import cbar
 from training import augment, distributed, stream
 from training import mesh as meshes
 from training import step as steps
+from training.log import log
 
 CLEAN = "clean"
 RANDOM = "random"
@@ -19,10 +22,14 @@ RANDOM = "random"
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A corruption at a severity: a level, a fraction, or `random` (drawn per image from its distribution)."""
+    """A corruption at a severity: a level, a fraction, or `random`.
+
+    `random` is drawn per image from the corruption's distribution, or from the `levels` that a benchmark selects.
+    """
 
     corruption: str
     severity: str
+    levels: tuple[int, ...] | None = None
 
     @property
     def value(self):
@@ -38,7 +45,8 @@ class Condition:
 
     @property
     def file_name(self):
-        return f"{self.corruption.replace('/', '.')}-{self.severity}"
+        parts = (self.corruption.replace("/", "."), self.severity, *(self.levels or ()))
+        return "-".join(map(str, parts))
 
 
 def conditions(names, severities):
@@ -46,19 +54,33 @@ def conditions(names, severities):
 
     Args:
       names: names of corruptions or of benchmarks.
-      severities: `random` (of all that the corruption has), `levels` (`corruptions.severities`: those a benchmark has
-        selected, else every level, or fractions 0, 1/4 .. 1 of a range), or numbers separated by commas, levels or
-        fractions of the corruption.
+      severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a benchmark has selected,
+        else every level; for a range any fraction, or 0, 1/4 .. 1); or numbers separated by commas, levels or fractions
+        of the corruption.
 
     Returns:
       A list of `Condition`, none twice: what two benchmarks share is evaluated once.
+
+    Raises:
+      ValueError: an unknown name or severity; a corruption at random severities of two different selections, which
+        tables of results could not tell apart.
     """
     found = [Condition(CLEAN, "0")]
     for name in names:
         benchmark = name if name in corruptions.benchmarks() else None
         for member in expand([name]):
-            found += [Condition(member, str(severity)) for severity in _severities(member, benchmark, severities)]
-    return list(dict.fromkeys(found))
+            levels = corruptions.selected_levels(member, benchmark) if benchmark and severities == RANDOM else None
+            found += [
+                Condition(member, str(severity), levels) for severity in _severities(member, benchmark, severities)
+            ]
+    found = list(dict.fromkeys(found))
+    drawn = collections.Counter(condition.corruption for condition in found if condition.severity == RANDOM)
+    if twice := [name for name, count in drawn.items() if count > 1]:
+        raise ValueError(
+            f"expected one selection of the random severities of {twice[0]}, found those of two benchmarks among "
+            f"{', '.join(names)}; use a workdir for each, or severity=levels"
+        )
+    return found
 
 
 def _severities(name, benchmark, text):
@@ -83,6 +105,20 @@ def _numbers(text, whole):
     return [int(value) if whole and value.is_integer() else value for value in values]
 
 
+def warn_of_tables(names, shape):
+    """Warns of C-bar benchmarks among `names` whose levels were selected from ranges made for another image size.
+
+    For scripts that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for their
+    images; `corruptions.write` takes a benchmark's ranges together with its levels.
+    """
+    for name in names:
+        made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
+        if made and made != used:
+            log.warning(
+                "%s was selected from the ranges %r; images of %dx%d use the ranges %r.", name, made, *shape[:2], used
+            )
+
+
 def expand(names):
     """Corruption names, with benchmarks replaced by their members, qualified, without repetition, in order."""
     qualified = []
@@ -101,9 +137,9 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     if condition.corruption == CLEAN:
         return split.images
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(condition.corruption.encode()))
-    return augment.corrupt_on_mesh(
-        mesh, key, split.images, condition.corruption, condition.value, jnp.asarray(split.index), options or {}
-    )
+    options = augment.with_levels(options or {}, condition.levels)
+    index = jnp.asarray(split.index)
+    return augment.corrupt_on_mesh(mesh, key, split.images, condition.corruption, condition.value, index, options)
 
 
 class Shown(NamedTuple):

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import corruptions
 from corruptions import augment
 from corruptions.batch import from_float, to_float
-from training.augment import STANDARD
-from training.evaluation import expand
+from training.augment import STANDARD, with_levels
+from training.evaluation import RANDOM, conditions
 
 SUBSETS = "augmix=*"
 
@@ -93,10 +93,12 @@ def find(names, options=None):
             found[scheme.name] = scheme
         else:
             try:
-                members = expand((name,))
+                members = conditions((name,), RANDOM)[1:]
             except ValueError as error:
                 raise ValueError(f"{error}; schemes: {', '.join(augment.names())}, augmix=..., op=...") from None
-            found |= {one: of_corruption(one, options=(options or {}).get(one)) for one in members}
+            for one in members:
+                chosen = with_levels((options or {}).get(one.corruption, {}), one.levels)
+                found[one.corruption] = of_corruption(one.corruption, options=chosen)
     if not found:
         raise ValueError("expected at least one scheme, found none")
     return list(found.values())

@@ -1,7 +1,7 @@
 """AugMix: an image mixed with a convex combination of chains of operations; and an operation on its own.
 
-D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty", ICLR 2020, as trained
-and measured by Mintun et al. (2021), who also restrict it to each of the 512 subsets of its nine operations.
+D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty", ICLR 2020, as
+trained and measured by Mintun et al. (2021), who also restrict it to each of the 512 subsets of its nine operations.
 """
 
 import jax
@@ -15,16 +15,16 @@ from corruptions.primitives import color, random
 
 
 def choices(names):
-    """NumPy arrays that tell the sampler its operations: codes padded to nine, and their number (0: the identity alone)."""
+    """NumPy arrays that tell the sampler its operations: codes padded to nine, and their number (0: identity alone)."""
     codes = [CODES[name] for name in names]
     padding = [IDENTITY] * (len(BASE) - len(codes))
     return {"codes": np.array(codes + padding, np.int32), "number": np.int32(len(codes))}
 
 
 def sample(key, shape, choices, *, severity=3.0, whole=False, width=3, depth=3):
-    """A mixture. Draws: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their sum; for each chain a
-    length uniform among 1..depth; for each place in it an operation uniform among those of the scheme, with replacement,
-    its level ~ U[0.1, severity) and its sign.
+    """A mixture. Draws: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their sum; for each chain
+    a length uniform among 1..depth; for each place in it an operation uniform among those of the scheme, with
+    replacement, its level ~ U[0.1, severity) and its sign.
 
     Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether rotations and translations
     are truncated to whole degrees and pixels (ImageNet); `width`, number of chains; `depth`, their greatest length.

@@ -26,8 +26,9 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
       name: a scheme, see `naming`.
       index: int32 [N], the identity of each image, by default 0..N-1.
       dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
-        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds AugMix to
-        the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels either way.
+        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds
+        AugMix to the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels
+        either way.
       validate: whether the values of concrete float batches are checked (this waits for the device once).
       **options: static options of the scheme (`get(name).options`).
 

@@ -1,7 +1,7 @@
 """Which operations of the schemes are, but for their strength, corruptions of the benchmarks.
 
-To train with one of them and test on the other measures no generalisation; AugMix leaves color, contrast, brightness and
-sharpness out of its operations for this reason.
+To train with one of them and test on the other measures no generalisation; AugMix leaves color, contrast, brightness
+and sharpness out of its operations for this reason.
 """
 
 from corruptions import registry
@@ -24,7 +24,7 @@ COINCIDES_WITH = {
     "sharpness": ("imagenet_c/gaussian_blur", "noc/blur"),
     "patch_gaussian": ("imagenet_c/gaussian_noise", "noc/gaussian"),
 }
-"""operation -> qualified names of corruptions. Sharpness blurs (3x3) at factors below 1; `cbar/color_balance` is `color`."""
+"""operation -> qualified names of corruptions. Sharpness blurs at factors below 1; `cbar/color_balance` is `color`."""
 
 
 def coinciding(scheme_name, corruption_names):

@@ -2,8 +2,8 @@
 
 An operation is a code and a strength, so that a transform is a few numbers and images of a batch may differ in it. The
 operations fall into kinds that share a computation, and `chain` branches on the kind: with one transform for all images
-of a `vmap`, or in a loop over images, only the drawn operation is carried out; with a transform per image XLA carries out
-each kind once and selects.
+of a `vmap`, or in a loop over images, only the drawn operation is carried out; with a transform per image XLA carries
+out each kind once and selects.
 
 | operation | strength | Pillow |
 | --- | --- | --- |

@@ -1,6 +1,6 @@
 """An 8-bit RGB image as one 32-bit word per pixel: what all operations of the schemes work on.
 
-A pixel is R + 2^8 G + 2^16 B. One read then brings all channels of a neighbour, which makes a warp a third of its price.
+A pixel is R + 2^8 G + 2^16 B. One read then brings all channels of a neighbour, a third of a warp's price.
 """
 
 import jax.numpy as jnp

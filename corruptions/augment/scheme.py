@@ -1,9 +1,9 @@
-"""The contract of an augmentation scheme: the two halves of a corruption, `sample` (all the randomness) and `apply` (none).
+"""The contract of an augmentation scheme: two halves, `sample` (all the randomness) and `apply` (none).
 
-One image at a time, float32[H, W, 3] in [0, 1], as in `corruptions.contract`; batches live in `corruptions.augment.batch`.
-The params of a transform are a flat dictionary of small arrays without any image in it, so that thousands of transforms
-are drawn by `vmap` over keys, stored, concatenated and indexed, and one transform is shown to many images by
-`vmap(scheme.apply, (0, None))`.
+One image at a time, float32[H, W, 3] in [0, 1], as in `corruptions.contract`; batches live in
+`corruptions.augment.batch`. The params of a transform are a flat dictionary of small arrays without any image in it, so
+that thousands of transforms are drawn by `vmap` over keys, stored, concatenated and indexed, and one transform is shown
+to many images by `vmap(scheme.apply, (0, None))`.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ class Scheme:
       operations: what its transforms are made of: names of `operations.OPERATIONS`, or `patch_gaussian`.
       sampler: `(key, shape, choices, **options) -> params`; the options are static.
       applier: `(image, params) -> image`, deterministic.
-      choices: NumPy arrays handed to the sampler, where they may be traced: schemes that differ in these alone share a compile.
+      choices: NumPy arrays handed to the sampler, where they may be traced; differing in these alone shares a compile.
       rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
       drawn_from: the scheme that stored transforms were drawn from; "" when the transforms are the scheme's own.

@@ -40,8 +40,8 @@ def _sample_chromatic(key, shape, severity, *, table=None):
 
 
 def _apply_chromatic(image, params):
-    """x_c(p - d_c), black where p - d_c is outside, in whole levels: x_c the spline whose coefficients are the pixels of
-    channel c (C-bar, chromatic_abberation).
+    """x_c(p - d_c), black where p - d_c is outside, in whole levels: x_c the spline whose coefficients are the pixels
+    of channel c (C-bar, chromatic_abberation).
     """
 
     def matrices(size, shifts):

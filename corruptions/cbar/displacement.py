@@ -75,7 +75,9 @@ def _apply_scatter(image, params):
 
 
 def _hashes(shape, seed):
-    """h(y, x) and h(x, y), float32 [H, W] in [0, 1], of h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))).
+    """h(y, x) and h(x, y), float32 [H, W] in [0, 1], of a hash of two numbers.
+
+    h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))).
 
     float32 cannot hold it: it is float64 up to the fractional part, in any program. The sine of the sum is taken apart
     into sines and cosines of u and of v alone, of which there are few.

@@ -86,10 +86,11 @@ def _sample_fish_eye(key, shape, severity, *, table=None):
 
 def _apply_fish_eye(image, params):
     """The lenses one after the other, each on what the ones before have left: the pixel at the offset (v_y, v_x) from
-    the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y), s(v_x)), bilinear, zero
-    outside the image (C-bar, fish_eye).
+    the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y), s(v_x)), bilinear,
+    zero outside the image (C-bar, fish_eye).
 
-    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a - asin(sin(a) / n)), tan a = v / h.
+    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a - asin(sin(a) / n)), tan a =
+    v / h.
     """
     height, width, _ = image.shape
     radius = max(0.05 * side(image.shape), 3.0)
@@ -139,8 +140,8 @@ fish_eye = candidate(
 
 
 def _sample_water_drop(key, shape, severity, *, table=None):
-    """Rings. Draws: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2) N, N = min(H, W), and
-    phase ~ U[0, 2 pi).
+    """Rings. Draws: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2) N, N = min(H, W),
+    and phase ~ U[0, 2 pi).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """

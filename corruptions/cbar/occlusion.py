@@ -12,8 +12,8 @@ _GRID = 40
 
 
 def _sample_checkerboard(key, shape, severity, *, table=None):
-    """A board. Draws: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1; which squares may be
-    cut, Bernoulli(0.1 s), on a grid of 40 x 40.
+    """A board. Draws: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1; which squares may
+    be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
 
     The original's grid has between 16 and 40 squares a side, as many as can be needed; a larger one is the same in
     distribution. Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.

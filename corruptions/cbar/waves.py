@@ -8,7 +8,7 @@ from corruptions.cbar.candidate import add_grey, candidate, side, to_image
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.caustic import caustic
 from corruptions.primitives.plasma import plasma
-from corruptions.primitives.trigonometry import sine_cosine
+from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 
 
 def _sample_single_frequency(key, shape, severity, *, table=None):
@@ -75,7 +75,7 @@ def _apply_concentric(image, params):
     height, width, _ = image.shape
     x = (jnp.arange(width, dtype=jnp.float32) - params["centre"][0])[None, :]
     y = (jnp.arange(height, dtype=jnp.float32) - params["centre"][1])[:, None]
-    angle = params["turns"] * jnp.arctan2(x, y)
+    angle = params["turns"] * arctangent2(x, y)
     rings = (jnp.sqrt(x**2 + y**2) + params["ripple"] * sine_cosine(angle)[0]) / params["width"]
     return add_grey(image, staging.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
 

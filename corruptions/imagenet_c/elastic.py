@@ -38,8 +38,9 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """Affine warp (bilinear, coordinates in 1/32 px, border d c b | a b c d), then displacement (bilinear, c b a | a b c).
+    """Affine warp, then displacement, both bilinear.
 
+    The warp has coordinates in 1/32 px and the border d c b | a b c d, the displacement the border c b a | a b c.
     Source: ImageNet-C, elastic_transform. Anchors and parameters are pixels of the table's own image size; where the
     original assumes a square image, (W/2, H/2) is the centre.
     """

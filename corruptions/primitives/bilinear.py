@@ -62,7 +62,7 @@ def look_up(pixels, stride, place, down, right):
 
 
 def _interpolate(padded, y, x, margin):
-    # Positions are worked out once, not once for each of the look-ups, and as one complex plane, not each from the start.
+    # Positions are worked out once, not for each of the look-ups, and as one complex plane, not each from the start.
     position = staging.stage(jax.lax.complex(*jnp.broadcast_arrays(y, x)))
     y, x = position.real, position.imag
     top, left = jnp.floor(y), jnp.floor(x)

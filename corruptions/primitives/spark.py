@@ -2,6 +2,9 @@
 
 import jax.numpy as jnp
 
+from corruptions.primitives import staging
+from corruptions.primitives.trigonometry import arctangent2
+
 
 def spark(shape, centre, lengths, number, exponent):
     """Brightness of a star.
@@ -22,13 +25,15 @@ def spark(shape, centre, lengths, number, exponent):
     """
     y = (jnp.arange(shape[0], dtype=jnp.float32) - centre[0])[:, None]
     x = (jnp.arange(shape[1], dtype=jnp.float32) - centre[1])[None, :]
-    position = (jnp.arctan2(x, y) / (2 * jnp.pi) + 0.5) * number
-    ray = jnp.minimum(jnp.floor(position), number - 1)  # at the seam the next ray is the first one again
+    position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * number)
+    ray = jnp.minimum(jnp.floor(position), number - 1)
     fraction = position - ray
-    last = jnp.arange(lengths.shape[0]) >= number - 1
-    following = jnp.where(last, lengths[0], jnp.roll(lengths, -1))
-    ends = jnp.take(jnp.stack([lengths, following], axis=-1), ray.astype(jnp.int32), axis=0, mode="clip")
-    length = ends[..., 0] + fraction * (ends[..., 1] - ends[..., 0])
+    # Two lookups in one array that is there: XLA would work out entries of pairs or differences anew for each pixel.
+    lengths = staging.stage(lengths)
+    first = ray.astype(jnp.int32)
+    second = jnp.where(first >= number - 1, 0, first + 1)  # at the seam the next ray is the first one again
+    start, end = (jnp.take(lengths, index, mode="clip") for index in (first, second))
+    length = start + fraction * (end - start)
     falloff = length**2 / (x**2 + y**2 + 1e-4)
     if exponent is not None:
         falloff = jnp.exp(exponent * jnp.log(falloff))

@@ -53,8 +53,7 @@ def _chosen(names):
     for name in names:
         benchmark = name if name in registry.benchmarks() else None
         for member in registry.names(benchmark) if benchmark else (name,):
-            levels = registry.severities(member, benchmark)
-            selected = None if levels == registry.severities(member) else levels
+            selected = registry.selected_levels(member, benchmark) if benchmark else None
             corruption = registry.get(member)
             if chosen.setdefault(corruption, (selected, benchmark))[0] != selected:
                 raise ValueError(

@@ -63,7 +63,7 @@ def test_ties_go_to_the_larger_level():
 
 @pytest.mark.parametrize("benchmark", SELECTED)
 def test_every_published_group_is_one_the_rule_can_give(benchmark):
-    """With errors that meet -s, -s/2, 0, s/2, s exactly at the published levels, those are the group of their centre."""
+    """With errors that meet -s, -s/2, 0, s/2, s exactly at the published levels, those are its group."""
     for name, levels in SELECTED[benchmark].items():
         errors = np.interp(np.arange(1, 11), (0, *levels, 11), (1, 10, 15, 20, 25, 30, 60))
         groups = cbar_groups.severity_groups(errors, 0.5)

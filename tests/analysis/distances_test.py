@@ -84,7 +84,7 @@ def test_spread_over_halves_is_the_spread_of_redrawn_images_and_draws():
     apart = np.full(width, 0.5)
 
     def measure():
-        """Feature of one augmentation [images, D] and of draws of a corruption [draws, images, D] on the same images."""
+        """Feature of one augmentation [images, D] and of draws of a corruption [draws, images, D], same images."""
         shared = rng.normal(size=(images, width))  # differences between images that both see
         own = 0.6 * rng.normal(size=(images, width))
         drawn = rng.normal(size=(draws, 1, width)) + 0.3 * rng.normal(size=(draws, images, width))

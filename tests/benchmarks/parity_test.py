@@ -1,4 +1,4 @@
-"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says what is there."""
+"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
 
 import json
 

@@ -43,7 +43,7 @@ def arrays(tmp_path):
 
 def test_arrays_as_published(arrays):
     dataset = open_corrupted(arrays)
-    names = ["imagenet_c/gaussian_noise", "imagenet_c/fog", "imagenet_c/spatter", "blue_noise_sample"]
+    names = ["imagenet_c/gaussian_noise", "imagenet_c/fog", "imagenet_c/spatter", "cbar/blue_noise_sample"]
     assert dataset.conditions() == tuple((name, s) for name in names for s in range(1, 6))
     assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (32, 32, 3), None)
     for name, severity in dataset.conditions():
@@ -150,7 +150,7 @@ def test_folders_as_published(tmp_path, prefix):
     make_folders(tmp_path, [(f"{prefix}{name}", s) for name in ("snow", "frost", "perlin_noise") for s in (1, 3)])
     (tmp_path / "README.md").write_text("")
     dataset = open_corrupted(tmp_path, threads=2)
-    names = ("imagenet_c/snow", "imagenet_c/frost", "perlin_noise")
+    names = ("imagenet_c/snow", "imagenet_c/frost", "cbar/perlin_noise")
     assert dataset.conditions() == tuple((name, s) for name in names for s in (1, 3))
     assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (24, 40, 3), CLASSES)
     for name, severity in dataset.conditions():

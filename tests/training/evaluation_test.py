@@ -1,5 +1,7 @@
 """Evaluation: the same images for every model, no image lost, finished work kept."""
 
+import zlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import corruptions
 import data
+from data.corrupted import open_corrupted
 from tests.training import tiny
 from training import evaluation, state, study
 from training import mesh as meshes
@@ -60,6 +63,43 @@ def test_benchmarks_bring_their_own_levels():
     assert sorted(levels("cbar/lines")) == list(range(1, 11))
     assert len(evaluation.conditions(["cbar_candidates"], "levels")) == 1 + 30 * 10
     assert len(evaluation.conditions(["cifar10_c_bar"], "levels")) == 1 + 10 * 5
+
+
+def test_random_severities_are_those_of_the_benchmark(mesh, test_split):
+    found = {c.corruption: c for c in evaluation.conditions(["cifar10_c_bar"], "random")}
+    noise = found["cbar/brownish_noise"]
+    assert noise == Condition("cbar/brownish_noise", "random", (1, 4, 7, 9, 10)) and noise.label == "random"
+    assert noise.file_name == "cbar.brownish_noise-random-1-4-7-9-10"
+    (everything,) = evaluation.conditions(["cbar/brownish_noise"], "random")[1:]
+    assert everything.file_name == "cbar.brownish_noise-random" and everything.levels is None
+    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"cbar/brownish_noise"))
+    at = [
+        corruptions.corrupt(key, test_split.images, "cbar/brownish_noise", k, index=test_split.index)
+        for k in range(1, 11)
+    ]
+
+    def met(images):  # of the ten severities, those of which some image is
+        images = np.asarray(images)
+        return {k for k, same in enumerate(at, 1) if (np.asarray(same) == images).all((1, 2, 3)).any()}
+
+    assert met(evaluation.corrupted_images(mesh, test_split, noise, 0)) == {1, 4, 7, 9, 10}
+    assert met(evaluation.corrupted_images(mesh, test_split, everything, 0)) == set(range(1, 11))
+    calibrated = evaluation.corrupted_images(mesh, test_split, noise, 0, {"range": (2, 2)})
+    assert met(calibrated) == {2}
+
+
+def test_levels_made_for_another_image_size_are_warned_of(caplog, monkeypatch):
+    monkeypatch.setattr(evaluation.log, "propagate", True)
+    evaluation.warn_of_tables(["cifar10_c_bar", "cbar_candidates", "standard"], (32, 32, 3))
+    assert not caplog.records
+    evaluation.warn_of_tables(["cifar10_c_bar", "imagenet_c_bar"], (224, 200, 3))
+    (record,) = caplog.records
+    assert "cifar10_c_bar was selected from the ranges 'cifar'; images of 224x200" in record.getMessage()
+
+
+def test_two_selections_of_random_severities_are_refused():
+    with pytest.raises(ValueError, match="one selection of the random severities of cbar/"):
+        evaluation.conditions(["cifar10_c_bar", "imagenet_c_bar"], "random")
 
 
 @pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ("6", "1..5"), ("1.5", "whole severity")])
@@ -125,3 +165,17 @@ def test_eight_devices_see_the_same_corrupted_images(test_split):
     key = jax.random.fold_in(jax.random.key(0), __import__("zlib").crc32(b"noc/hue"))
     direct = corruptions.corrupt(key, test_split.images, "noc/hue", 0.5, index=jnp.asarray(test_split.index))
     np.testing.assert_array_equal(images, direct)
+
+
+def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_split, tmp_path):
+    source, workdir = tmp_path / "CIFAR-10-C-bar", tmp_path / "work"
+    source.mkdir(), workdir.mkdir()
+    clean, labels = np.asarray(test_split.images), np.asarray(test_split.labels)
+    np.save(source / "transverse_chromatic_abberation.npy", np.concatenate([clean // k for k in range(1, 6)]))
+    np.save(source / "labels.npy", np.tile(labels, 5))
+    found = study.evaluate_stored(tiny.config(), {("standard", 0): model}, open_corrupted(source), workdir, mesh)
+    assert list(found) == [Condition("cbar/transverse_chromatic_aberration", str(k)) for k in range(1, 6)]
+    for k, answers in enumerate(found.values(), 1):
+        images = jnp.asarray(clean // k)
+        expected = evaluation.correctness(mesh, *model, images, jnp.asarray(labels), 70)
+        np.testing.assert_array_equal(answers["standard", 0], expected)

@@ -73,7 +73,6 @@ def compare(eight, one):
     assert found[0][0] == found[1][0] == ("noc/border", "noc/hue")
     if np.array_equal(*correct):
         np.testing.assert_array_equal(found[0][1], found[1][1])
-    print(correct, [matrix.tolist() for _, matrix in found])
 
 
 def run(tmp_path, settings, killed_at):
@@ -86,14 +85,10 @@ def run(tmp_path, settings, killed_at):
     for workdir in (eight, one):
         assert json.loads((workdir / "compiles.json").read_text()) == {"train_models_block": 1, "correct_answers": 1}
     compare(eight, one)
-    return eight
 
 
 def test_a_killed_study_in_rows_ends_like_one_device(tmp_path):
-    eight = run(tmp_path, SMALL, 20)
-    # What is finished was trained three at a time; asked for one at a time it is read back.
-    before = {path: path.read_text() for path in eight.glob("models/*/seed0/metrics.jsonl")}
-    assert len(before) == 3
+    run(tmp_path, SMALL, 20)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from corruptions.primitives.caustic import caustic
-from corruptions.primitives.trigonometry import sine_cosine
+from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 from tests.corruptions.cbar import references
 from tests.corruptions.cbar.running import compiled
 from tests.corruptions.photographs import photograph
@@ -84,3 +84,12 @@ def test_sine_cosine():
     sine, cosine = jax.jit(sine_cosine)(x)
     assert np.abs(sine - np.sin(x.astype(np.float64))).max() < 2e-7
     assert np.abs(cosine - np.cos(x.astype(np.float64))).max() < 2e-7
+
+
+def test_arctangent2():
+    rng = np.random.default_rng(0)
+    y, x = rng.normal(size=(2, 100_000)) * 10 ** rng.uniform(-3, 3, (2, 100_000))
+    sides = np.array([[0, 0, 1, -1, 1, -1, 1, -1, 0], [1, -1, 0, 0, 1, 1, -1, -1, 0]], np.float64)  # the last: no angle
+    y, x = np.concatenate([[y, x], sides], axis=1).astype(np.float32)
+    found = np.asarray(jax.jit(arctangent2)(y, x))
+    assert np.abs(found - np.arctan2(y.astype(np.float64), x)).max() < 5e-7
