@@ -1,8 +1,8 @@
 """Images that are not on the device: training blocks read ahead from disk through Grain, test sets read in pieces.
 
-What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views of
-each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of the
-device-resident path, so are the batches, bit for bit.
+What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views
+of each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of
+the device-resident path, so are the batches, bit for bit.
 """
 
 import functools
