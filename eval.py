@@ -62,7 +62,7 @@ def run(config, workdir):
         own.ranges = config.ranges
         for name, options in config.train.corruption_options.items():
             own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
-        dataset, _, test_split = study.load_data(own, mesh)
+        dataset, _, test_split = study.load_data(own, mesh, placed=("test",))
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
