@@ -2,8 +2,13 @@
 
     python compare.py --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
 
-Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs
-of corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs of
+corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+
+    python compare.py --first=runs/wrn/msd --second=runs/vgg/msd
+
+compares two feature extractors by the folders of results of msd.py: ranks of their distances, and how well either's
+correlate with error where correlations.csv has them.
 """
 
 import hashlib
@@ -13,7 +18,7 @@ import pathlib
 import numpy as np
 from absl import app, flags
 
-from analysis import agreement, command, overlap_files
+from analysis import agreement, command, extractors, msd_files, overlap_files
 from analysis.files import write_atomically
 
 
@@ -29,10 +34,7 @@ def run(first, second, threshold, out=None):
     result = {
         "first": first.name,
         "second": second.name,
-        "inputs": {
-            f"{workdir.name}/overlap.csv": hashlib.sha256((workdir / "overlap.csv").read_bytes()).hexdigest()
-            for workdir in (first, second)
-        },
+        "inputs": _inputs((first, second), "overlap.csv"),
         "matrices": {key: _without_nan(value) for key, value in found._asdict().items()},
         "threshold": threshold,
         "benchmarks": [b._asdict() for b in benchmarks],
@@ -40,16 +42,49 @@ def run(first, second, threshold, out=None):
     }
     chosen = next(b for b in benchmarks if b.threshold == threshold)
     _show(found, chosen, benchmarks, seconds)
-    out = second / "comparison.json" if out is None else out
-    write_atomically(out, json.dumps(result, indent=2, allow_nan=False) + "\n")
-    print(f"\nwritten to {out}")
+    _save(out or second / "comparison.json", result)
     return result
+
+
+def run_extractors(first, second, out=None):
+    """Compares two folders of msd.py, prints and writes; returns the content of comparison.json."""
+    rows = [msd_files.read_msd(folder / "msd.csv") for folder in (first, second)]
+    tables = [folder / "correlations.csv" for folder in (first, second)]
+    result = {"first": str(first), "second": str(second), "inputs": _inputs((first, second), "msd.csv")}
+    for measure in ("msd", "mmd"):
+        found = extractors.agreement(*rows, measure)
+        result[measure] = {key: _without_nan(value) for key, value in found._asdict().items()}
+        print(
+            f"{measure}: Spearman {found.spearman:.3f} ({found.interval[0]:.3f} to {found.interval[1]:.3f}) over "
+            f"{len(found.schemes)} schemes x {len(found.corruptions)} corruptions; across schemes, mean over corruptions "
+            f"{found.ordering:.3f} ({found.ordering_interval[0]:.3f} to {found.ordering_interval[1]:.3f})"
+        )
+    if all(table.is_file() for table in tables):
+        rho = [{row.corruption: row.msd for row in msd_files.read_correlations(table)} for table in tables]
+        shared = [name for name in rho[0] if name in rho[1]]
+        result["correlation_with_error"] = {name: [_without_nan(one[name]) for one in rho] for name in shared}
+        print("\nSpearman of MSD with error across schemes:  first  second")
+        for name in shared:
+            print(f"  {name:40s}  {rho[0][name]:+.2f}   {rho[1][name]:+.2f}")
+    _save(out or second / "comparison.json", result)
+    return result
+
+
+def _inputs(folders, name):
+    return {f"{folder.name}/{name}": hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in folders}
+
+
+def _save(path, result):
+    write_atomically(path, json.dumps(result, indent=2, allow_nan=False) + "\n")
+    print(f"\nwritten to {path}")
 
 
 def _without_nan(value):
     """JSON has no NaN."""
     if isinstance(value, tuple):
         return [_without_nan(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
@@ -98,8 +133,8 @@ def _show(found, chosen, benchmarks, seconds):
 
 def define_flags():
     """The flags of the script; other scripts that import it have their own."""
-    flags.DEFINE_string("first", None, "Workdir of a study (required).")
-    flags.DEFINE_string("second", None, "Workdir of another study of the same corruptions (required).")
+    flags.DEFINE_string("first", None, "Workdir of a study, or a folder of msd.py (required).")
+    flags.DEFINE_string("second", None, "Another one of the same corruptions (required).")
     flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members of a benchmark.")
     flags.DEFINE_string("out", None, "Where to write; default comparison.json in the second workdir.")
 
@@ -108,7 +143,11 @@ def main(argv):
     given = command.given(argv, {"first": "WORKDIR", "second": "WORKDIR"})
     out = None if given.out is None else pathlib.Path(given.out)
     with command.errors():
-        run(pathlib.Path(given.first), pathlib.Path(given.second), given.threshold, out)
+        first, second = pathlib.Path(given.first), pathlib.Path(given.second)
+        if (first / "msd.csv").is_file():
+            run_extractors(first, second, out)
+        else:
+            run(first, second, given.threshold, out)
 
 
 if __name__ == "__main__":

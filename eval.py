@@ -11,7 +11,22 @@ again.
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
 cifar10_corrupted; results go to WORKDIR/stored/NAME.
+
+    python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
+        --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
+
+first imports torchvision's weights into the workdir (`models.torchvision`); calibrate.py and msd.py do the same. Any other
+classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
+
+    python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
+
+gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels
+(S. Schneider et al., 2020, with the pseudo-count config.eval.pseudo_count; batches of 500). Such a model has seen the
+test's images: its rows are marked MODEL+bn=test and are not to be compared with others. adapt.py adapts to augmented
+training images instead.
 """
+
+import functools
 
 import numpy as np
 from absl import app
@@ -21,12 +36,14 @@ from corruptions import augment as schemes
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
-from training import adapter, cli, distributed, evaluation, study
+from training import adaptation, adapter, augment, cli, distributed, evaluation, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.answers import Answers
 from training.log import log
 from training.provenance import provenance
+
+_ADAPT_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
 
 def run(config, workdir):
@@ -44,13 +61,17 @@ def run(config, workdir):
         own.eval = config.eval
         own.ranges = config.ranges
         for name, options in config.train.corruption_options.items():
-            stored = own.train.corruption_options.get(name, {})
-            own.train.corruption_options[name] = {**stored, **options}
-        dataset, _, test_split = study.load_data(own, mesh)
+            own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
+        dataset, _, test_split = study.load_data(own, mesh, placed=("test",))
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
-        _warn_of_coincidence(own.train.get("scheme", ""), [condition.corruption for condition in conditions[1:]])
-        answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh)
+        _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
+        prepare = None
+        if config.eval.adapt:
+            label = _adaptation_label(config.eval)
+            models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
+            prepare = functools.partial(_adapted, config.eval.pseudo_count)
+        answers = study.evaluate_models(own, models, conditions, workdir, test_split, mesh, prepare)
         results = workdir
         if stored:
             results = workdir / "stored" / stored.path.name
@@ -130,14 +151,39 @@ def evaluate(
     return _rows(answers)
 
 
-def _warn_of_coincidence(scheme, names):
+def _adaptation_label(wanted):
+    """What marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N."""
+    if wanted.adapt != "test" or wanted.stored:
+        raise ValueError(
+            "expected config.eval.adapt '' or 'test', and no config.eval.stored with it, found "
+            f"{wanted.adapt!r} and {wanted.stored!r}"
+        )
+    return "bn=test" + (f":{wanted.pseudo_count:g}" if wanted.pseudo_count else "")
+
+
+def _adapted(pseudo_count, model, shown):
+    graphdef, state = model
+    batches = (
+        images[start : start + _ADAPT_BATCH] for images in shown for start in range(0, len(images), _ADAPT_BATCH)
+    )
+    return graphdef, adaptation.adapt(graphdef, state, batches, pseudo_count)[0]
+
+
+def _warn_of_coincidence(recipe, names):
     """Says which corruptions the models have met in training, as operations of their augmentation scheme."""
-    for operation, corruption in schemes.coinciding(scheme, names) if scheme else ():
+    if not recipe.get("scheme"):
+        return
+    try:
+        scheme = augment.scheme_of(recipe)
+    except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
+        log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
+        return
+    for operation, corruption in schemes.coinciding(scheme, names):
         log.warning(
             "%s is close to the operation %s of %s, which these models were trained with.",
             corruption,
             operation,
-            scheme,
+            scheme.name,
         )
 
 

@@ -13,8 +13,9 @@ command continues; more schemes and corruptions can be asked for later.
     python msd.py --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
 also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance
-and the error of models trained with the schemes (severities averaged). One set of images serves all schemes, so that
-they are compared on the same; the original draws a new set for each scheme.
+and the error of models trained with the schemes (severities averaged), or adapted to them (adapt.py) when all tables
+are of such models. One set of images serves all schemes, so that they are compared on the same; the original draws a
+new set for each scheme.
 """
 
 import glob
@@ -36,7 +37,7 @@ from training.log import log
 from training.provenance import provenance
 
 _SETTINGS = ("model", "model_seed", "seed", "images", "transforms", "draws", "halves")  # what determines a distance
-_IMAGES, _DRAWS, _TRANSFORMS = range(3)  # streams of random halves
+IMAGES, DRAWS, TRANSFORMS, SUBSETS = range(4)  # streams of random choices
 
 
 def run(config, workdir):
@@ -44,19 +45,22 @@ def run(config, workdir):
     wanted = config.msd
     _check(wanted)
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)
-    errors = _errors(wanted.errors, conditions) if wanted.errors else None
+    errors = _errors(wanted, conditions) if wanted.errors else None
     with study.trained_workdir(workdir, config) as own:
         if config.ranges:
             own.train.corruption_options = config.train.corruption_options
         options = augment.static_options(own.train)
         schemes = transforms.find(wanted.schemes, options)
-        extractor = _extractor(own, wanted, workdir)
+        extractor = open_extractor(own, wanted, workdir)
         evaluation.warn_of_tables((*wanted.corruptions, *wanted.schemes), extractor.images.shape[1:])
-        folder = _open(workdir / wanted.out, wanted, options)
+        settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}
+        folder = open_folder(workdir / wanted.out, settings, ("centres", "schemes"))
         centres = {}
         for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True):
             chosen = augment.with_levels(options.get(condition.corruption, {}), condition.levels)
-            centres[condition.corruption, condition.label] = _centre(folder, extractor, wanted, condition, chosen)
+            centres[condition.corruption, condition.label] = measure_centre(
+                folder, extractor, wanted, condition, chosen
+            )
         msd_files.write_centres(folder / "features.npz", {k: v[0].astype(np.float32) for k, v in centres.items()})
         del centres[tables.CLEAN, 0]  # for the directions of corruptions (bridge.py); no scheme is measured against it
         found = {}
@@ -65,13 +69,16 @@ def run(config, workdir):
         return _write(folder, wanted, own, centres, found, errors)
 
 
-def _errors(pattern, conditions):
-    """Errors of the tables that `pattern` names, at the severities whose distances are measured."""
-    paths = sorted(glob.glob(pattern))
+def _errors(wanted, conditions):
+    """Errors of the tables that config.msd.errors names, at the severities whose distances are measured."""
+    paths = sorted(glob.glob(wanted.errors))
     if not paths:
-        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
+        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={wanted.errors!r}, found none")
     known = {(condition.corruption, condition.label) for condition in conditions}
     counts = [count for path in paths for count in tables.read_counts(path)]
+    adapted = f"{wanted.model}+bn="
+    if all(count.model.startswith(adapted) for count in counts):
+        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
     return msd_files.mean_errors(count for count in counts if (count.corruption, count.severity) in known)
 
 
@@ -84,22 +91,21 @@ def _check(wanted):
         raise ValueError("expected config.msd.halves 0 or at least 2, found 1: a single half has no spread")
 
 
-def _open(folder, wanted, options):
-    """Makes the folder of results; refuses one with distances of other settings."""
-    settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}
-    for part in ("centres", "schemes"):
+def open_folder(folder, settings, parts):
+    """Makes a folder of results with the folders `parts`; refuses one with results of other settings."""
+    for part in parts:
         (folder / part).mkdir(parents=True, exist_ok=True)
     stored = folder / "settings.json"
     if stored.exists() and (different := workdirs.config_differences(workdirs.read_json(stored), settings)):
         raise workdirs.WorkdirError(
-            f"{folder} holds distances of other settings; name another folder with --config.msd.out or use the same "
-            "settings:\n  " + "\n  ".join(different)
+            f"{folder} holds results of other settings; name another folder or use the same settings:\n  "
+            + "\n  ".join(different)
         )
     workdirs.write_json(stored, settings)
     return folder
 
 
-def _extractor(own, wanted, workdir):
+def open_extractor(own, wanted, workdir):
     """The model and images that all features are measured with."""
     mesh = meshes.data_mesh()
     dataset, split, _ = study.load_data(own, mesh)
@@ -110,57 +116,60 @@ def _extractor(own, wanted, workdir):
     if key not in models:
         known = ", ".join(f"{name} seed {seed}" for name, seed in models)
         raise ValueError(f"expected config.msd.model and model_seed among {known}, found {key[0]} seed {key[1]}")
-    rng = _generator(wanted, _IMAGES, "")
+    rng = generator(wanted, IMAGES, "")
     chosen = np.sort(rng.choice(len(split), wanted.images, replace=False))
     weights = distances.half_weights(wanted.images, wanted.halves, rng)
     return features.Extractor(mesh, *models[key], split.images[chosen], weights, wanted.chunk)
 
 
-def _generator(wanted, stream, name):
+def generator(wanted, stream, name):
+    """The np.random.Generator of one of the streams and a name."""
     return np.random.default_rng((wanted.seed, stream, zlib.crc32(name.encode())))
 
 
-def _key(wanted, name):
+def draw_key(wanted, name):
+    """The key that transforms of a name are drawn with."""
     return jax.random.fold_in(jax.random.key(wanted.seed), zlib.crc32(name.encode()))
 
 
-def _centre(folder, extractor, wanted, condition, options):
+def measure_centre(folder, extractor, wanted, condition, options):
     """Mean features of a corruption at a severity, [1 + halves, D]; read back when measured before."""
     path = folder / "centres" / f"{condition.file_name}.npz"
     if path.exists():
-        return _load(path)["centre"]
+        return load(path)["centre"]
     clean = condition.corruption == tables.CLEAN
     transform = (
         transforms.IDENTITY if clean else transforms.of_corruption(condition.corruption, condition.value, options)
     )
     name = f"centre {condition.file_name}"
-    chunks = extractor.stream(transform, _key(wanted, name), wanted.draws if transform.random else 1, description=name)
+    number = wanted.draws if transform.random else 1
+    chunks = extractor.stream(transform, draw_key(wanted, name), number, description=name)
     drawn = np.concatenate(list(chunks)).astype(np.float64)
-    weights = distances.half_weights(wanted.draws, wanted.halves, _generator(wanted, _DRAWS, name)).astype(np.float64)
-    # In float64: the mean of many float32 features.
+    weights = distances.half_weights(wanted.draws, wanted.halves, generator(wanted, DRAWS, name)).astype(np.float64)
+    # einsum in float64: the mean of many float32 features.
     centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
-    _save(path, {"centre": centre})
+    save(path, {"centre": centre})
     return centre
 
 
 def _scheme_distances(folder, extractor, wanted, scheme, centres):
     """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; measures what is missing."""
     path = folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
-    known = _load(path) if path.exists() else {}
+    known = load(path) if path.exists() else {}
     names = {key: f"{key[0]}|{key[1]}" for key in centres}
     missing = [key for key in centres if names[key] not in known]
     if missing:
         stream = distances.Stream(np.stack([centres[key] for key in missing], axis=1))
         number = wanted.transforms if scheme.random else 1
-        members = distances.halves(number, wanted.halves, _generator(wanted, _TRANSFORMS, scheme.name))
+        members = distances.halves(number, wanted.halves, generator(wanted, TRANSFORMS, scheme.name))
         start = 0
-        key = _key(wanted, f"scheme {scheme.name}")
+        key = draw_key(wanted, f"scheme {scheme.name}")
         for chunk in extractor.stream(scheme, key, number, description=scheme.name):
             stream.add(chunk, members[:, start : start + len(chunk)])
             start += len(chunk)
         measured = np.stack([stream.msd, stream.mmd])
         known |= {names[key]: measured[:, :, k] for k, key in enumerate(missing)}
-        _save(path, known)
+        save(path, known)
     return {key: known[names[key]] for key in centres}
 
 
@@ -208,13 +217,15 @@ def _show_correlations(rows):
         )
 
 
-def _save(path, arrays):
+def save(path, arrays):
+    """Writes {name: array} to an .npz file atomically."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     write_atomically(path, buffer.getvalue())
 
 
-def _load(path):
+def load(path):
+    """{name: array} of an .npz file; WorkdirError when it is damaged."""
     try:
         with np.load(path) as file:
             return {name: file[name] for name in file.files}

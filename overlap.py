@@ -34,7 +34,7 @@ from training.log import log
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
     *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
-    "msd", *(f"model.{key}" for key in imported.OPTIONS),
+    "msd", "adapt", "eval.adapt", "eval.pseudo_count", *(f"model.{key}" for key in imported.OPTIONS),
 )  # fmt: skip
 
 
@@ -48,7 +48,9 @@ def run(config, workdir):
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path, compiles.counting() as compiled:
-        dataset, train_split, test_split = study.load_data(config, mesh)
+        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
+        if config.train.mix_in.name:
+            study.record_data(path, dataset)
         mixed = tuple(config.study.mixtures)
         benchmarks = tuple(map(augment.benchmark, mixed))
         shown_to_mixtures = evaluation.conditions(benchmarks, evaluation.RANDOM)

@@ -21,7 +21,9 @@ def train_and_evaluate(config, workdir):
     one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
-        dataset, train_split, test_split = study.load_data(config, mesh)
+        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
+        if config.train.mix_in.name:
+            study.record_data(path, dataset)
         evaluation.warn_of_tables([augment.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             one,

@@ -63,3 +63,29 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
             handles.values(), handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6, frameon=False
         )
     return figure
+
+
+def mixture_panel(rows, *, title=""):
+    """MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
+
+    Args:
+      rows: (fraction, corruption, msd, mmd), fractions in ascending order.
+      title: line above the panel.
+
+    Returns:
+      A Matplotlib figure for `analysis.figures.save`.
+    """
+    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for name, colour in zip(dict.fromkeys(row[1] for row in rows), (BLUE, ORANGE), strict=True):
+        own = [row for row in rows if row[1] == name]
+        for column, (measure, line) in enumerate((("MSD", "o-"), ("MMD", "s--")), 2):
+            axes.plot([row[column] for row in own], line, color=colour, markersize=4, label=f"{measure} to {name}")
+        axes.set_xticks(range(len(own)), [f"{row[0]:g}" for row in own])
+    axes.set_xlabel("fraction of the first", fontsize=8)
+    axes.set_ylabel("distance", fontsize=8)
+    axes.set_ylim(0)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=7, frameon=False)
+    axes.tick_params(labelsize=7)
+    figure.suptitle(title, fontsize=8)
+    return figure

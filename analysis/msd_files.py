@@ -165,6 +165,17 @@ def write_correlations(path, rows, comment=None):
     write_rows(path, CORRELATIONS_HEADER, rows, comment)
 
 
+def read_correlations(path):
+    """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another kind."""
+    rows = []
+    for number, (corruption, schemes, *values) in read_lines(path, CORRELATIONS_HEADER):
+        try:
+            rows.append(Correlation(corruption, int(schemes), *map(float, values)))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: expected numbers, found {error}") from None
+    return rows
+
+
 def _over_severities(values):
     """Means over the severities in keys (scheme, corruption, severity); all schemes must have the same ones."""
     found, severities = {}, {}

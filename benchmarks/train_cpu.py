@@ -63,6 +63,8 @@ def serve():
     import jax
     import jax.numpy as jnp
 
+    from benchmarks.flops import training_flops
+
     print(json.dumps({"jax": jax.__version__}), flush=True)
     product = jax.jit(lambda a: a @ a)
     blocks = {}
@@ -72,7 +74,7 @@ def serve():
             matrix = jnp.ones((request["matmul"],) * 2)
             work = lambda matrix=matrix: jax.block_until_ready(product(matrix))  # noqa: E731
         elif "describe" in request:
-            print(json.dumps(describe(request["describe"])), flush=True)
+            print(json.dumps({"flops": training_flops(request["describe"])}), flush=True)
             continue
         else:
             key = request["model"], request["batch"], request["steps"], request.get("conv", "auto")
@@ -116,24 +118,6 @@ def training_block(name, batch, steps, conv):
 
     work.compile = seconds
     return work
-
-
-def describe(name):
-    """Floating-point operations of one training step per image, read off the traced forward pass."""
-    import jax
-    import jax.numpy as jnp
-    from flax import nnx
-
-    import models
-
-    graphdef, state = nnx.split(models.build(name, 10, dtype="float32", conv="xla"))
-    trace = jax.make_jaxpr(lambda s, x: nnx.merge(graphdef, s)(x, train=False)[0])(state, jnp.zeros((1, 32, 32, 3)))
-    forward = [
-        2 * eqn.outvars[0].aval.size * eqn.invars[1].aval.size // eqn.invars[1].aval.shape[-1]
-        for eqn in trace.jaxpr.eqns
-        if eqn.primitive.name in ("conv_general_dilated", "dot_general")
-    ]
-    return {"flops": 3 * sum(forward) - forward[0]}
 
 
 def compare(ours, peer, name, batch, rounds, steps):

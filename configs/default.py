@@ -39,17 +39,25 @@ def get_config():
                 "corrupted_fraction": 0.5,  # of each batch
                 "reading": "paper",  # paper: half of each batch; code: every image twice an epoch, clean and corrupted
                 "flip": True,  # mirror with probability 1/2
+                "flip_alternates": False,  # each image is drawn once and then mirrored every second epoch
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
                 "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
-                "scheme": "",  # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize ...
+                # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                "scheme": "",
+                "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
+                "mix_in": {  # a second data set of the same classes; an epoch shows its training images too
+                    "name": "",  # as dataset.name; Stylized-ImageNet is an image_folder
+                    "data_dir": "",  # "" is dataset.data_dir
+                },
                 "jsd_weight": 0.0,  # of AugMix's consistency loss over two views (its authors: 12)
                 "epochs": 40,
                 "batch_size": 256,
-                "schedule": "step",  # step or cosine
+                "label_smoothing": 0.0,  # share of the target that is spread evenly over all classes
+                "schedule": "step",  # step, cosine or triangle
                 "learning_rate": 0.1,
                 "milestones": (20, 30),  # epochs at which the step schedule decays
                 "decay_factor": 0.1,
-                "warmup_epochs": 0,  # of the cosine schedule
+                "warmup_epochs": 0,  # of the cosine and the triangle schedule
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,
@@ -63,6 +71,15 @@ def get_config():
                 "severity": "random",  # random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)
                 "stored": "",  # a stored corrupted dataset (eval.py): folder or tfds name, in place of `corruptions`
                 "batch_size": 500,
+                "adapt": "",  # test: BatchNorm statistics of each corrupted test set (eval.py)
+                "pseudo_count": 0.0,  # of the statistics from training, against one for each image adapted to
+            },
+            "adapt": {  # adapt.py
+                "scheme": "augmix",  # of the training images that give the statistics; "" is mirror and crop alone
+                "images": 10000,
+                "batch_size": 500,  # each layer sees the others normalised by the statistics of its batch
+                "pseudo_count": 0.0,  # N of the statistics from training; 0 replaces them
+                "seed": 0,
             },
             "study": {
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
@@ -92,6 +109,19 @@ def get_config():
                 "chunk": 0,  # transforms at a time, for speed and memory only; 0 fits the device
                 "errors": "",  # counts.csv with the schemes as models: correlates distance with error
                 "out": "msd",  # folder of results in the workdir
+                "toy": {  # msd_toy.py: mixtures of two corruptions
+                    "first": "imagenet_c/motion_blur",
+                    "second": "imagenet_c/impulse_noise",
+                    "severity": "3",
+                    "fractions": (0.0, 0.5, 0.9, 0.99, 1.0),  # of the first
+                    "out": "toy",
+                },
+                "subsets": {  # msd_subsets.py
+                    "scheme": "augmix",
+                    "pool": 4000,  # transforms that are put in order; the paper takes 100,000
+                    "sizes": (10, 100, 1000),
+                    "out": "subsets",
+                },
             },
             "calibrate": {
                 "corruptions": ("noc_candidates",),  # corruptions and benchmarks

@@ -3,10 +3,11 @@
 python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50-0676ba61.pth \\
     --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
-IMAGENET is a folder that holds val/, with a folder for each of the 1000 WordNet IDs: sorted, they are the order of
-torchvision's logits. Preprocessing is that of the published numbers: shorter side to 256 (bilinear with antialiasing), centre
-224, corrupted as uint8; the model subtracts ImageNet's mean. Weights called V2 were made for a shorter side of 232. The published
-tests were stored as JPEG, here nothing is stored: --config.eval.stored=PATH/TO/ImageNet-C reads the published images.
+IMAGENET is what `python -m data.prepare` wrote, or a tree with val/ and in it a folder for each of the 1000 WordNet IDs:
+sorted, they are the order of torchvision's logits. Preprocessing is that of the published numbers: shorter side 256
+(bilinear with antialiasing), centre 224, corrupted as uint8, normalised by the model. Weights called V2 were made for a
+shorter side of 232. The published tests were stored as JPEG, here nothing is stored:
+--config.eval.stored=PATH/TO/ImageNet-C reads the published images.
 
 Expected of resnet50-0676ba61: 76.1 % clean (torchvision); mCE 76.7 on the published images (Hendrycks and Dietterich 2019).
 
@@ -26,9 +27,9 @@ def get_config(variant="resnet50"):
     config.model.name = name
     config.model.dtype = "float32"
     config.model.class_stride = 10 if classes == "100" else 1
-    config.dataset.name = "imagenet100" if classes == "100" else "image_folder"
+    config.dataset.name = "imagenet100" if classes == "100" else "imagenet"
     config.dataset.image_size = 224
-    config.dataset.train_limit = 1000  # for msd.py; where there is no train/ there are none
+    config.dataset.train_limit = 1000  # for msd.py; of a tree only these are decoded
     config.eval.corruptions = ("imagenet_c",)
     config.eval.severity = "levels"
     config.eval.batch_size = 100

@@ -3,14 +3,29 @@
 python msd.py --config=configs/msd.py --workdir=runs/overlap_shapes
 python msd.py --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
 python msd.py --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
+python msd_subsets.py --config=configs/msd.py:subsets --workdir=runs/baseline
 
 The workdir is one of train.py or overlap.py; only the settings under `msd` are used. The variant `bridge` takes the
 corruptions themselves as schemes, each at its random severities: distances between corruptions, to be compared with
-their overlap (analysis.bridge). `shapes` belongs to the demo: 1,000 transforms of each scheme as in `paper`, but fewer
-images and six corruptions of one severity.
+their overlap (analysis.bridge). `subsets` has the pool and the sizes of the paper's subset experiment. `shapes` belongs
+to the demo: 1,000 transforms of each scheme as in `paper`, but fewer images and six corruptions of one severity.
+
+The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with BatchNorm.
+Distances do not come out alike in both; how well they agree is told by compare.py:
+
+python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
+python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg
+python msd.py --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes/*/counts.csv"
+python msd.py --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes/*/counts.csv"
+python compare.py --first=runs/wrn/msd --second=runs/vgg/msd
 """
 
 from configs import default
+
+PAPER_SIZES = (
+    *range(1, 11), *range(20, 101, 10), *range(200, 1001, 100), *range(2000, 10_001, 1000), *range(20_000, 90_001, 10_000),
+    97_000, 99_000, 99_700, 99_900, 99_970, 99_990,
+)  # fmt: skip
 
 
 def get_config(variant="paper"):
@@ -19,6 +34,9 @@ def get_config(variant="paper"):
         config.msd.schemes = ("imagenet_c", "imagenet_noc")
         config.msd.corruptions = ("imagenet_c", "imagenet_noc")
         config.msd.severity = "random"
+    elif variant == "subsets":
+        config.msd.subsets.pool = 100_000
+        config.msd.subsets.sizes = PAPER_SIZES
     elif variant == "shapes":
         config.msd.images = 32
         config.msd.draws = 50
@@ -28,5 +46,5 @@ def get_config(variant="paper"):
         )
         config.msd.severity = "3"
     elif variant != "paper":
-        raise ValueError(f"expected msd.py, msd.py:paper, msd.py:bridge or msd.py:shapes, found {variant!r}")
+        raise ValueError(f"expected msd.py, msd.py:paper, :bridge, :subsets or :shapes, found {variant!r}")
     return config

@@ -8,7 +8,9 @@ The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/
 `~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
 """
 
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import json
 import logging
@@ -85,8 +87,12 @@ def cached(
         logging.warning("cannot write the cache %s (%s): keeping %s in memory", folder.parent, error, name)
         return _in_memory(build)
     try:
-        _write(aside, build)
-        _publish(aside, folder)
+        with _hold(aside):
+            _write(aside, build)
+            _publish(aside, folder)
+    except OSError as error:  # of a full disk, which names no file
+        error.filename = error.filename or str(folder)
+        raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     entry = _read(folder)
@@ -151,10 +157,25 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Removes what killed runs left behind; a day is longer than any build that is still alive."""
+    """Removes what killed runs left behind: parts of yesterday that no process holds (clocks may jump)."""
     for path in _parts(folder):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)
+            with _hold(path) as held:
+                if held:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _hold(folder: Path) -> Iterator[bool]:
+    """Holds a folder against other processes until the end or the death of this one; yields whether it was free."""
+    descriptor, held = os.open(folder, os.O_RDONLY), False
+    try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        yield held
+    finally:
+        os.close(descriptor)
 
 
 def _parts(folder: Path) -> Iterator[Path]:

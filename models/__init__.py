@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models import alexnet, densenet, resnet, resnext, small_resnet, squeezenet, vgg, wide_resnet
+from models import alexnet, densenet, fast_cifar, resnet, resnext, small_resnet, squeezenet, vgg, wide_resnet
 from models.initial import ShapesOnly
 from models.layers import INITS
 
@@ -21,6 +21,7 @@ _REGISTRY = (
     | vgg.FAMILY
     | alexnet.FAMILY
     | squeezenet.FAMILY
+    | fast_cifar.FAMILY
 )
 _SMALLEST = densenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
 

@@ -1,6 +1,5 @@
 """msd.py on a tiny study: distances by their definition, resumed, extended, correlated, and refusing what is wrong."""
 
-import contextlib
 import json
 import pathlib
 import shutil
@@ -21,8 +20,6 @@ from configs import msd as msd_config
 from tests.training import tiny
 from training import features, study, workdir
 from training import mesh as meshes
-from training import state as states
-from training.checkpoint import Checkpoints
 
 ROOT = pathlib.Path(msd.__file__).parent
 IMAGES = 40  # all of them, so that the test knows which
@@ -36,16 +33,9 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
-    folder = tmp_path_factory.mktemp("msd") / "work"
     config = tiny.config()
     config.dataset.train_limit = IMAGES
-    one = study.model_config(config, "standard", 0)
-    params = states.build_model(one, 10, 32)[1:]
-    with workdir.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
-        files.save(states.initial_state(*params, states.make_optimizer(one.train, 1)))
-        workdir.write_json(folder / "final.json", {})
-    return folder
+    return tiny.untrained_workdir(tmp_path_factory.mktemp("msd") / "work", config)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +126,8 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
     assert found[0] == rows[0]
 
 
-def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys):
+@pytest.mark.parametrize("prefix", ["", "standard+bn="])  # trained with the scheme, or adapted to it by adapt.py
+def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys, prefix):
     trained, rows = measured
     folder = copy(trained, tmp_path)
     means = msd_files.mean_distances(rows)
@@ -145,7 +136,7 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     for (scheme, name), (distance, _) in means.items():
         rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
         wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
-        counts += [tables.Count(scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
+        counts += [tables.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
     tables.write_counts(tmp_path / "counts.csv", counts)
     msd.run(settings(errors=str(tmp_path / "counts.csv")), folder)
     header, *lines = [

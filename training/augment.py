@@ -1,5 +1,6 @@
 """What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
 
+import dataclasses
 import functools
 
 import jax
@@ -8,6 +9,7 @@ from jax.sharding import PartitionSpec
 
 import corruptions
 from corruptions import augment as schemes
+from training import mesh as meshes
 
 STANDARD = "standard"
 _MIXTURE = "mixture="
@@ -90,12 +92,30 @@ def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))[:number]
 
 
-def scheme_on_mesh(mesh, name, key, images, index):
+def scheme_of(recipe):
+    """The `corruptions.augment.Scheme` of config.train, or None; stored transforms are read from config.train.transforms.
+
+    Raises:
+      ValueError: transforms other than those that the name of the scheme tells the digest of.
+    """
+    if not recipe.scheme:
+        return None
+    path = recipe.get("transforms", "")
+    if not (schemes.is_stored(recipe.scheme) and path):
+        return schemes.get(recipe.scheme)
+    scheme = schemes.get(f"stored={path}")
+    if scheme.name != schemes.canonical(recipe.scheme):
+        raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
+    return scheme
+
+
+def scheme_on_mesh(mesh, scheme, key, images, index):
     """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
     devices, number = mesh.shape["data"], images.shape[0]
     if devices == 1 or (number % devices and jax.process_count() == 1):
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
-    return _scheme_shards(mesh, name)(key, _even(images, devices), _even(index, devices))[:number]
+        return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+    augmented = _scheme_shards(mesh, scheme)(key, _even(images, devices), _even(index, devices))
+    return augmented[:number]
 
 
 def _even(array, devices):
@@ -108,13 +128,18 @@ def _even(array, devices):
 
 
 @functools.lru_cache(maxsize=64)
-def _scheme_shards(mesh, name):
-    def local(key, images, index):
-        return schemes.augment(key, images, name, index=index, dtype=jnp.float32, validate=False)
+def _scheme_shards(mesh, scheme):
+    # On the devices, and an argument of the program: stored transforms may be too many for constants.
+    choices = jax.device_put(scheme.choices, meshes.replicated(mesh))
 
-    batch = PartitionSpec("data")
-    specs = (PartitionSpec(), batch, batch)
-    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    def local(key, images, index, choices):
+        own = dataclasses.replace(scheme, choices=choices)
+        return schemes.augment(key, images, own, index=index, dtype=jnp.float32, validate=False)
+
+    whole, batch = PartitionSpec(), PartitionSpec("data")
+    specs = (whole, batch, batch, whole)
+    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    return lambda key, images, index: program(key, images, index, choices)
 
 
 @functools.lru_cache(maxsize=256)

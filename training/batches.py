@@ -27,6 +27,13 @@ class Plan:
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
             )
+        self.label_smoothing = recipe.get("label_smoothing", 0.0)
+        if not 0 <= self.label_smoothing < 1 or (recipe.jsd_weight and self.label_smoothing):
+            raise ValueError(
+                "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
+                f"{self.label_smoothing}"
+            )
+        self.scheme = augment.scheme_of(recipe)
         self.norm_groups = batch_norm.groups(recipe.batch_norm)
         if recipe.batch_size % self.norm_groups:
             raise ValueError(
@@ -40,7 +47,7 @@ class Plan:
                 f"expected config.train.random_resized_crop up to the side {min(shape[1:3])} of the training images "
                 f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {recipe.crop}"
             )
-        number = shape[0]
+        self.number = number = shape[0]
         # Code reading: one epoch shows every image twice, once clean and once corrupted, in one shuffled list.
         self.views = 2 * number if recipe.reading == "code" else number
         self.steps_per_epoch = self.views // recipe.batch_size
@@ -101,24 +108,28 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images, labels, doubled = split.take(begin)
     else:
         images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
-    first = recipe.scheme == "patch_gaussian" and not recipe.jsd_weight
+    scheme = plan.scheme
+    first = scheme and "patch_gaussian" in (scheme.name, scheme.drawn_from) and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
-        noisy = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+        noisy = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
     if plan.box:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
-    if recipe.flip:
+    if recipe.flip and recipe.get("flip_alternates", False):
+        place = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.number
+        images = _mirror(images, keys.flip, place, begin // plan.steps_per_epoch)
+    elif recipe.flip:
         images = _mirror(images, keys.flip, identity)
     if recipe.crop:
         images = _crop(images, keys.crop, identity, recipe.crop)
     if recipe.jsd_weight:
         views = [
-            augment.scheme_on_mesh(mesh, recipe.scheme, jax.random.fold_in(keys.scheme, view), images, identity)
+            augment.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
             for view in (1, 2)
         ]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
-    elif recipe.scheme and not first:
-        images = augment.scheme_on_mesh(mesh, recipe.scheme, keys.scheme, images, identity)
+    elif scheme and not first:
+        images = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
     if recipe.corruption != augment.STANDARD:
         images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
     sharding = meshes.batch_sharding(mesh, axis=1)
@@ -151,16 +162,16 @@ def _gather(images, labels, order, start, identity):
     return images[chosen], labels[chosen], views >= images.shape[0]
 
 
-@jax.jit
-def _mirror(images, key, identity):
-    """Each image [M, H, W, 3] mirrored with probability 1/2."""
-    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity)
+@functools.partial(jax.jit, donate_argnames=("images",))
+def _mirror(images, key, identity, turn=0):
+    """Each image [M, H, W, 3] mirrored with probability 1/2, the others in an odd `turn`; in the memory of `images`."""
+    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity) ^ (turn % 2 == 1)
     return jnp.where(mirrored[:, None, None, None], images[:, :, ::-1], images)
 
 
-@functools.partial(jax.jit, static_argnames=("padding",))
+@functools.partial(jax.jit, static_argnames=("padding",), donate_argnames=("images",))
 def _crop(images, key, identity, padding):
-    """Each image padded with zeros on all sides and cut back to its size at a uniform place."""
+    """Each image padded with zeros on all sides and cut back to its size at a uniform place; in the memory of `images`."""
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
 
     def cut(image, i):

@@ -14,7 +14,7 @@ from training.log import log
 
 
 class CheckpointError(RuntimeError):
-    """No stored checkpoint could be read."""
+    """A checkpoint cannot be written, or none of those stored can be read."""
 
 
 def digest(state):
@@ -25,6 +25,12 @@ def digest(state):
         total.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}".encode())
         total.update(array.tobytes())
     return total.hexdigest()
+
+
+def _reason(error):
+    """First line of an error's text; of a long one the two ends, between which TensorStore repeats paths."""
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 
 
 def _place(directory):
@@ -45,17 +51,24 @@ class Checkpoints:
 
     def __init__(self, directory, keep=2):
         self._directory = _place(directory)
-        options = ocp.CheckpointManagerOptions(max_to_keep=keep, create=True, enable_async_checkpointing=False)
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=keep, create=True, enable_async_checkpointing=False, cleanup_tmp_directories=True
+        )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
     def save(self, state):
+        """Writes the state; raises CheckpointError when that fails (a full disk), and those written before stay."""
         step = int(state.step)
-        self._manager.save(
-            step,
-            args=ocp.args.Composite(
-                state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)})
-            ),
-        )
+        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)}))
+        try:
+            self._manager.save(step, args=args)
+        except Exception as error:  # Orbax and TensorStore raise many kinds
+            if distributed.lost_another(error):
+                raise
+            raise CheckpointError(
+                f"checkpoint {self._directory}/{step} cannot be written ({_reason(error)}); those before it stay: "
+                "make room, and the same command continues"
+            ) from error
 
     def restore(self, template):
         """The newest undamaged checkpoint, or None when none was written.
@@ -80,7 +93,7 @@ class Checkpoints:
                 if found != restored.meta["digest"]:
                     raise ValueError(f"digest {found[:12]} differs from the stored {restored.meta['digest'][:12]}")
             except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
-                reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+                reason = _reason(error)
             if distributed.anyone(reason):
                 reason = reason or "another process could not read it"
                 failures.append(f"step {step}: {reason}")

@@ -1,6 +1,7 @@
 """What the scripts share: flags, workdir defaults, and errors a person can act on."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import sys
@@ -45,9 +46,9 @@ def read_flags(argv):
     if several:
         asked = flatten({"config": config.to_dict()}) | {
             "workdir": str(workdir),
-            "script": os.path.basename(sys.argv[0]),
+            "script": pathlib.Path(sys.argv[0]).name,
         }
-        distributed.check_same(asked | code())
+        distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
 
 
@@ -90,13 +91,15 @@ def errors():
     """Turns foreseen errors into one message and exit status 1, without a traceback."""
     try:
         yield
-    except (ValueError, TypeError, FileNotFoundError, RuntimeError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
         if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
             raise
-        log.error("%s: %s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error)
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "; make room, and the same command continues" if full else ""
+        log.error("%s: %s%s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error, advice)
         if distributed.lost_another(error):
             log.error(
-                "Another process of this run has stopped, its own output tells why; this one cannot go on alone. "
+                "Another process of this run has probably stopped, its own output tells why; this one cannot go on alone. "
                 "Start all of them again with the same commands: they continue from the last checkpoint."
             )
         distributed.abandon()

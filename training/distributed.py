@@ -62,6 +62,8 @@ def initialize(coordinator=None, num_processes=None, process_id=None, heartbeat_
             shutdown_timeout_seconds=heartbeat_seconds,
         )
     except ValueError as error:
+        if coordinator is not None:
+            raise
         raise ValueError(
             f"{error} --distributed found no SLURM, Open MPI, Cloud TPU or Kubernetes around it; without them give "
             "--coordinator=HOST:PORT --num_processes=N --process_id=I"
@@ -208,7 +210,7 @@ def fetch(array):
 
 def lost_another(error):
     """Whether an error in a run of many processes looks like one of the connections between them."""
-    return several() and (isinstance(error, jax.errors.JaxRuntimeError) or bool(_STATUS.match(str(error))))
+    return several() and bool(_STATUS.match(str(error)))
 
 
 def abandon():

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import zlib
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -139,6 +140,21 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     options = augment.with_levels(options or {}, condition.levels)
     index = jnp.asarray(split.index)
     return augment.corrupt_on_mesh(mesh, key, split.images, condition.corruption, condition.value, index, options)
+
+
+class Shown(NamedTuple):
+    """The test images under a condition, iterated in pieces on the device; arguments as in `answers`."""
+
+    mesh: jax.sharding.Mesh
+    split: Any
+    condition: Condition
+    seed: int
+    options: Any
+    batch_size: int
+
+    def __iter__(self):
+        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+            yield corrupted_images(self.mesh, part, self.condition, self.seed, self.options)
 
 
 def answers(mesh, models, split, condition, seed, options, batch_size):

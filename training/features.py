@@ -75,8 +75,8 @@ class Extractor:
         state = self.state
         return _mean_features(self.graphdef, self.mesh, state.params, state.statistics, shown, self.weights)
 
-    def stream(self, transform, key, number, *, description=""):
-        """Yields features float32 [k, G, D], k <= chunk, of `number` transforms drawn one after the other.
+    def stream(self, transform, key, number, *, first=0, description=""):
+        """Yields features float32 [k, G, D], k <= chunk, of the transforms first .. first + number - 1.
 
         Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the devices.
 
@@ -84,6 +84,7 @@ class Extractor:
           transform: a `training.transforms.Transform`.
           key: a typed PRNG key.
           number: how many transforms.
+          first: number of the first one.
           description: text beside the progress bar.
         """
         shape, images = tuple(self.images.shape[1:]), len(self.images)
@@ -91,20 +92,23 @@ class Extractor:
         bar = tqdm(total=number * images, desc=description, unit="image", unit_scale=True, leave=False)
         with bar:
             for start in range(0, number, self.chunk):
-                index = start + jnp.arange(self.chunk)
-                params = _drawn(transform.sample, key, index, shape, transform.argument)
+                params = drawn(transform, key, first + start + jnp.arange(self.chunk), shape)
                 waiting.append((start, self(transform.apply, params)))
                 # The device works on the last chunk while the caller has the one before.
                 while len(waiting) > 1 or (waiting and start + self.chunk >= number):
-                    first, features = waiting.popleft()
-                    features = np.asarray(features)[: number - first]
+                    begin, features = waiting.popleft()
+                    features = np.asarray(features)[: number - begin]
                     bar.update(len(features) * images)
                     yield features
 
 
+def drawn(transform, key, index, shape):
+    """Parameters of the transforms `index` [K] of a `training.transforms.Transform`, a pytree with K as first axis."""
+    return _drawn(transform.sample, key, index, shape, transform.argument)
+
+
 @functools.partial(jax.jit, static_argnames=("sample", "shape"))
 def _drawn(sample, key, index, shape, argument):
-    """Parameters of the transforms `index` [K], a pytree with K as first axis."""
     return jax.vmap(lambda i: sample(jax.random.fold_in(key, i), shape, argument))(index)
 
 

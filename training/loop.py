@@ -163,7 +163,7 @@ class _Rows:
         program = self._program
         self._states, metrics = steps.train_models_block(
             self._mesh, program.graphdef, program.optimizer, self._states, images, labels, self._keys,
-            jsd_weight=program.jsd_weight, norm_groups=program.norm_groups,
+            jsd_weight=program.jsd_weight, norm_groups=program.norm_groups, label_smoothing=program.label_smoothing,
         )  # fmt: skip
         self._report()
         self._pending = metrics, [(place, run, run.step) for place, run in enumerate(self._runs) if run is not None]

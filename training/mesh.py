@@ -1,7 +1,8 @@
 """The device mesh, axes ('model', 'data'), and how arrays lie on it.
 
 A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows of
-the mesh, a row being the devices with one place on 'model', and share nothing.
+the mesh, a row being the devices with one place on 'model', and share nothing. Evaluation takes one model at a time and
+splits its batches over all devices.
 """
 
 import os
@@ -27,8 +28,9 @@ def use_all_cores():
 
 def data_mesh(batch_size=None):
     """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
-    devices = np.asarray(jax.devices()).reshape(jax.process_count(), -1)
-    if batch_size and devices[0, 0].platform == "cpu":
+    devices = np.asarray(jax.devices())
+    if batch_size and devices[0].platform == "cpu":
+        devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
         counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
         devices = devices[:, : max(counts, default=None)]
     return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
@@ -72,14 +74,16 @@ def training_mesh(mesh, parallel, models, batch_size):
     devices = mesh.devices.reshape(-1)
     if not 0 <= parallel <= devices.size:
         raise ValueError(f"expected config.study.parallel from 0 to the {devices.size} devices, found {parallel}")
-    on_cpu, alone = devices[0].platform == "cpu", jax.process_count() == 1
+    if jax.process_count() > 1:
+        if parallel > 1:
+            raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
+        return mesh
+    on_cpu = devices[0].platform == "cpu"
     if parallel == 0:
-        parallel = 1 if on_cpu or not alone else devices.size
+        parallel = 1 if on_cpu else devices.size
     rows = max(1, min(parallel, models))
-    if rows > 1 and not alone:
-        raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
     columns = devices.size // rows
-    if on_cpu and alone and batch_size > 0:
+    if on_cpu and batch_size > 0:
         columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
     return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
 

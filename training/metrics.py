@@ -42,10 +42,14 @@ class MetricsLog:
                 return  # the line a killed process was writing; nothing complete follows it
 
     def write(self, step, **values):
-        if self._file:
+        if not self._file:
+            return
+        with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
 
     def close(self):
-        if self._file:
+        if not self._file:
+            return
+        with files.naming(self._path):
             self._file.close()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, distributed, stream
+from training import batches, distributed, stream, whitening
 from training import mesh as meshes
 from training import state as states
 from training.checkpoint import Checkpoints, digest
@@ -48,6 +48,7 @@ class Program(NamedTuple):
     optimizer: Any
     jsd_weight: float
     norm_groups: int
+    label_smoothing: float
     batch_size: int
     block_steps: int
 
@@ -72,8 +73,9 @@ class Run:
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
             state = meshes.place(jax.tree.map(jnp.copy, state), meshes.replicated(target))
         self.program = Program(
-            graphdef, optimizer, recipe.jsd_weight, self._plan.norm_groups, recipe.batch_size, self._plan.block_steps
-        )
+            graphdef, optimizer, recipe.jsd_weight, self._plan.norm_groups, self._plan.label_smoothing,
+            recipe.batch_size, self._plan.block_steps,
+        )  # fmt: skip
         root = jax.random.key(self._config.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
@@ -83,7 +85,9 @@ class Run:
             if job.title and not finished(self._workdir):
                 log.info(job.title)
             self._checkpoints = stack.enter_context(contextlib.closing(Checkpoints(self._workdir / "checkpoints")))
-            self.state = self._checkpoints.restore(state) or state
+            self.state = self._checkpoints.restore(state)
+            if self.state is None:
+                self.state = whitening.fitted(state, split.images) if job.initial is None else state
             self._step = int(self.state.step)
             if not self.done:
                 if self._step:

@@ -26,7 +26,7 @@ def learning_rate_schedule(recipe, steps_per_epoch):
 
     `step`: learning_rate, multiplied by decay_factor at each epoch of milestones (the papers: .1, a tenth after 20
     and 30 of 40 epochs). `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of
-    linear warm-up.
+    linear warm-up. `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
     """
     if recipe.schedule == "step":
         return optax.piecewise_constant_schedule(
@@ -40,7 +40,16 @@ def learning_rate_schedule(recipe, steps_per_epoch):
             warmup,
             max(1, recipe.epochs * steps_per_epoch),
         )
-    raise ValueError(f"expected config.train.schedule 'step' or 'cosine', found {recipe.schedule!r}")
+    if recipe.schedule == "triangle":
+        corners = [0.0, recipe.warmup_epochs * steps_per_epoch, recipe.epochs * steps_per_epoch]
+        if not 0 <= corners[1] < corners[2]:
+            raise ValueError(
+                f"expected config.train.warmup_epochs below {recipe.epochs} epochs, found {recipe.warmup_epochs}"
+            )
+        # Without a warm-up the first corner coincides with the second, whose value counts.
+        start = 0.0 if corners[1] else recipe.learning_rate
+        return lambda step: jnp.interp(step, jnp.array(corners), jnp.array([start, recipe.learning_rate, 0.0]))
+    raise ValueError(f"expected config.train.schedule 'step', 'cosine' or 'triangle', found {recipe.schedule!r}")
 
 
 def _milestone_steps(recipe, steps_per_epoch):

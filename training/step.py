@@ -14,11 +14,13 @@ from training.jsd import jsd_loss
 
 PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
 
-_STATIC = ("graphdef", "optimizer", "jsd_weight", "norm_groups")
+_STATIC = ("graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing")
 
 
 @functools.partial(jax.jit, static_argnames=("mesh", *_STATIC), donate_argnames=("states",))
-def train_models_block(mesh, graphdef, optimizer, states, images, labels, keys, jsd_weight=0.0, norm_groups=1):
+def train_models_block(
+    mesh, graphdef, optimizer, states, images, labels, keys, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0
+):
     """Runs K steps of training of M models at once, `train_block` of each on a row of the mesh of its own.
 
     Compiled once per architecture, optimiser and shape; every model of a study runs this same program, which holds no
@@ -29,7 +31,7 @@ def train_models_block(mesh, graphdef, optimizer, states, images, labels, keys, 
       states: TrainState with leaves [M, ...], donated.
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
       keys: typed keys [M].
-      graphdef, optimizer, jsd_weight, norm_groups: as `train_block`.
+      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing: as `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -37,7 +39,9 @@ def train_models_block(mesh, graphdef, optimizer, states, images, labels, keys, 
 
     def one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
-        state, metrics = _block(graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups)
+        state, metrics = _block(
+            graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing
+        )
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
     row = PartitionSpec("model")
@@ -50,7 +54,7 @@ def train_models_block(mesh, graphdef, optimizer, states, images, labels, keys, 
 
 
 @functools.partial(jax.jit, static_argnames=_STATIC, donate_argnames=("state",))
-def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, norm_groups=1):
+def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0):
     """Runs K steps of training of one model in one `lax.scan`.
 
     Args:
@@ -62,14 +66,32 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0,
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
       jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy alone.
       norm_groups: equal parts of each batch with BatchNorm statistics of their own, see `training.batch_norm`.
+      label_smoothing: of the cross-entropy, see `cross_entropy`; not with a JSD weight.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
     """
-    return _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups)
+    return _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups, label_smoothing)
 
 
-def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups):
+def cross_entropy(logits, labels, smoothing=0.0):
+    """Mean over the batch of -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C.
+
+    Label smoothing of Szegedy et al. (CVPR 2016), section 7.
+
+    Args:
+      logits: float32 [B, C].
+      labels: int [B].
+      smoothing: a in [0, 1); 0 is the plain cross-entropy.
+    """
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    if smoothing:
+        even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
+        loss = (1 - smoothing) * loss + smoothing * even
+    return loss.mean()
+
+
+def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups, label_smoothing):
     def step(state, batch):
         images, labels = batch
 
@@ -82,7 +104,7 @@ def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_gro
                 logits, one, other = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
                 loss = jsd_loss(logits, one, other, labels, jsd_weight)
             else:
-                loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+                loss = cross_entropy(logits, labels, label_smoothing)
             _, _, statistics = nnx.split(model, nnx.Param, ...)
             return loss, (logits, statistics)
 

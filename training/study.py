@@ -12,14 +12,17 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import data
+from data.union import union
 from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop, stream
 from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import lock, open_workdir, read_for_all
+from training.workdir import WorkdirError, config_differences, lock, open_workdir, read_for_all, read_json, write_json
 
-FREE = ("dataset.data_dir", "dataset.placement", "ranges")  # where files and images are does not determine a result
+FREE = (  # where files and images are does not determine a result
+    "dataset.data_dir", "dataset.placement", "ranges", "train.transforms", "train.mix_in.data_dir",
+)  # fmt: skip
 
 
 def _bar(unit, items=None, total=None):
@@ -27,13 +30,40 @@ def _bar(unit, items=None, total=None):
     return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden)
 
 
-def load_data(config, mesh):
-    """(dataset, train split, test split) with uint8 images, replicated over the mesh where they fit (`stream.place`)."""
+def load_data(config, mesh, mixed=False, placed=("train", "test")):
+    """(dataset, train split, test split) with uint8 images, replicated over the mesh where they fit (`stream.place`).
+
+    Args:
+      mixed: with the training images of config.train.mix_in too, as for training.
+      placed: the splits that are needed; the others stay where they are.
+    """
     optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = data.load(**given)
+    if mixed and config.train.mix_in.name:
+        dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
-    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh)
+    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh, placed)
+
+
+def record_data(path, dataset):
+    """Writes what a model is trained on to data.json; refuses to go on with other training images.
+
+    Raises:
+      WorkdirError: the run was started with other images.
+    """
+    record = {"name": dataset.name, **dataset.provenance}
+    stored = path / "data.json"
+    before = distributed.from_main(lambda: read_json(stored) if stored.exists() else None)
+    if before and (different := config_differences(_digests(before), _digests(record))):
+        raise WorkdirError(f"{path} was trained on other images:\n  " + "\n  ".join(different))
+    write_json(stored, record)
+
+
+def _digests(record):
+    return {
+        key: one.get("train", {}).get("sha256", {}) for key, one in (("", record), ("mixed_in", record["mixed_in"]))
+    }
 
 
 def model_config(config, corruption, seed, devices=1):
@@ -46,7 +76,10 @@ def model_config(config, corruption, seed, devices=1):
     one.train.corruption = augment.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
     if one.train.scheme:
-        one.train.scheme = augment.schemes.canonical(one.train.scheme)
+        name = augment.schemes.canonical(one.train.scheme)  # of a file it tells the content
+        if augment.schemes.is_stored(one.train.scheme) and name != one.train.scheme:
+            one.train.transforms = os.path.abspath(one.train.scheme.partition("=")[2])
+        one.train.scheme = name
     options = one.train.corruption_options.to_dict()
     one.train.corruption_options = {name: options[name] for name in augment.members(corruption) if name in options}
     return one
@@ -64,10 +97,11 @@ def finetuned_config(config, corruption, seed, devices=1):
 def model_name(config):
     """What a model's config says it was trained with."""
     scheme = config.train.get("scheme", "")
-    if not scheme:
-        return config.train.corruption
-    name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
-    return name if config.train.corruption == augment.STANDARD else f"{name}+{config.train.corruption}"
+    name = config.train.corruption
+    if scheme:
+        name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
+        name += "" if config.train.corruption == augment.STANDARD else f"+{config.train.corruption}"
+    return name + (f"+bn={config.adapt.scheme or augment.STANDARD}" if "adapt" in config else "")
 
 
 def model_dir(workdir, corruption, seed):
@@ -167,7 +201,7 @@ def read_models(workdir, num_classes, image_size, mesh):
     """{(name, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py.
 
     The name is what the model was trained with: `standard`, a corruption, a mixture, or an augmentation scheme (with
-    `+jsd` for its consistency loss).
+    `+jsd` for its consistency loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by adapt.py.
     """
     workdir = pathlib.Path(workdir)
     directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
@@ -186,12 +220,13 @@ def _finished_models(workdir):
     return [pathlib.Path(path) for path in found]
 
 
-def evaluate_models(config, models, found_conditions, workdir, split, mesh):
+def evaluate_models(config, models, found_conditions, workdir, split, mesh, prepare=None):
     """Evaluates what is missing; returns {condition: {(model, seed): bool [N]}}.
 
     Args:
       models: {(model, seed): (graphdef, state)}.
       found_conditions: list of `evaluation.Condition`.
+      prepare: `(model, images) -> model`, the model for a condition, from an iterable of its images [n, H, W, 3].
     """
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})
@@ -200,16 +235,12 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh):
         known = answers.read(condition)
         missing = [key for key in models if key not in known]
         if missing:
+            shown = (split, condition, config.eval.seed, options.get(condition.corruption), config.eval.batch_size)
             chosen = {key: models[key] for key in missing}
-            known |= evaluation.answers(
-                mesh,
-                chosen,
-                split,
-                condition,
-                config.eval.seed,
-                options.get(condition.corruption),
-                config.eval.batch_size,
-            )
+            if prepare:
+                images = evaluation.Shown(mesh, *shown)
+                chosen = {key: prepare(model, images) for key, model in chosen.items()}
+            known |= evaluation.answers(mesh, chosen, *shown)
             answers.write(condition, known)
         results[condition] = {key: known[key] for key in models}
     return results
@@ -265,7 +296,12 @@ def counts(results):
 
 
 def enable_compilation_cache():
-    """Compiled programs are kept between processes, unless the user configured JAX's cache otherwise."""
+    """Compiled programs are kept between processes, unless the user configured JAX's cache otherwise.
+
+    Small ones too, which JAX by itself compiles anew: a study runs some eighty, a few kB each.
+    """
     if jax.config.jax_compilation_cache_dir is None:
         cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(cache / "jax-corruptions" / "xla"))
+        if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -7,10 +7,10 @@ scheme = augment.get("augmix=rotate+equalize")                       # the halve
 
 from corruptions.augment.batch import augment
 from corruptions.augment.coincidence import COINCIDES_WITH, coinciding
-from corruptions.augment.naming import canonical, get, known, names, subsets
+from corruptions.augment.naming import canonical, get, is_stored, known, names, subsets
 from corruptions.augment.operations import BASE, OPERATIONS
 from corruptions.augment.scheme import Scheme
 
 __all__ = [
-    "BASE", "COINCIDES_WITH", "OPERATIONS", "Scheme", "augment", "canonical", "coinciding", "get", "known", "names", "subsets",
+    "BASE", "COINCIDES_WITH", "OPERATIONS", "Scheme", "augment", "canonical", "coinciding", "get", "is_stored", "known", "names", "subsets",
 ]  # fmt: skip

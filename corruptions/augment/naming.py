@@ -2,20 +2,25 @@
 
 `augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`, `patch_gaussian_imagenet`;
 `augmix=rotate+equalize`, AugMix with some of its nine operations (`augmix=` with none is the identity; also
-`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`).
+`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`); `stored=FILE`, the transforms in a
+file (`corruptions.augment.stored`), canonically `stored=LABEL@DIGEST`.
 """
 
 import functools
 import itertools
+import pathlib
+import re
 
 from corruptions import checks
-from corruptions.augment import augmix, autoaugment, patch_gaussian
+from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE
 from corruptions.augment.scheme import Scheme
 
 _IMAGENET = {"severity": 1.0, "whole": True}
 _MIXED = {"augmix": {}, "augmix_imagenet": _IMAGENET}
 _ALONE = {"op": {}, "op_imagenet": _IMAGENET}
+_STORED = "stored"
+_DIGESTED = re.compile(rf"{_STORED}=[^/]+@[0-9a-f]{{{stored.DIGITS}}}")
 
 
 def _mixed(family, chosen):
@@ -43,6 +48,21 @@ def _patch_gaussian(name, table):
     )
 
 
+def _from_file(found):
+    source = get(found.source)
+    choices, defaults = stored.choices(found), {"made_for": found.shape}
+    return Scheme(
+        found.scheme_name,
+        source.operations,
+        stored.sample,
+        source.applier,
+        choices,
+        source.rounding,
+        defaults,
+        source.name,
+    )
+
+
 _WHOLE = {
     "augmix": lambda: _mixed("augmix", BASE),
     "augmix_imagenet": lambda: _mixed("augmix_imagenet", BASE),
@@ -65,11 +85,16 @@ def subsets(family="augmix"):
 
 
 def canonical(name):
-    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix.
+    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix; for a
+    file of stored transforms its label and digest.
 
     Raises:
-      ValueError: an unknown name, an unknown or repeated operation, or several operations after `op=`.
+      ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`, or a file of other
+        content.
+      FileNotFoundError: no such file of stored transforms.
     """
+    if is_stored(name):
+        return name if _DIGESTED.fullmatch(name) else get(name).name
     family, chosen = _parse(name)
     if chosen is None or (family in _MIXED and chosen == BASE):
         return family
@@ -78,16 +103,29 @@ def canonical(name):
 
 def known(name):
     """Whether `name` reads as the name of a scheme (its operations may still be wrong), not of a corruption."""
-    return isinstance(name, str) and name.partition("=")[0] in _WHOLE | _MIXED | _ALONE
+    return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE | _MIXED | _ALONE)
+
+
+def is_stored(name):
+    """Whether `name` stands for stored transforms: `stored=FILE` or `stored=LABEL@DIGEST`."""
+    return isinstance(name, str) and name.startswith(f"{_STORED}=")
 
 
 def get(name):
-    """The scheme called `name`, see the module; a `Scheme` is returned as it is.
+    """The scheme called `name`, see the module; a `Scheme` is returned as it is. A file is read anew in every call.
 
     Raises:
-      ValueError: as `canonical`.
+      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest, which does not say where they
+      are.
     """
-    return name if isinstance(name, Scheme) else _get(canonical(name))
+    if isinstance(name, Scheme):
+        return name
+    if not is_stored(name):
+        return _get(canonical(name))
+    path = pathlib.Path(name.partition("=")[2])
+    if _DIGESTED.fullmatch(name) and not path.exists():
+        raise ValueError(f"expected {_STORED}=FILE, which says where the transforms are, found {name!r}")
+    return _from_file(stored.read(path))
 
 
 @functools.cache

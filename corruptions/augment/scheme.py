@@ -29,6 +29,7 @@ class Scheme:
       choices: NumPy arrays handed to the sampler, where they may be traced; differing in these alone shares a compile.
       rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
+      drawn_from: the scheme that stored transforms were drawn from; "" when the transforms are the scheme's own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Scheme:
     choices: Any
     rounding: str
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    drawn_from: str = ""
 
     @functools.cached_property
     def options(self) -> Mapping[str, Any]:

@@ -18,11 +18,22 @@ def describe_file(path):
         return {"bytes": file.tell(), "sha256": digest}
 
 
+@contextlib.contextmanager
+def naming(path):
+    """Errors of writing name `path`: those of a file that is already open (a full disk) name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def replace(path, content):
     """Writes bytes aside, forces them to disk and renames them to `path`."""
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with naming(path):
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -3,6 +3,8 @@
 import hashlib
 import logging
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -102,6 +104,23 @@ def test_what_a_killed_run_left_aside_is_ignored_and_removed_after_a_day(tmp_pat
     os.utime(old, (then, then))
     check(cache.cached("d", "k", Builder(), tmp_path))
     assert not old.exists() and new.exists()
+
+
+def test_what_a_living_run_writes_is_kept_however_old_the_clock_says_it_is(tmp_path):
+    alive = tmp_path / ".part-alive"
+    alive.mkdir()
+    then = time.time() - 2 * 24 * 3600
+    hold = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(alive)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        os.utime(alive, (then, then))
+        check(cache.cached("d", "k", Builder(), tmp_path))
+        assert alive.exists()
+        process.communicate(b"\n")
+    check(cache.cached("d", "other", Builder(), tmp_path))
+    assert not alive.exists()
 
 
 def test_two_at_once_both_get_the_whole(tmp_path):

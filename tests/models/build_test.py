@@ -1,5 +1,7 @@
 """What `models.build` promises: names, published sizes, shapes, dtypes, initial values, errors."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,24 +14,56 @@ PUBLISHED = {  # parameters: torchvision's model table; the CIFAR ResNets and WR
     ("resnet18", 1000): 11_689_512,
     ("resnet34", 1000): 21_797_672,
     ("resnet50", 1000): 25_557_032,
+    ("resnet101", 1000): 44_549_160,
+    ("resnet152", 1000): 60_192_808,
+    ("wide_resnet50_2", 1000): 68_883_240,
+    ("resnext50", 1000): 25_028_904,
+    ("resnext101", 1000): 88_791_336,
+    ("densenet121", 1000): 7_978_856,
+    ("densenet161", 1000): 28_681_000,
+    ("densenet169", 1000): 14_149_480,
+    ("densenet201", 1000): 20_013_928,
+    ("vgg11", 1000): 132_863_336,
+    ("vgg11_bn", 1000): 132_868_840,
+    ("vgg19", 1000): 143_667_240,
+    ("vgg19_bn", 1000): 143_678_248,
+    ("alexnet", 1000): 61_100_840,
+    ("squeezenet1_0", 1000): 1_248_424,
+    ("squeezenet1_1", 1000): 1_235_496,
     ("cifar_resnet18", 10): 11_173_962,
+    ("cifar_vgg19_bn", 10): 20_040_522,
     ("wrn_40_2", 10): 2_243_546,
     ("wrn_16_4", 10): 2_748_890,
     ("wrn_28_10", 10): 36_479_194,
 }
 
 
+@functools.cache
+def abstract(name, num_classes=10, **options):
+    return models.abstract(name, num_classes, **options)
+
+
 def shapes_of(name, num_classes=10, image_size=32, **options):
     """Abstract forward pass: no arithmetic, any size."""
-    graphdef, state = nnx.split(models.build(name, num_classes, **options))
+    graphdef, state = nnx.split(abstract(name, num_classes, **options))
     images = jax.ShapeDtypeStruct((2, image_size, image_size, 3), jnp.float32)
     return jax.eval_shape(lambda s, x: nnx.merge(graphdef, s)(x, train=False), state, images)
 
 
 @pytest.mark.parametrize("name, classes", PUBLISHED)
 def test_number_of_parameters_is_the_published_one(name, classes):
-    parameters = nnx.state(models.build(name, classes), nnx.Param)
+    parameters = nnx.state(abstract(name, classes), nnx.Param)
     assert sum(leaf.size for leaf in jax.tree.leaves(parameters)) == PUBLISHED[name, classes]
+
+
+def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alone():
+    """7 x 7 against 3 x 3 weights for each colour and channel; bottlenecks have no other layer of that shape."""
+    for name, channels in (("resnet101", 64), ("resnext50", 64), ("densenet121", 64)):
+        sizes = [
+            sum(leaf.size for leaf in jax.tree.leaves(nnx.state(abstract(n, 1000), nnx.Param)))
+            for n in (name, "cifar_" + name)
+        ]
+        assert sizes[0] - sizes[1] == 3 * channels * (49 - 9)
 
 
 @pytest.mark.parametrize(
@@ -37,10 +71,23 @@ def test_number_of_parameters_is_the_published_one(name, classes):
     [
         ("resnet18", 224, [(56, 64), (28, 128), (14, 256), (7, 512)], 512),
         ("resnet50", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
+        ("wide_resnet50_2", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
+        ("resnext50", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
+        ("densenet121", 224, [(56, 256), (28, 512), (14, 1024), (7, 1024)], 1024),
+        ("densenet161", 224, [(56, 384), (28, 768), (14, 2112), (7, 2208)], 2208),
+        ("vgg11", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
+        ("vgg19_bn", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
+        ("alexnet", 224, [(27, 64), (13, 192), (6, 256)], 4096),
+        ("squeezenet1_0", 224, [(109, 96), (54, 256), (27, 512), (13, 512)], 512),
+        ("squeezenet1_1", 224, [(111, 64), (55, 128), (27, 256), (13, 512)], 512),
+        ("cifar_vgg19_bn", 32, [(16, 64), (8, 128), (4, 256), (2, 512), (1, 512)], 512),
+        ("cifar_resnext50", 32, [(32, 256), (16, 512), (8, 1024), (4, 2048)], 2048),
+        ("cifar_densenet121", 32, [(32, 256), (16, 512), (8, 1024), (4, 1024)], 1024),
         ("cifar_resnet34", 32, [(32, 64), (16, 128), (8, 256), (4, 512)], 512),
         ("wrn_40_2", 32, [(32, 32), (16, 64), (8, 128)], 128),
         ("wrn_28_10", 32, [(32, 160), (16, 320), (8, 640)], 640),
         ("small_resnet", 32, [(8, 48), (4, 96)], 96),
+        ("fast_cifar", 32, [(15, 64), (7, 256), (3, 256)], 256),
     ],
 )
 def test_shapes_of_features(name, image_size, stages, penultimate):
@@ -51,21 +98,40 @@ def test_shapes_of_features(name, image_size, stages, penultimate):
     assert found == [(2, side, side, channels) for side, channels in stages]
 
 
-@pytest.mark.parametrize("name", models.names())
-def test_sizes_down_to_8_and_odd_ones_work(name):
-    for size in (8, 33):
+def test_widths_inside_bottlenecks_are_the_published_ones():
+    """Table 1 of arXiv:1611.05431; twice the ResNet-50's for the wide network."""
+    for name, groups, widths in (
+        ("wide_resnet50_2", 1, (128, 256, 512, 1024)),
+        ("resnext50", 32, (128, 256, 512, 1024)),
+        ("resnext101", 32, (256, 512, 1024, 2048)),
+    ):
+        convs = [blocks[0].conv2 for blocks in abstract(name).stages]
+        assert [conv.kernel.shape for conv in convs] == [(3, 3, width // groups, width) for width in widths]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["small_resnet", "wrn_16_4", "cifar_resnet18", "resnet50", "cifar_resnext50", "densenet121", "cifar_densenet121"]
+    + ["vgg11", "cifar_vgg19_bn", "alexnet", "squeezenet1_0", "squeezenet1_1"],
+)
+def test_smallest_and_odd_sizes_work(name):
+    smallest = models.smallest_size(name)
+    for size in (smallest, smallest + 33):
         logits, _ = shapes_of(name, image_size=size)
         assert logits.shape == (2, 10)
+    if smallest > 8:
+        with pytest.raises(ValueError, match="expected maps of at least"):
+            shapes_of(name, image_size=smallest - 1)
 
 
-@pytest.mark.parametrize("name", ["small_resnet", "wrn_16_4", "resnet18"])
+@pytest.mark.parametrize("name", ["small_resnet", "wrn_16_4", "resnet18", "cifar_vgg19_bn", "squeezenet1_1"])
 def test_bfloat16_keeps_parameters_statistics_and_logits_float32(name):
-    model = models.build(name, 10, dtype="bfloat16")
+    model = abstract(name, 10, dtype="bfloat16")
     assert {leaf.dtype for leaf in jax.tree.leaves(nnx.state(model))} == {jnp.dtype("float32")}
-    logits, features = shapes_of(name, dtype="bfloat16")
+    logits, features = shapes_of(name, image_size=64, dtype="bfloat16")
     assert logits.dtype == features["penultimate"].dtype == jnp.float32
     assert features["stage1"].dtype == jnp.bfloat16
-    _, features = shapes_of(name, dtype="")
+    _, features = shapes_of(name, image_size=64, dtype="")
     assert features["stage1"].dtype == (jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
 
 
@@ -114,8 +180,12 @@ def test_what_is_wrong_is_named():
         models.build("resnet18", 10, dropout=0.3)
     with pytest.raises(ValueError, match="expected init among he, xavier, goyal, found 'zeros'"):
         models.build("resnet18", 10, init="zeros")
-    with pytest.raises(ValueError, match="expected images of at least 8 pixels, found 4"):
+    with pytest.raises(ValueError, match="expected images of at least 8 pixels for resnet18, found 4"):
         models.build("resnet18", 10, image_size=4)
+    with pytest.raises(ValueError, match="expected images of at least 63 pixels for alexnet, found 32"):
+        models.build("alexnet", 10, image_size=32)
+    with pytest.raises(ValueError, match=r"expected dropout in \[0, 1\), found -0\.1"):
+        models.abstract("vgg11", 10, dropout=-0.1)
     with pytest.raises(ValueError, match=r"expected dropout in \[0, 1\), found 1"):
         models.build("wrn_16_4", 10, dropout=1)
     with pytest.raises(ValueError, match="expected three means"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from models.conv_cpu import conv2d
+from models.conv_cpu import conv2d, grouped_conv2d
 from models.layers import convolve
 
 CASES = {  # (H, W, C_in, C_out), kernel, stride, padding
@@ -39,9 +39,15 @@ def case(request):
     return images, kernel, strides, padding
 
 
-def reference(images, kernel, strides, padding):
+def reference(images, kernel, strides, padding, groups=1):
     return lax.conv_general_dilated(
-        images, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), precision="highest"
+        images,
+        kernel,
+        strides,
+        padding,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+        precision="highest",
     )
 
 
@@ -53,6 +59,24 @@ def test_values_and_gradients_are_those_of_lax(case):
     grad = np.random.default_rng(4).standard_normal(expected.shape).astype(np.float32)
     for one, other in zip(pull(grad), pull_expected(grad)):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_values_and_gradients_of_groups_are_those_of_lax_and_of_separate_convolutions(case, groups):
+    images, kernel, strides, padding = case
+    images, kernel = np.concatenate([images] * groups, -1), np.concatenate([kernel, *[2 * kernel] * (groups - 1)], -1)
+    images = images + np.arange(images.shape[-1], dtype=np.float32) / 10  # no two channels are equal
+    parts = zip(np.split(images, groups, -1), np.split(kernel, groups, -1))
+    apart = np.concatenate([reference(x, w, strides, padding) for x, w in parts], -1)
+    results = [
+        jax.vjp(lambda x, w, conv=conv: conv(x, w, strides, padding, groups), images, kernel)
+        for conv in (reference, grouped_conv2d)
+    ]
+    for values, _ in results:
+        np.testing.assert_allclose(values, apart, rtol=1e-4, atol=1e-4)
+    grad = np.random.default_rng(4).standard_normal(apart.shape).astype(np.float32)
+    for one, other in zip(results[1][1](grad), results[0][1](grad)):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
 
 def test_gradients_of_gradients_are_those_of_lax():
@@ -100,5 +124,7 @@ def test_path_can_be_chosen(monkeypatch):
     assert uses_custom_vjp("auto") == (jax.default_backend() == "cpu")
     monkeypatch.setenv("JAXC_CONV", "xla")
     assert not uses_custom_vjp("auto") and uses_custom_vjp("cpu")
+    groups = [convolve(jnp.ones((1, 4, 4, 4)), kernel, (1, 1), ((1, 1),) * 2, path, 2) for path in ("cpu", "xla")]
+    np.testing.assert_allclose(*groups)
     with pytest.raises(ValueError, match="expected conv 'auto', 'cpu' or 'xla', found 'fast'"):
         convolve(images, kernel, (1, 1), ((1, 1), (1, 1)), "fast")

@@ -7,6 +7,7 @@ import pytest
 from flax import nnx
 
 import models
+from tests.models import tiny
 from tests.models.reference import Reference
 
 NETWORKS = {
@@ -15,11 +16,22 @@ NETWORKS = {
     "cifar_resnet50": lambda r, x: r.resnet(x, (3, 4, 6, 3), bottleneck=True, imagenet=False),
     "wrn_16_4": lambda r, x: r.wide_resnet(x, 2),
 }
+TINY = {
+    "wide_resnet": lambda r, x: r.resnet(x, tiny.SIZES, bottleneck=True, imagenet=False),
+    "resnext": lambda r, x: r.resnet(x, tiny.SIZES, bottleneck=True, imagenet=True, groups=32),
+    "densenet": lambda r, x: r.densenet(x, (3, 2, 2, 2), imagenet=True),
+    "cifar_densenet": lambda r, x: r.densenet(x, (2, 2, 2, 2), imagenet=False),
+    "vgg": lambda r, x: r.vgg(x, (1, 1, 1, 1, 1), batch_norm=False, imagenet=True),
+    "vgg_bn": lambda r, x: r.vgg(x, (1, 1, 2, 1, 1), batch_norm=True, imagenet=True),
+    "cifar_vgg_bn": lambda r, x: r.vgg(x, (1, 1, 1, 1, 1), batch_norm=True, imagenet=False),
+    "alexnet": lambda r, x: r.alexnet(x),
+    "squeezenet1_0": lambda r, x: r.squeezenet(x, (0, 3, 7)),
+    "squeezenet1_1": lambda r, x: r.squeezenet(x, (0, 2, 4)),
+}
 
 
-def randomised(name):
-    """A float32 model whose BatchNorms are not the identity."""
-    model = models.build(name, 10, dtype="float32", seed=1)
+def randomised(model):
+    """The model with BatchNorms that are not the identity and biases that are not zero."""
     rng = np.random.default_rng(2)
     graphdef, state = nnx.split(model)
 
@@ -37,11 +49,26 @@ def randomised(name):
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
 def test_forward_pass_is_the_papers_network(name, train):
-    model = randomised(name)
     side = 40 if name == "resnet18" else 16  # several pixels are left in the last stage: batch statistics need them
-    images = np.random.default_rng(0).random((3, side, side, 3)).astype(np.float32)
+    check(models.build(name, 10, dtype="float32", seed=1), NETWORKS[name], (side, side), train, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "name, train",
+    [(name, False) for name in TINY]
+    + [(name, True) for name in ("wide_resnet", "resnext", "densenet", "vgg_bn")],  # the others have nothing new in it
+)
+def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch):
+    side = tiny.NETWORKS[name][1]
+    check(tiny.build(monkeypatch, name), TINY[name], (side, side + 5), train, 1e-4)
+
+
+def check(model, network, size, train, tolerance):
+    """Compares logits, penultimate features and moved statistics of `model` with those of `network` in NumPy."""
+    model = randomised(model)
+    images = np.random.default_rng(0).random((3, *size, 3)).astype(np.float32)
     reference = Reference(nnx.to_pure_dict(nnx.state(model)), train)
-    expected_logits, expected_features = NETWORKS[name](reference, images)
+    expected_logits, expected_features = network(reference, images)
     graphdef, state = nnx.split(model)
 
     @jax.jit
@@ -50,9 +77,8 @@ def test_forward_pass_is_the_papers_network(name, train):
         return *model(images, train), nnx.split(model)[1]
 
     logits, features, after = forward(state, jnp.asarray(images))
-    scale = np.abs(expected_logits).max()
-    np.testing.assert_allclose(features["penultimate"], expected_features, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(logits, expected_logits, rtol=1e-3, atol=1e-3 * scale)
+    for found, expected in ((features["penultimate"], expected_features), (logits, expected_logits)):
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
     assert logits.dtype == jnp.float32
     updated = Reference(nnx.to_pure_dict(after), train)
     for path, (mean, var) in reference.running.items():

@@ -1,15 +1,42 @@
 """The networks written a second time, in NumPy and SciPy, in double precision, from the papers."""
 
+from functools import partial
+
 import numpy as np
 from scipy.ndimage import maximum_filter
 
 
-def conv(x, kernel, stride=1):
-    """Cross-correlation with zero padding of size // 2, NHWC: windows times kernel."""
+def conv(x, kernel, stride=1, padding=None):
+    """Cross-correlation with zero padding of size // 2 if not told otherwise, NHWC: windows times kernel."""
     size = kernel.shape[0]
-    x = np.pad(x, ((0, 0), (size // 2,) * 2, (size // 2,) * 2, (0, 0)))
+    padding = size // 2 if padding is None else padding
+    x = np.pad(x, ((0, 0), (padding,) * 2, (padding,) * 2, (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), (1, 2))[:, ::stride, ::stride]
     return np.tensordot(windows, kernel, ([4, 5, 3], [0, 1, 2]))
+
+
+def grouped_conv(x, kernel, stride, groups):
+    """Each run of channels by its own kernels, side by side."""
+    runs = zip(np.split(x, groups, -1), np.split(kernel, groups, -1), strict=True)
+    return np.concatenate([conv(part, own, stride) for part, own in runs], -1)
+
+
+def max_pool(x, size, stride, ceil=False):
+    """Windows that start inside the image, whole ones only unless `ceil`; cut off at the edge."""
+    last = [full - 1 if ceil else full - size for full in x.shape[1:3]]
+    # With `ceil` a window is there only to reach pixels that the one before leaves.
+    starts = [
+        [s for s in range(0, end + 1, stride) if not s or s - stride + size < f] for end, f in zip(last, x.shape[1:3])
+    ]
+    rows = [[x[:, i : i + size, j : j + size].max((1, 2)) for j in starts[1]] for i in starts[0]]
+    return np.stack([np.stack(row, 1) for row in rows], 1)
+
+
+def adaptive_mean_pool(x, size):
+    """Window i: floor(i H / size) to ceil((i + 1) H / size), in exact integer arithmetic."""
+    spans = [[(i * full // size, ((i + 1) * full + size - 1) // size) for i in range(size)] for full in x.shape[1:3]]
+    rows = [[x[:, a:b, c:d].mean((1, 2)) for c, d in spans[1]] for a, b in spans[0]]
+    return np.stack([np.stack(row, 1) for row in rows], 1)
 
 
 def relu(x):
@@ -32,6 +59,9 @@ class Reference:
     def conv(self, path, x, stride=1):
         return conv(x, self.get(path + "/kernel"), stride)
 
+    def conv_relu(self, path, x, stride=1, padding=None):
+        return relu(conv(x, self.get(path + "/kernel"), stride, padding) + self.get(path + "/bias"))
+
     def norm(self, path, x):
         mean, var = self.get(path + "/mean"), self.get(path + "/var")
         if self.train:
@@ -43,8 +73,8 @@ class Reference:
     def normalize(self, images):
         return (images - self.get("normalize/mean")) / self.get("normalize/std")
 
-    def linear(self, x):
-        return x @ self.get("head/kernel") + self.get("head/bias")
+    def linear(self, x, path="head"):
+        return x @ self.get(path + "/kernel") + self.get(path + "/bias")
 
     def shortcut(self, path, x, stride, projects):
         return self.norm(path + "/norm", self.conv(path + "/conv", x, stride)) if projects else x
@@ -54,9 +84,10 @@ class Reference:
         y = self.norm(path + "/norm2", self.conv(path + "/conv2", y))
         return relu(y + self.shortcut(path + "/shortcut", x, stride, projects))
 
-    def bottleneck(self, path, x, stride, projects):
+    def bottleneck(self, path, x, stride, projects, groups=1):
         y = relu(self.norm(path + "/norm1", self.conv(path + "/conv1", x)))
-        y = relu(self.norm(path + "/norm2", self.conv(path + "/conv2", y, stride)))
+        y = grouped_conv(y, self.get(path + "/conv2/kernel"), stride, groups)
+        y = relu(self.norm(path + "/norm2", y))
         y = self.norm(path + "/norm3", self.conv(path + "/conv3", y))
         return relu(y + self.shortcut(path + "/shortcut", x, stride, projects))
 
@@ -65,12 +96,12 @@ class Reference:
         y = self.conv(path + "/conv2", relu(self.norm(path + "/norm2", self.conv(path + "/conv1", active, stride))))
         return y + (self.conv(path + "/shortcut", active, stride) if projects else x)
 
-    def resnet(self, images, sizes, bottleneck, imagenet):
+    def resnet(self, images, sizes, bottleneck, imagenet, groups=1):
         x = self.conv("stem", self.normalize(images), 2 if imagenet else 1)
         x = relu(self.norm("stem_norm", x))
         if imagenet:  # centred 3x3 maximum at every second pixel; ReLU output, so a rim of zeros is neutral
             x = maximum_filter(x, (1, 3, 3, 1), mode="constant")[:, ::2, ::2]
-        block = self.bottleneck if bottleneck else self.basic_block
+        block = partial(self.bottleneck, groups=groups) if bottleneck else self.basic_block
         for i, size in enumerate(sizes):
             for j in range(size):
                 stride = 2 if i and not j else 1
@@ -95,3 +126,55 @@ class Reference:
             x = self.basic_block(f"stages/{i}/0", x, 1, projects=True)
         pooled = x.mean((1, 2))
         return self.linear(pooled), pooled
+
+    def densenet(self, images, sizes, imagenet):
+        x = self.conv("stem", self.normalize(images), 2 if imagenet else 1)
+        x = relu(self.norm("stem_norm", x))
+        if imagenet:
+            x = maximum_filter(x, (1, 3, 3, 1), mode="constant")[:, ::2, ::2]
+        for i, size in enumerate(sizes):
+            if i:
+                path = f"transitions/{i - 1}"
+                x = self.conv(path + "/conv", relu(self.norm(path + "/norm", x)))
+                rows, cols = (side // 2 * 2 for side in x.shape[1:3])
+                x = sum(x[:, a:rows:2, b:cols:2] for a in (0, 1) for b in (0, 1)) / 4
+            for j in range(size):
+                path, y = f"blocks/{i}/{j}", x
+                for part in "12":
+                    y = self.conv(path + "/conv" + part, relu(self.norm(path + "/norm" + part, y)))
+                x = np.concatenate([x, y], -1)
+        pooled = relu(self.norm("norm", x)).mean((1, 2))
+        return self.linear(pooled), pooled
+
+    def vgg(self, images, sizes, batch_norm, imagenet):
+        x = self.normalize(images)
+        for i, size in enumerate(sizes):
+            for j in range(size):
+                path = f"stages/{i}/{j}/"
+                x = self.conv(path + "conv", x) + self.get(path + "conv/bias")
+                x = relu(self.norm(path + "norm", x) if batch_norm else x)
+            x = max_pool(x, 2, 2)
+        return (
+            self.hidden_layers(adaptive_mean_pool(x, 7)) if imagenet else (self.linear(x.mean((1, 2))), x.mean((1, 2)))
+        )
+
+    def alexnet(self, images):
+        x = max_pool(self.conv_relu("convs/0", self.normalize(images), 4, 2), 3, 2)
+        x = max_pool(self.conv_relu("convs/1", x), 3, 2)
+        x = self.conv_relu("convs/4", self.conv_relu("convs/3", self.conv_relu("convs/2", x)))
+        return self.hidden_layers(adaptive_mean_pool(max_pool(x, 3, 2), 6))
+
+    def hidden_layers(self, x):
+        """The classifier of VGG and AlexNet; rows of the first kernel are ordered by channel, row, column."""
+        x = np.moveaxis(x, -1, 1).reshape(len(x), -1)
+        for i in range(2):
+            x = relu(self.linear(x, f"hidden/{i}"))
+        return self.linear(x), x
+
+    def squeezenet(self, images, pools):
+        x = self.conv_relu("stem", self.normalize(images), 2, 0)
+        for i in range(8):
+            x = max_pool(x, 3, 2, ceil=True) if i in pools else x
+            x = self.conv_relu(f"fires/{i}/squeeze", x)
+            x = np.concatenate([self.conv_relu(f"fires/{i}/expand{side}", x) for side in ("1x1", "3x3")], -1)
+        return self.conv_relu("head", x).mean((1, 2)), x.mean((1, 2))

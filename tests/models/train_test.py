@@ -1,5 +1,7 @@
 """Models in pure functions: split, merged inside `jax.grad` under `jit` and `scan`, dropout keys from outside."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 from flax import nnx
 
 import models
+from models.layers import Dropout
+from tests.models import tiny
 
 
 def batch(number=16, size=8):
@@ -104,9 +108,56 @@ def test_dropout_needs_a_key_in_training_only_and_is_a_function_of_it():
 
 
 def test_dropout_keeps_the_mean():
-    from models.wide_resnet import drop
-
     x = jnp.ones((200, 200))
-    y = drop(x, 0.3, jax.random.key(0))
+    y = Dropout(0.3)(x, True, jax.random.key(0))
     assert set(np.unique(y).round(5)) == {0, np.float32(1 / 0.7).round(5)}
     np.testing.assert_allclose(y.mean(), 1, atol=0.02)
+    assert not np.array_equal(y, Dropout(0.3, 1)(x, True, jax.random.key(0)))
+    np.testing.assert_array_equal(Dropout(0.3)(x, False, None), x)
+
+
+@pytest.mark.parametrize("name", [pytest.param("vgg", marks=pytest.mark.slow), "alexnet", "squeezenet1_1"])
+def test_families_with_dropout_need_a_key_in_training_only(name, monkeypatch):
+    images = jnp.asarray(np.random.default_rng(0).random((2, 64, 64, 3)), jnp.float32)
+    graphdef, state = nnx.split(tiny.build(monkeypatch, name, dropout=0.5))
+
+    @partial(jax.jit, static_argnums=1)
+    def features(key, train):
+        return nnx.merge(graphdef, state)(images, train, key)[1]["penultimate"]
+
+    with pytest.raises(ValueError, match=r"expected key= when training with dropout 0\.5, found None"):
+        features(None, True)
+    first, second, plain = features(jax.random.key(0), True), features(jax.random.key(1), True), features(None, False)
+    assert not np.allclose(first, second, atol=1e-3 * np.abs(plain).max())
+    if name == "squeezenet1_1":  # the mean over pixels evens out what was dropped
+        np.testing.assert_allclose(first.mean(), plain.mean(), rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [(name, "float32") for name in ("resnext", "cifar_densenet", "vgg_bn", "alexnet", "squeezenet1_1")]
+    + [("cifar_densenet", "bfloat16")]
+    + [pytest.param(name, "bfloat16", marks=pytest.mark.slow) for name in ("resnext", "vgg_bn", "squeezenet1_1")],
+)
+def test_a_step_downhill_lowers_the_loss(name, dtype, monkeypatch):
+    """A small step along the gradient; the loss falls by what the gradient foretells."""
+    side = tiny.NETWORKS[name][1]
+    images, labels = batch(4, side)
+    graphdef, params, rest = nnx.split(tiny.build(monkeypatch, name, 3, dtype=dtype), nnx.Param, ...)
+
+    @jax.jit
+    def loss_and_gradient(params):
+        def loss_fn(params):
+            logits, _ = nnx.merge(graphdef, params, rest, copy=True)(images, train=True)
+            return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+
+        return jax.value_and_grad(loss_fn)(params)
+
+    before, gradient = loss_and_gradient(params)
+    assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(gradient))
+    slope = sum((leaf**2).sum() for leaf in jax.tree.leaves(gradient))
+    step = 0.02 * before / slope  # to lower it by 2 %
+    after, _ = loss_and_gradient(jax.tree.map(lambda p, g: p - step * g, params, gradient))
+    if dtype == "float32":
+        np.testing.assert_allclose(before - after, 0.02 * before, rtol=0.5)
+    assert after < before

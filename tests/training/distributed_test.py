@@ -21,14 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"] + [
     f"--config.{setting}"
     for setting in (
-        "dataset.train_limit=160", "dataset.test_limit=71", "train.batch_size=32", "train.epochs=40", "eval.batch_size=32",
-        "train.checkpoint_epochs=10",
+        "dataset.train_limit=64", "dataset.test_limit=71", "train.batch_size=32", "train.epochs=12", "eval.batch_size=32",
+        "train.checkpoint_epochs=2",
     )
 ]  # fmt: skip
 EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"] + [
     "--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"
 ]  # fmt: skip
 PATIENCE = 250  # seconds for what takes some ten on an idle machine
+STEPS = 24
 
 
 def environment(devices, **more):
@@ -114,6 +115,7 @@ def alone(tmp_path_factory):
     return place / "work"
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("killed", [1, pytest.param(0, marks=pytest.mark.slow)])
 def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
     work = tmp_path / "host0" / "work"
@@ -123,12 +125,12 @@ def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
         return max((int(p.name) for p in folder.iterdir() if p.name.isdigit()), default=0) if folder.exists() else 0
 
     with Pair(tmp_path, *TRAIN) as pair:  # SIGTERM to one: both save the same step and leave
-        pair.wait_for(lambda: (work / "metrics.jsonl").exists() and losses(work))
-        pair.send(1, signal.SIGTERM)
+        pair.wait_for((work / "metrics.jsonl").exists)  # process 0 has begun, and handles the signal
+        pair.send(0, signal.SIGTERM)
         assert pair.wait() == [143, 143], pair.output()
         assert "the same command continues" in pair.output(0)
     saved = steps()
-    assert 0 < saved < 200 and not (work / "final.json").exists()
+    assert 0 < saved < STEPS and not (work / "final.json").exists()
 
     with Pair(tmp_path, *TRAIN, heartbeat=5) as pair:  # SIGKILL of one: the other says so and ends, soon
         pair.wait_for(lambda: steps() > saved)
@@ -136,14 +138,14 @@ def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
         ended = pair.wait(60)
         assert ended[killed] == -signal.SIGKILL and ended[1 - killed] not in (0, 143), (ended, pair.output())
         said = pair.output(1 - killed)
-        assert "Another process of this run has stopped" in said or "another task died" in said, said
+        assert "Another process of this run has probably stopped" in said or "another task died" in said, said
     assert not (work / "final.json").exists()
 
     for command in (TRAIN, EVAL):
         with Pair(tmp_path, *command) as pair:
             assert pair.wait() == [0, 0], pair.output()
     assert json.loads((work / "final.json").read_text()) == json.loads((alone / "final.json").read_text())
-    assert losses(work) == losses(alone) and len(losses(work)) == 40
+    assert losses(work) == losses(alone) and losses(work)[-1][0] == STEPS
     counts = table(work / "counts.csv")
     assert counts == table(alone / "counts.csv") and any("noc/hue" in row for row in counts)
     assert json.loads((work / "provenance.json").read_text())["processes"] == 2

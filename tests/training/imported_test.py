@@ -19,6 +19,8 @@ from analysis import tables
 from configs import imagenet
 from data import decode
 from tests.models import torch_reference as reference
+from training import mesh as meshes
+from training import study
 from training.workdir import WorkdirError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -67,6 +69,7 @@ def asked(root, **changes):
     config = imagenet.get_config("squeezenet1_1")
     config.model.checkpoint = str(root / "squeezenet.safetensors")
     config.model.class_stride = 2
+    config.dataset.name = "image_folder"  # three classes, not a thousand
     config.dataset.data_dir = str(root / "tree")
     config.dataset.image_size = SIDE
     config.eval.corruptions = ("imagenet_c/contrast",)
@@ -83,6 +86,7 @@ def workdir(root):
     flags = [
         f"--config.model.checkpoint={config.model.checkpoint}",
         "--config.model.class_stride=2",
+        "--config.dataset.name=image_folder",
         f"--config.dataset.data_dir={root / 'tree'}",
         f"--config.dataset.image_size={SIDE}",
         "--config.eval.corruptions=('imagenet_c/contrast',)",
@@ -137,6 +141,14 @@ def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoin
     assert len(first) == 3 and len(second) == 4 and (workdir / "final.json").stat().st_mtime_ns == before
 
 
+def test_training_may_start_from_the_workdir(root, workdir):
+    config = asked(root)
+    dataset, _, _ = study.load_data(config, mesh := meshes.data_mesh())
+    start = study.read_start(workdir, study.model_config(config, "standard", 0), dataset, mesh)
+    kernel = network(root).arrays["features.3.expand3x3.weight"].transpose(2, 3, 1, 0)
+    np.testing.assert_array_equal(start.params["fires"][0]["expand3x3"]["kernel"][...], kernel)
+
+
 def test_calibration_takes_the_workdir(root, workdir):
     config = asked(root, **{"calibrate.corruptions": ("imagenet_c/contrast",), "calibrate.images": 0})
     with pytest.raises(ValueError, match=r"expected a standard model better than chance"):  # the weights are random
@@ -169,7 +181,7 @@ def test_training_says_how_to_start_from_weights(root, tmp_path):
 
 def test_the_config_of_imagenet_100_keeps_every_tenth_logit():
     whole, tenth = imagenet.get_config("densenet121"), imagenet.get_config("densenet121,100")
-    assert (whole.dataset.name, whole.model.class_stride) == ("image_folder", 1)
+    assert (whole.dataset.name, whole.model.class_stride) == ("imagenet", 1)
     assert (tenth.dataset.name, tenth.model.class_stride) == ("imagenet100", 10)
     assert tenth.model.name == whole.model.name == "densenet121" and tenth.dataset.image_size == 224
     with pytest.raises(ValueError, match="found 'resnet50,10'"):

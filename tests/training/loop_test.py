@@ -2,11 +2,9 @@
 
 import json
 import os
-import pathlib
 import random
 import signal
 import subprocess
-import sys
 import time
 
 import jax
@@ -18,11 +16,10 @@ import corruptions
 import data
 from corruptions import registry
 from tests.training import tiny
-from training import augment, batches, loop, study
+from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
+from training import augment, batches, compiles, evaluation, loop, study
 from training import mesh as meshes
 from training import step as steps
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +87,18 @@ def test_mixture_deals_all_members(dataset, mesh):
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
+def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
+    config = tiny.config(epochs=1, batch_size=40)  # a shape of no other test
+    config.eval.batch_size = 36
+    names, seeds = ("noc/border", "noc/hue"), (0, 1)
+    with compiles.counting() as compiled:
+        split, test = dataset.train.to_device(), dataset.test.to_device()
+        models = study.train_models(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh)
+        study.evaluate_models(config, models, evaluation.conditions(names, "random"), tmp_path, test, mesh)
+    assert len(models) == 6
+    assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
+
+
 def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeypatch):
     monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
     images, index, key = jnp.asarray(dataset.train.images[:24]), jnp.arange(24), jax.random.key(0)
@@ -104,13 +113,6 @@ def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeyp
     assert met == [{2, 3}, {9}]
 
 
-def test_one_compiled_train_step_serves_every_corruption(dataset, mesh, tmp_path):
-    before = steps.train_block._cache_size()
-    for name in ("standard", "noc/border", "noc/hue"):
-        run(tiny.config(corruption=name, epochs=1), dataset, tmp_path / name.replace("/", "."), mesh)
-    assert steps.train_block._cache_size() - before <= 1
-
-
 def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
     first = run(tiny.config(), dataset, tmp_path, mesh)
     lines = (tmp_path / "metrics.jsonl").read_text()
@@ -118,6 +120,14 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, first, again)
     assert (tmp_path / "metrics.jsonl").read_text() == lines
     assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
+
+
+def test_a_run_that_ended_before_it_was_marked_finished_is_marked(dataset, mesh, tmp_path):
+    run(tiny.config(), dataset, tmp_path, mesh)
+    mark, lines = (tmp_path / "final.json").read_text(), (tmp_path / "metrics.jsonl").read_text()
+    (tmp_path / "final.json").unlink()
+    run(tiny.config(), dataset, tmp_path, mesh)
+    assert (tmp_path / "final.json").read_text() == mark and (tmp_path / "metrics.jsonl").read_text() == lines
 
 
 def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
@@ -131,7 +141,7 @@ def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dat
     [
         ({"batch_size": 0}, "config.train.batch_size"),
         ({"batch_size": 1000}, "expected config.train.batch_size up to 160"),
-        ({"schedule": "linear"}, "'step' or 'cosine', found 'linear'"),
+        ({"schedule": "linear"}, "'step', 'cosine' or 'triangle', found 'linear'"),
         ({"reading": "lines"}, "'paper' or 'code', found 'lines'"),
     ],
 )
@@ -145,26 +155,7 @@ def test_unknown_corruption_is_answered_with_a_suggestion():
         study.model_config(tiny.config(), "noc/borders", 0)
 
 
-COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
-    f"--config.{setting}"
-    for setting in (
-        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
-    )
-]  # fmt: skip
-
-
 AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
-
-
-def start(workdir, *arguments, **environment):
-    return subprocess.Popen(
-        [*COMMAND, *arguments, f"--workdir={workdir}"],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
@@ -215,17 +206,6 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
         assert done.returncode == 0 and ("Resuming" in done.stderr) == (name == "run"), done.stderr
         digests.append(json.loads((tmp_path / name / "final.json").read_text()))
     assert digests[0] == digests[1]
-
-
-def checkpoints_begun(workdir):
-    """Highest number of epochs whose checkpoint exists, finished or not (5 steps an epoch)."""
-    folder = workdir / "checkpoints"
-    found = (
-        [int(p.name.split(".")[0]) for p in folder.iterdir() if p.name.split(".")[0].isdigit()]
-        if folder.exists()
-        else []
-    )
-    return max(found, default=0) // 5
 
 
 def test_eight_devices_train_like_one(tmp_path):

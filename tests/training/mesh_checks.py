@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
+import signal
 import sys
 import tempfile
 
@@ -214,10 +216,10 @@ class Setting:
         self.split = Split(images, labels, np.arange(160, dtype=np.int32)).to_device(meshes.replicated(self.target))
         self.root = pathlib.Path(root)
 
-    def train(self, folder, members, mesh):
+    def train(self, folder, members, mesh, **train):
         jobs = []
         for corruption, seed in members:
-            config = tiny.config(corruption=corruption)
+            config = tiny.config(corruption=corruption, **train)
             config.seed = seed
             with config.unlocked():
                 config.model.update({"stem": 8, "widths": (16,)})
@@ -254,6 +256,31 @@ def rows_share_the_work_and_one_program():
         few = [MEMBERS[k] for k in (5, 1, 3)]
         again = setting.train("few", few, grid(4, 1))
         equal(again, {member: found[4][member] for member in few})
+        # A study may continue with more or fewer rows than it began with.
+        for before, after in ((1, 4), (4, 1)):
+            with ended_after(3) as saved:
+                setting.train(f"from{before}", MEMBERS, grid(before, 1))
+            assert saved == ([5, 10, 5] if before == 1 else [5, 5, 5])
+            close(setting.train(f"from{before}", MEMBERS, grid(after, 1)), found[1])
+
+
+@contextlib.contextmanager
+def ended_after(number):
+    """Ends training in place of the checkpoint after `number` others; yields the steps of those that were written."""
+    save, steps_saved = run.Checkpoints.save, []
+
+    def stop(self, state):
+        if len(steps_saved) == number:
+            raise KeyboardInterrupt
+        steps_saved.append(int(state.step))
+        save(self, state)
+
+    run.Checkpoints.save = stop
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield steps_saved
+    finally:
+        run.Checkpoints.save = save
 
 
 def stopped_between_the_checkpoints_of_two_models():
@@ -262,19 +289,9 @@ def stopped_between_the_checkpoints_of_two_models():
         setting = Setting(root)
         members = MEMBERS[:3]
         whole = setting.train("whole", members, grid(3, 2))
-        save, saves = run.Checkpoints.save, []
-
-        def stop(self, state):
-            if len(saves) == 2:
-                raise KeyboardInterrupt
-            saves.append(int(state.step))
-            save(self, state)
-
-        run.Checkpoints.save = stop
-        with contextlib.suppress(KeyboardInterrupt):
+        with ended_after(2) as saved:
             setting.train("halves", members, grid(3, 2))
-        run.Checkpoints.save = save
-        assert saves == [5, 5]
+        assert saved == [5, 5]
         continued = setting.train("halves", members, grid(3, 2))
         equal(continued, whole)
         lines = [
@@ -285,6 +302,29 @@ def stopped_between_the_checkpoints_of_two_models():
             for folder in ("whole", "halves")
         ]
         assert lines[0] == lines[1] and [len(one) for one in lines[0]] == [2, 2, 2]
+        terminated_in_a_group(setting, members, whole)
+
+
+def terminated_in_a_group(setting, members, whole):
+    """SIGTERM in the first epoch: every model is saved, long before its checkpoint is due, and continues to the same bits."""
+    at = grid(3, 2)
+    send = steps.train_models_block
+
+    def terminate(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return send(*arguments, **options)
+
+    steps.train_models_block = terminate
+    try:
+        setting.train("terminated", members, at, checkpoint_epochs=2)
+    except SystemExit as error:
+        assert error.code == 143
+    else:
+        raise AssertionError("expected the process to be asked to leave")
+    finally:
+        steps.train_models_block = send
+    assert sorted(path.name for path in setting.root.glob("terminated/*/checkpoints/[0-9]*")) == ["5", "5", "5"]
+    equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
 
 
 def finetuned_models_wait_for_their_standard_model():

@@ -20,7 +20,6 @@ from data.sharded import ShardedImages
 from tests.training import tiny
 from training import batches, evaluation, loop, stream, study, workdir
 from training import mesh as meshes
-from training.calibration import Robustness
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -62,15 +61,14 @@ def all_blocks(config, split, mesh, begin=0):
     return plan, found
 
 
-@pytest.mark.parametrize("reading", ["paper", "code"])
-def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, reading, monkeypatch):
+def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
     monkeypatch.setattr(batches, "_CPU_BLOCK_STEPS", 3)  # several blocks an epoch
-    config = tiny.config(corruption="noc/border", reading=reading, epochs=3, batch_size=20)
+    # In the code reading an epoch holds every image twice, and which copy it is matters.
+    config = tiny.config(corruption="noc/border", reading="code", epochs=3, batch_size=32)
     plan, expected = all_blocks(config, dataset.train.to_device(), mesh)
     assert plan.block_steps < plan.steps_per_epoch
-    for split in (dataset.train, sharded):
-        _, found = all_blocks(config, split, mesh)
-        jax.tree.map(np.testing.assert_array_equal, found, expected)
+    _, found = all_blocks(config, sharded, mesh)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
     _, late = all_blocks(config, sharded, mesh, begin=5 * plan.block_steps)  # as after a restart
     jax.tree.map(np.testing.assert_array_equal, late, expected[5:])
 
@@ -113,7 +111,7 @@ def train(config, split, folder, mesh):
 
 
 def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_path, monkeypatch):
-    config = tiny.config(corruption="noc/border", batch_size=20, epochs=1)
+    config = tiny.config(corruption="noc/border", batch_size=32, epochs=1)
     resident = train(config, dataset.train.to_device(), tmp_path / "resident", mesh)
     streamed = train(config, sharded, tmp_path / "streamed", mesh)
     first, second = (json.loads((tmp_path / name / "final.json").read_text()) for name in ("resident", "streamed"))
@@ -132,8 +130,6 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
             assert found[0][key].shape == (70,)
             np.testing.assert_array_equal(found[0][key], found[1][key])
             np.testing.assert_array_equal(found[0]["a"], found[0][key])
-    both = [Robustness(mesh, resident, split, "imagenet_c/fog", batch_size=20)(2) for split in (device, host)]
-    assert both[0] == both[1]
 
 
 def test_where_splits_go(dataset, mesh, monkeypatch):
@@ -141,14 +137,15 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
     size = dataset.train.images.nbytes, dataset.test.images.nbytes
     assert size[0] < size[1]
 
-    def placed(placement, free):
+    def placed(placement, free, **names):
         monkeypatch.setattr(stream, "_free_bytes", lambda mesh: free)
-        return [stream.on_device(split) for split in stream.place(dataset, placement, mesh)]
+        return [stream.on_device(split) for split in stream.place(dataset, placement, mesh, **names)]
 
     assert placed("device", 0) == [True, True] and placed("stream", 1e12) == [False, False]
     assert placed("auto", size[0] + 2 * size[1]) == [True, True]
     assert placed("auto", 2 * size[0]) == [True, False]  # what is left does not do for the test images
     assert placed("auto", 2 * size[0] - 2) == [False, False]
+    assert placed("device", 0, placed=("test",)) == [False, True]
     dataset = dataclasses.replace(dataset, train=dataset.test, test=dataset.train)
     assert placed("auto", 2 * size[0]) == [False, True]
     with pytest.raises(ValueError, match="auto, device or stream, found 'host'"):

@@ -1,6 +1,11 @@
 """A study small enough for tests: few images of the embedded dataset, the small network."""
 
+import contextlib
+
 from configs import default
+from training import state as states
+from training import study, workdir
+from training.checkpoint import Checkpoints
 
 
 def config(**train):
@@ -15,3 +20,13 @@ def config(**train):
     tiny.eval.batch_size = 32
     tiny.train.update(train)
     return tiny
+
+
+def untrained_workdir(folder, given):
+    """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
+    one = study.model_config(given, "standard", 0)
+    params = states.build_model(one, 10, 32)[1:]
+    with workdir.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
+        files.save(states.initial_state(*params, states.make_optimizer(one.train, 1)))
+        workdir.write_json(folder / "final.json", {})
+    return folder

@@ -1,0 +1,130 @@
+"""Measures training of one network in a process of its own, so that its peak of memory is its own: JSON in, JSON out.
+
+    python -m benchmarks.train_row '{"model": "small_resnet", "image_size": 32, "batch_size": 128}'
+
+The step: the compiled block of steps of `training.loop`, run back to back on one block of images that lies on the device.
+The loop: `training.loop.train` on random images, from the times in its metrics.jsonl: gathering, mirroring and the
+host's work between blocks come on top. Best block of each, so that other work on the machine counts little.
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import corruptions
+from benchmarks.flops import peak_flops, training_flops
+from configs import default
+from data.dataset import Split
+from training import augment, batches, loop, rows, run, state, step, study
+from training import mesh as meshes
+
+CLASSES = {32: 10, 224: 100}  # of CIFAR-10 and ImageNet-100
+
+
+def measure(model, image_size, batch_size, dtype="", steps=0, seconds=2.0, blocks=5, corruption_names=()):
+    """What one row of the table needs.
+
+    Args:
+      model: name of the network.
+      image_size, batch_size: in pixels, and images of all devices together.
+      dtype: of the computation; "" is the default of the device.
+      steps: of a block; 0 takes as many as fill `seconds`.
+      seconds: aimed at for a block.
+      blocks: measured.
+      corruption_names: corruptions tried for the overhead of the slowest; () is ImageNet-C's 15.
+
+    Returns:
+      dict of numbers; times in seconds for each step.
+    """
+    config = default.get_config()
+    config.model.name, config.model.dtype = model, dtype
+    config.train.update(batch_size=batch_size, epochs=blocks + 1, checkpoint_epochs=blocks + 1)
+    classes = CLASSES.get(image_size, 10)
+    mesh = meshes.data_mesh(batch_size)
+    config = study.model_config(config, augment.STANDARD, 0, mesh.shape["data"])
+    if not steps:
+        trial = _step_seconds(config, _random_split(image_size, batch_size, classes), classes, mesh, 1)
+        steps = int(min(64, max(1, seconds / trial)))
+    split = _random_split(image_size, steps * batch_size, classes).to_device(meshes.replicated(mesh))
+    found = {"steps": steps, "step": _step_seconds(config, split, classes, mesh, blocks)}
+    found["loop"] = _loop_seconds(config, split, classes, mesh)
+    costs = {
+        name: _corruption_seconds(name, split, batch_size, mesh)
+        for name in corruption_names or corruptions.names("imagenet_c")
+    }
+    found["slowest"] = max(costs, key=costs.get)
+    found["corruption"] = costs[found["slowest"]]
+    config.train.corruption = found["slowest"]
+    found["corrupted_loop"] = _loop_seconds(config, split, classes, mesh)
+    peak, peak_text = peak_flops()
+    stats = jax.devices()[0].memory_stats() or {}
+    return found | {
+        "flops": training_flops(model, image_size, classes),
+        "peak": peak,
+        "peak_text": peak_text,
+        "memory": stats.get("peak_bytes_in_use"),
+        "dtype": str(jnp.dtype(dtype or ("float32" if jax.default_backend() == "cpu" else "bfloat16"))),
+        "devices": len(jax.devices()),
+        "kind": jax.devices()[0].device_kind,
+        "platform": jax.devices()[0].platform,
+    }
+
+
+def _random_split(image_size, number, classes):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (number, image_size, image_size, 3), np.uint8)
+    return Split(images, rng.integers(0, classes, number).astype(np.int32), np.arange(number, dtype=np.int32))
+
+
+def _step_seconds(config, split, classes, mesh, repeats):
+    """Seconds of a step when blocks follow each other with nothing between; the first call compiles."""
+    plan = batches.Plan(config.train, split.images.shape)
+    optimizer = state.make_optimizer(config.train, plan.steps_per_epoch)
+    graphdef, fresh = run.fresh(config, optimizer, classes, plan.image_size, mesh)
+    states = rows.stack_states(mesh, fresh)
+    keys = rows.stack_keys(mesh, [jax.random.key(0)])
+    sharding = meshes.batch_sharding(mesh, axis=1)
+    shape = (plan.block_steps, config.train.batch_size)
+    images, labels = (
+        rows.join_batches(mesh, [jax.device_put(np.asarray(part).reshape(*shape, *part.shape[1:]), sharding)])
+        for part in (split.images, split.labels)
+    )
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        states, _ = step.train_models_block(mesh, graphdef, optimizer, states, images, labels, keys)
+        jax.block_until_ready(states)
+        times.append(time.perf_counter() - start)
+    return min(times[1:]) / plan.block_steps
+
+
+def _loop_seconds(config, split, classes, mesh):
+    """Seconds of a step of a real training run, its first block (compilation) left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        loop.train(config, split, classes, pathlib.Path(folder), mesh=mesh)
+        lines = [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
+    return config.train.batch_size / max(line["images_per_second"] for line in lines[1:])
+
+
+def _corruption_seconds(name, split, batch_size, mesh):
+    """Seconds for each step of corrupting half of every batch of a block."""
+    number = len(split) // 2
+    images, index = split.images[:number], jnp.arange(number)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        jax.block_until_ready(augment.augment(mesh, name, jax.random.key(0), images, index))
+        times.append(time.perf_counter() - start)
+    return min(times[1:]) * batch_size / len(split)
+
+
+if __name__ == "__main__":
+    meshes.use_all_cores()
+    study.enable_compilation_cache()
+    print(json.dumps(measure(**json.loads(sys.argv[1]))))

@@ -1,0 +1,128 @@
+"""Stored transforms: K draws of a scheme in a file, as a scheme of their own of which each image draws one, uniformly.
+
+A file is an .npz archive with an array [K, ...] for each of the params and `about`, JSON text:
+
+    source    canonical name of the scheme that the transforms were drawn from
+    shape     (H, W, 3) of the images they were drawn for: strengths in pixels belong to it
+    label     what the set is called
+    origin    anything else worth knowing of where it comes from
+
+The digest is over source, shape and params, not over label, origin or the bytes of the file.
+"""
+
+import hashlib
+import io
+import json
+import pathlib
+import re
+import zipfile
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.primitives import random
+from corruptions.write import files
+
+DIGITS = 12  # of the digest in a scheme's name
+_LABEL = re.compile(r"[A-Za-z0-9_.+=-]+")
+
+
+class Stored(NamedTuple):
+    """Content of a file; see the module. `params`: {name: array [K, ...]}, K at least 1."""
+
+    source: str
+    shape: tuple[int, int, int]
+    label: str
+    params: dict[str, np.ndarray]
+    origin: dict
+
+    @property
+    def digest(self):
+        """sha256 of what determines the augmentation, hexadecimal."""
+        total = hashlib.sha256(f"{self.source} {tuple(self.shape)}".encode())
+        for name, array in sorted(self.params.items()):
+            array = np.ascontiguousarray(array)
+            total.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+        return total.hexdigest()
+
+    @property
+    def number(self):
+        """K, how many transforms."""
+        return len(next(iter(self.params.values())))
+
+    @property
+    def scheme_name(self):
+        """The canonical name of the scheme: `stored=LABEL@DIGEST`, the same wherever the file lies."""
+        return f"stored={self.label}@{self.digest[:DIGITS]}"
+
+
+def write(path, stored):
+    """Writes a file so that `path` holds the old content or the new one.
+
+    Raises:
+      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without one common first axis.
+    """
+    _check(stored)
+    about = {"source": stored.source, "shape": list(stored.shape), "label": stored.label, "origin": stored.origin}
+    buffer = io.BytesIO()
+    np.savez(buffer, about=json.dumps(about, sort_keys=True), **stored.params)
+    files.replace(pathlib.Path(path), buffer.getvalue())
+
+
+def read(path):
+    """Reads a file into a `Stored`.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: not a file of stored transforms.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"expected a file of stored transforms at {path}, found none")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")))
+        stored = Stored(about["source"], tuple(about["shape"]), about["label"], arrays, about["origin"])
+        _check(stored)
+    except (KeyError, ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path}: expected a file of stored transforms, found another or a damaged one ({error})"
+        ) from None
+    return stored
+
+
+def _check(stored):
+    lengths = {array.shape[:1] for array in stored.params.values()}
+    if len(lengths) != 1 or not all(length and length[0] for length in lengths):
+        raise ValueError(f"expected params with one common first axis, found its lengths {sorted(lengths)}")
+    if not _LABEL.fullmatch(stored.label):
+        raise ValueError(f"expected a label of letters, digits and _.+=-, found {stored.label!r}")
+
+
+def choices(stored):
+    """What the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
+    return {"params": stored.params, "number": np.int32(stored.number)}
+
+
+def sample(key, shape, choices, *, made_for=None):
+    """One of the stored transforms. Draws: which, uniform among the K.
+
+    Options: `made_for`, the shape of the images that they were drawn for (fixed by the file).
+
+    Returns:
+      The params of the source's transforms.
+
+    Raises:
+      ValueError: images of another shape.
+    """
+    if made_for is not None and tuple(shape) != tuple(made_for):
+        raise ValueError(
+            f"expected images of {tuple(made_for)}, which the transforms were drawn for, found {tuple(shape)}"
+        )
+    number = choices["number"]
+    # The product may round up to K.
+    place = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
+    return jax.tree.map(lambda array: jnp.asarray(array)[place], choices["params"])

@@ -1,0 +1,58 @@
+"""Two data sets as one to train on, such as ImageNet and Stylized-ImageNet."""
+
+import numpy as np
+
+from data.dataset import Dataset, Split
+
+
+class _Joined:
+    """Two arrays of images one after the other, neither of them copied, indexed by whole numbers or a slice."""
+
+    def __init__(self, first, second):
+        self._parts = first, second
+        self.shape = (len(first) + len(second), *first.shape[1:])
+        self.dtype, self.ndim, self.nbytes = first.dtype, first.ndim, first.nbytes + second.nbytes
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, index):
+        places = np.arange(len(self))[index]
+        found = np.empty((*places.shape, *self.shape[1:]), self.dtype)
+        second = places >= len(self._parts[0])
+        found[~second] = self._parts[0][places[~second]]
+        found[second] = self._parts[1][places[second] - len(self._parts[0])]
+        return found
+
+    def __array__(self, dtype=None, copy=None):
+        return np.concatenate(self._parts).astype(dtype or self.dtype, copy=False)
+
+
+def union(first: Dataset, second: Dataset) -> Dataset:
+    """The training images of both, in that order, not copied; the test images of the first.
+
+    `index` goes on in the second where it ends in the first, so that each image keeps a number of its own. Provenance
+    is that of the first, with that of the second under `mixed_in`.
+
+    Raises:
+      ValueError: other class names, or images of another size.
+    """
+    if first.class_names != second.class_names:
+        differ = sorted(set(first.class_names) ^ set(second.class_names)) or ["their order"]
+        raise ValueError(
+            f"expected the class names of {first.name} in {second.name}, found {second.num_classes} against "
+            f"{first.num_classes} classes, different in {', '.join(differ[:5])}"
+        )
+    shapes = [dataset.train.images.shape[1:] for dataset in (first, second)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"expected images of {shapes[0]} as in {first.name}, found {shapes[1]} in {second.name}")
+    if not len(second.train):
+        raise ValueError(f"expected training images in {second.name}, found none")
+    after = int(np.max(first.train.index, initial=-1)) + 1
+    train = Split(
+        _Joined(first.train.images, second.train.images),
+        np.concatenate([first.train.labels, second.train.labels]),
+        np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
+    )
+    provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
+    return Dataset(f"{first.name}+{second.name}", first.class_names, train, first.test, provenance)

@@ -1,0 +1,101 @@
+"""A plain network for 32x32 images that learns in few steps of an accelerator; the form is that of airbench (Jordan 2024).
+
+The first layer is no parameter: 2x2 filters that whiten patches of the training images, and their negatives (filled in
+by `training.whitening`). Each stage halves height and width between its two convolutions, which start as the identity
+on as many channels as they can.
+"""
+
+from functools import partial
+
+import jax.numpy as jnp
+from flax import nnx
+
+from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, convolve
+from models.pooling import max_pool
+
+WHITENING_SIZE = 2  # side of the whitened patches, in pixels
+
+
+class FastCifar(nnx.Module):
+    """Whitening; stages of convolution, 2x2 max-pooling, BatchNorm, GELU, convolution, BatchNorm, GELU; max; linear.
+
+    With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514 parameters for 10 classes.
+
+    Args:
+      num_classes: number of logits.
+      rng: np.random.Generator of the initial parameters.
+      dtype: of the computation.
+      widths: channels of the stages.
+      scale: factor of the logits; below 1 it keeps them small in the first steps at large learning rates.
+      mean, std: of the input normalisation; None takes CIFAR-10's.
+      init: `he`, `xavier` or `goyal`, of what does not start as the identity, see layers.py.
+      conv: path of the convolutions, see layers.convolve.
+    """
+
+    def __init__(
+        self,
+        num_classes,
+        *,
+        rng,
+        dtype,
+        widths=(64, 256, 256),
+        scale=1 / 9,
+        mean=None,
+        std=None,
+        init="he",
+        conv="auto",
+    ):
+        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
+        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
+        self.normalize = Normalize(mean, std, "cifar")
+        filters = 2 * 3 * WHITENING_SIZE**2
+        self.whitening = Buffer(jnp.zeros((WHITENING_SIZE, WHITENING_SIZE, 3, filters)))
+        self.whitening_bias = nnx.Param(jnp.zeros(filters))
+        c_in, stages = filters, []
+        for width in widths:
+            stages.append(Stage(c_in, width, conv=make_conv, norm=norm))
+            c_in = width
+        self.stages = nnx.List(stages)
+        self.head = Linear(c_in, num_classes, rng=rng, init=init)
+        self.scale, self.dtype, self.conv = scale, dtype, conv
+
+    def __call__(self, images, train, key=None):
+        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+
+        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        """
+        del key
+        x = self.normalize(images).astype(self.dtype)
+        x = convolve(x, self.whitening[...].astype(self.dtype), (1, 1), ((0, 0), (0, 0)), self.conv)
+        x = nnx.gelu(x + self.whitening_bias[...].astype(self.dtype))
+        features = {}
+        for i, stage in enumerate(self.stages, 1):
+            x = features[f"stage{i}"] = stage(x, train)
+        features["penultimate"] = x.max((1, 2)).astype(jnp.float32)
+        return self.scale * self.head(features["penultimate"]), features
+
+
+class Stage(nnx.Module):
+    """gelu(bn(conv3x3(gelu(bn(maxpool2(conv3x3)))))); a single pixel is not pooled."""
+
+    def __init__(self, c_in, width, *, conv, norm):
+        self.conv1, self.norm1 = conv(c_in, width, 3), norm(width)
+        self.conv2, self.norm2 = conv(width, width, 3), norm(width)
+        for layer, channels in ((self.conv1, min(c_in, width)), (self.conv2, width)):
+            start_as_identity(layer.kernel, channels)
+
+    def __call__(self, x, train):
+        x = self.conv1(x)
+        x = max_pool(x, 2, 2) if min(x.shape[1:3]) > 1 else x
+        x = nnx.gelu(self.norm1(x, train))
+        return nnx.gelu(self.norm2(self.conv2(x), train))
+
+
+def start_as_identity(kernel, channels):
+    """The first `channels` outputs of a convolution kernel [K, K, C_in, C_out] copy their input channels."""
+    value = kernel[...].at[..., :channels].set(0)
+    middle, index = value.shape[0] // 2, jnp.arange(channels)
+    kernel.set_value(value.at[middle, middle, index, index].set(1))
+
+
+FAMILY = {"fast_cifar": FastCifar}

@@ -1,0 +1,26 @@
+"""The test preprocessing is torchvision's `Resize(256)`, `CenterCrop(224)`: its rules written with Pillow."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from data import decode
+
+
+def torchvision_rule(image, resize, crop):
+    """The shorter side becomes `resize`, the longer int(resize * longer / shorter); offsets are rounded halves."""
+    width, height = image.size
+    shorter = min(width, height)
+    size = tuple(resize if side == shorter else int(resize * side / shorter) for side in (width, height))
+    image = image.resize(size, Image.Resampling.BILINEAR)  # of Pillow: antialiased where it makes smaller
+    left, top = (round((side - crop) / 2.0) for side in size)
+    return np.asarray(image.crop((left, top, left + crop, top + crop)))
+
+
+@pytest.mark.parametrize(
+    "size", [(500, 375), (375, 500), (257, 256), (256, 257), (259, 256), (224, 224), (100, 61), (1201, 333)]
+)
+def test_pixels_are_those_of_torchvisions_rules(size):
+    coarse = np.random.default_rng(sum(size)).integers(0, 256, (9, 11, 3), np.uint8)
+    image = Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(decode.square(image, 224), torchvision_rule(image, 256, 224))

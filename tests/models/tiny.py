@@ -1,0 +1,34 @@
+"""One small network of each larger family, of the code that makes the published ones: few layers, narrow classifiers."""
+
+from functools import partial
+
+import numpy as np
+
+from models import alexnet, vgg
+from models.densenet import DenseNet
+from models.resnet import ResNet, WideBottleneck
+from models.resnext import Bottleneck32x4d
+from models.squeezenet import FAMILY as SQUEEZENETS
+
+SIZES = (1, 1, 1, 1)
+NETWORKS = {  # name -> (constructor, side of small images that leave several pixels in the last stage)
+    "wide_resnet": (partial(ResNet, block=WideBottleneck, stage_sizes=SIZES, stem="cifar"), 16),
+    "resnext": (partial(ResNet, block=Bottleneck32x4d, stage_sizes=SIZES, stem="imagenet"), 40),
+    "densenet": (partial(DenseNet, growth=8, block_sizes=(3, 2, 2, 2), stem="imagenet"), 70),
+    "cifar_densenet": (partial(DenseNet, growth=8, block_sizes=(2, 2, 2, 2), stem="cifar"), 17),
+    "vgg": (partial(vgg.VGG, stage_sizes=(1, 1, 1, 1, 1), batch_norm=False), 64),
+    "vgg_bn": (partial(vgg.VGG, stage_sizes=(1, 1, 2, 1, 1), batch_norm=True), 64),
+    "cifar_vgg_bn": (partial(vgg.CifarVGG, stage_sizes=(1, 1, 1, 1, 1), batch_norm=True), 32),
+    "alexnet": (alexnet.AlexNet, 64),
+    "squeezenet1_0": (SQUEEZENETS["squeezenet1_0"], 42),
+    "squeezenet1_1": (SQUEEZENETS["squeezenet1_1"], 37),
+}
+
+
+def build(monkeypatch, name, num_classes=10, dtype="float32", **options):
+    """The network with hidden layers of 32 instead of 4096, without dropout."""
+    for module in (alexnet, vgg):
+        monkeypatch.setattr(module, "HIDDEN", 32)
+    if name in ("vgg", "vgg_bn", "alexnet") or name.startswith("squeezenet"):
+        options.setdefault("dropout", 0.0)
+    return NETWORKS[name][0](num_classes, rng=np.random.default_rng(1), dtype=dtype, **options)

@@ -1,0 +1,87 @@
+"""What the fast recipe adds to a training run: triangular schedule, label smoothing, alternating flips, whitening."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import data
+from configs import fast_cifar10
+from tests.training import tiny
+from training import batches, loop, state, study, whitening
+from training import mesh as meshes
+from training.step import cross_entropy
+
+RNG = np.random.default_rng(0)
+
+
+def test_the_triangle_rises_and_falls_in_straight_lines():
+    recipe = tiny.config(schedule="triangle", learning_rate=0.5, epochs=10, warmup_epochs=2).train
+    rate = state.learning_rate_schedule(recipe, 7)
+    expected = [0.5 * s / 14 if s < 14 else 0.5 * (70 - s) / 56 for s in range(71)]
+    np.testing.assert_allclose([rate(jnp.asarray(s)) for s in range(71)], expected, atol=1e-7)
+    recipe.warmup_epochs = 0
+    rate = state.learning_rate_schedule(recipe, 7)
+    np.testing.assert_allclose([rate(jnp.asarray(s)) for s in (0, 35, 70)], [0.5, 0.25, 0], atol=1e-7)
+    recipe.warmup_epochs = 10
+    with pytest.raises(ValueError, match="warmup_epochs below 10 epochs, found 10"):
+        state.learning_rate_schedule(recipe, 7)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_label_smoothing_spreads_a_share_of_the_target(smoothing):
+    logits, labels = RNG.normal(0, 3, (6, 5)), np.array([0, 4, 2, 2, 1, 3])
+    target = (1 - smoothing) * np.eye(5)[labels] + smoothing / 5
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    found = cross_entropy(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), smoothing)
+    assert float(found) == pytest.approx(-(target * log_p).sum(1).mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "change", [{"label_smoothing": 1.0}, {"label_smoothing": 0.1, "jsd_weight": 12.0, "scheme": "augmix"}]
+)
+def test_impossible_smoothing_is_refused(change):
+    with pytest.raises(ValueError, match=r"expected config\.train\.label_smoothing"):
+        batches.Plan(tiny.config(**change).train, (160, 32, 32, 3))
+
+
+def test_alternating_flips_show_both_sides_of_every_image_in_two_epochs():
+    split = data.load("shapes", train_limit=160, test_limit=10).train.to_device()
+    recipe = tiny.config(flip_alternates=True).train
+    plan = batches.Plan(recipe, split.images.shape)
+    mirrored = []
+    for epoch in range(3):
+        order = batches.epoch_order(jax.random.key(epoch), plan.views)
+        keys = batches.Keys(*(jax.random.key(9) for _ in range(4)))
+        images, _ = batches.block(recipe, plan, split, order, 0, epoch * plan.steps_per_epoch, keys, meshes.data_mesh())
+        shown = np.empty(split.images.shape, np.uint8)
+        shown[np.asarray(order)] = np.asarray(images).reshape(shown.shape)
+        original = np.asarray(split.images)
+        flipped = (shown == original[:, :, ::-1]).all((1, 2, 3))
+        assert np.all(flipped | (shown == original).all((1, 2, 3)))
+        mirrored.append(flipped & ~(original == original[:, :, ::-1]).all((1, 2, 3)))
+    symmetric = (original == original[:, :, ::-1]).all((1, 2, 3))
+    assert symmetric.sum() < 10 and 50 <= mirrored[0].sum() <= 110  # binomial(160, 1/2)
+    np.testing.assert_array_equal(mirrored[1], ~mirrored[0] & ~symmetric)
+    np.testing.assert_array_equal(mirrored[2], mirrored[0])
+
+
+def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
+    config = fast_cifar10.get_config()
+    config.dataset.name = "shapes"
+    config.model.widths = (8, 8)
+    config.train.update(epochs=3, batch_size=32, learning_rate=0.2, warmup_epochs=1)
+    split = data.load("shapes", train_limit=160, test_limit=10).train.to_device()
+    one = study.model_config(config, "standard", 0)
+    _, trained = loop.train(one, split, 10, tmp_path, mesh=meshes.data_mesh(32))
+    mean, std = (trained.statistics["normalize"][name][...] for name in ("mean", "std"))
+    expected = whitening.filters(split.images, 2, mean, std)
+    np.testing.assert_allclose(trained.statistics["whitening"][...], expected, rtol=1e-5)
+    assert np.any(trained.params["whitening_bias"][...])
+
+
+def test_other_networks_have_nothing_to_whiten():
+    one = study.model_config(tiny.config(), "standard", 0)
+    _, params, statistics = state.build_model(one, 10, 32)
+    fresh = state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    assert whitening.fitted(fresh, None) is fresh

@@ -1,0 +1,37 @@
+"""train.py as a process of its own, on a study small enough for tests."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
+    f"--config.{setting}"
+    for setting in (
+        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
+    )
+]  # fmt: skip
+
+
+def start(workdir, *arguments, **environment):
+    """The process; environment variables that are None are removed."""
+    return subprocess.Popen(
+        [*COMMAND, *arguments, f"--workdir={workdir}"],
+        cwd=ROOT,
+        env={name: value for name, value in (os.environ | environment).items() if value is not None},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def checkpoints_begun(workdir):
+    """Highest number of epochs whose checkpoint exists, finished or not (5 steps an epoch)."""
+    folder = workdir / "checkpoints"
+    found = (
+        [int(p.name.split(".")[0]) for p in folder.iterdir() if p.name.split(".")[0].isdigit()]
+        if folder.exists()
+        else []
+    )
+    return max(found, default=0) // 5
