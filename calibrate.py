@@ -27,7 +27,7 @@ def run(config, workdir):
     with study.trained_workdir(workdir, config) as own:
         own.dataset.test_limit = config.calibrate.images
         own.ranges = ""
-        dataset, _, split = study.load_data(own, mesh)
+        dataset, _, split = study.load_data(own, mesh, placed=("test",))
         model, seed = _standard(study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir)
         settings = {
             "dataset": dataset.name,

@@ -12,6 +12,12 @@ again.
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
 cifar10_corrupted; results go to WORKDIR/stored/NAME.
 
+    python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
+        --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
+
+first imports torchvision's weights into the workdir (`models.torchvision`); calibrate.py and msd.py do the same. Any other
+classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
+
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
 gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels
@@ -56,7 +62,7 @@ def run(config, workdir):
         own.ranges = config.ranges
         for name, options in config.train.corruption_options.items():
             own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
-        dataset, _, test_split = study.load_data(own, mesh)
+        dataset, _, test_split = study.load_data(own, mesh, placed=("test",))
         models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])

@@ -69,8 +69,9 @@ def _features(folder, extractor, wanted, condition, options):
 def _write(folder, rows, names, wanted, own):
     record = provenance()
     comment = (
-        f"fraction of {names[0]} against {names[1]}, severity {wanted.toy.severity}; {own.dataset.name}, {own.model.name}, "
-        f"{wanted.transforms} transforms, {record['device']}, revision {record['git_revision'][:12]}"
+        f"fraction of {names[0]} against {names[1]}, severity {wanted.toy.severity}; {own.dataset.name}, "
+        f"{own.model.name}, {wanted.images} images, {wanted.transforms} transforms, {wanted.draws} draws, "
+        f"{record['device']}, revision {record['git_revision'][:12]}"
     )
     tables.write_rows(folder / "toy.csv", HEADER, rows, comment)
     title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"

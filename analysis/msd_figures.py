@@ -75,7 +75,7 @@ def mixture_panel(rows, *, title=""):
     Returns:
       A Matplotlib figure for `analysis.figures.save`.
     """
-    figure = Figure(figsize=(5.0, 3.2), layout="constrained")
+    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axes = figure.subplots()
     for name, colour in zip(dict.fromkeys(row[1] for row in rows), (BLUE, ORANGE), strict=True):
         own = [row for row in rows if row[1] == name]
@@ -85,7 +85,7 @@ def mixture_panel(rows, *, title=""):
     axes.set_xlabel("fraction of the first", fontsize=8)
     axes.set_ylabel("distance", fontsize=8)
     axes.set_ylim(0)
-    axes.legend(fontsize=7, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=7, frameon=False)
     axes.tick_params(labelsize=7)
     figure.suptitle(title, fontsize=8)
     return figure

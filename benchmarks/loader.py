@@ -129,7 +129,8 @@ def main():
     record = provenance()
     print(f"""# Preparing and streaming ImageNet
 
-{record["device"]}, {os.cpu_count()} cores, load average {load:.1f} when it began, revision {record["git_revision"][:12]}
+{record["device"]}, {os.cpu_count()} cores, load average {load:.1f} when it began, revision {record["git_revision"][:12]}.
+Where the load average exceeds the cores the machine was shared, and rates by the wall clock are too low; those by CPU time hold.
 
 | what | images per second |
 |---|---|

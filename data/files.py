@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file that is written aside, forced to disk and renamed to `path` when the block ends without an error."""
+    """A binary file, written aside, forced to disk and renamed to `path` when the block ends without an error."""
     handle, aside = tempfile.mkstemp(prefix=f".part-{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

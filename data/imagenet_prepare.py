@@ -236,7 +236,8 @@ def _end_with_parent() -> None:
 
 def _write_failure(path: Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{path}: the disk is full ({error.strerror}). Finished shards are kept: free space, then repeat the command"
+        kept = "Finished shards are kept: free space, then repeat the command"
+        return f"{path}: the disk is full ({error.strerror}). {kept}"
     return str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"
 
 

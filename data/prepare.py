@@ -7,10 +7,10 @@
 
     python -m data.prepare --dataset=imagenet100 --source=ROOT --data_dir=OUT [--workers=N]
 
-ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image is decoded and resized
-once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224 pixels, ImageNet 200 GB. Give the command again to
-continue a run that was stopped; with --verify it reads everything back against its sha256, and makes anew what differs.
-TensorFlow is not needed.
+ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image is decoded and
+resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224 pixels, ImageNet 200 GB. Give the command
+again to continue a run that was stopped; with --verify it reads everything back against its sha256, and makes anew what
+differs. TensorFlow is not needed.
 """
 
 import argparse

@@ -195,11 +195,15 @@ class Dropout(nnx.Module):
             raise ValueError(f"expected dropout in [0, 1), found {rate}")
         self.rate, self.number = rate, number
 
+    def require_key(self, train, key):
+        """Raises ValueError where `key` is needed and None; models ask before they move any running statistics."""
+        if train and self.rate and key is None:
+            raise ValueError(f"expected key= when training with dropout {self.rate}, found None")
+
     def __call__(self, x, train, key):
+        self.require_key(train, key)
         if not train or not self.rate:
             return x
-        if key is None:
-            raise ValueError(f"expected key= when training with dropout {self.rate}, found None")
         keep = jax.random.bernoulli(jax.random.fold_in(key, self.number), 1 - self.rate, x.shape)
         return jnp.where(keep, x / (1 - self.rate), 0).astype(x.dtype)
 

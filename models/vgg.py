@@ -94,6 +94,7 @@ class VGG(nnx.Module):
         features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the last layer reads (after
         dropout). `key` is that of dropout, needed when training with dropout > 0.
         """
+        self.dropouts[0].require_key(train, key)
         features = run_stages(self.stages, self.normalize(images), train)
         x = adaptive_mean_pool(features["stage5"], 7).transpose(0, 3, 1, 2).reshape(images.shape[0], -1)
         for linear, dropout in zip(self.hidden, self.dropouts):

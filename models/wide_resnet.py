@@ -69,6 +69,7 @@ class WideResNet(nnx.Module):
         features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
         ReLU and the mean over pixels. `key` is that of dropout, needed when training with dropout > 0.
         """
+        self.stages[0][0].dropout.require_key(train, key)
         x, features = self.stem(self.normalize(images)), {}
         for i, blocks in enumerate(self.stages, 1):
             for block in blocks:

@@ -40,8 +40,8 @@ def test_imports_point_one_way(package):
 
 def test_importing_corruptions_is_light():
     code = (
-        "import time, sys, jax, jax.numpy; t = time.perf_counter(); import corruptions; "
-        "print(time.perf_counter() - t); "
+        "import time, sys, jax, jax.numpy; t = time.process_time(); import corruptions; "
+        "print(time.process_time() - t); "
         "print(*[m for m in ('flax', 'tensorflow', 'tensorflow_datasets', 'matplotlib', 'PIL', 'scipy') if m in sys.modules])"
     )
     before = "import jax, jax.numpy, sys; print(*[m for m in ('PIL', 'scipy') if m in sys.modules])"
@@ -49,4 +49,4 @@ def test_importing_corruptions_is_light():
     loaded_by_jax = set(subprocess.check_output([*run, before], text=True, cwd=ROOT).split())
     lines = subprocess.check_output([*run, code], text=True, cwd=ROOT).splitlines()
     assert set(lines[1].split()) <= loaded_by_jax
-    assert float(lines[0]) < 1.0, f"importing corruptions took {lines[0]} s beyond jax"
+    assert float(lines[0]) < 1.0, f"importing corruptions took {lines[0]} s of CPU time beyond jax"

@@ -1,8 +1,8 @@
 """Images that are not on the device: training blocks read ahead from disk through Grain, test sets read in pieces.
 
-What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views of
-each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of the
-device-resident path, so are the batches, bit for bit.
+What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views
+of each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of
+the device-resident path, so are the batches, bit for bit.
 """
 
 import functools
@@ -23,7 +23,7 @@ _THREADS = 16  # that wait for the disk; copying itself is bound by memory
 _PIECE_BYTES = 2**30
 
 
-def place(dataset, placement, mesh):
+def place(dataset, placement, mesh, placed=("train", "test")):
     """(train, test) of a dataset: splits on the devices, replicated, or as they are on the host, to be streamed.
 
     Args:
@@ -31,6 +31,7 @@ def place(dataset, placement, mesh):
       placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free memory, training images
         first. On a CPU the machine's memory counts, of which each device holds a copy.
       mesh: devices.
+      placed: names of the splits to treat so; the others are given as they are.
 
     Raises:
       ValueError: another placement.
@@ -41,6 +42,9 @@ def place(dataset, placement, mesh):
     found = []
     for name in ("train", "test"):
         split = getattr(dataset, name)
+        if name not in placed:
+            found.append(split)
+            continue
         size = split.images.nbytes
         too_large = placement == "auto" and distributed.anyone(size > _FRACTION * free)  # for any of many processes
         if placement == "device" or (placement == "auto" and not too_large):

@@ -30,10 +30,12 @@ def _bar(unit, items=None, total=None):
     return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden)
 
 
-def load_data(config, mesh, mixed=False):
+def load_data(config, mesh, mixed=False, placed=("train", "test")):
     """(dataset, train split, test split) with uint8 images, replicated over the mesh where they fit (`stream.place`).
 
-    `mixed`: with the training images of config.train.mix_in too, as for training.
+    Args:
+      mixed: with the training images of config.train.mix_in too, as for training.
+      placed: the splits that are needed; the others stay where they are.
     """
     optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
@@ -41,7 +43,7 @@ def load_data(config, mesh, mixed=False):
     if mixed and config.train.mix_in.name:
         dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
-    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh)
+    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh, placed)
 
 
 def record_data(path, dataset):

@@ -137,14 +137,15 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
     size = dataset.train.images.nbytes, dataset.test.images.nbytes
     assert size[0] < size[1]
 
-    def placed(placement, free):
+    def placed(placement, free, **names):
         monkeypatch.setattr(stream, "_free_bytes", lambda mesh: free)
-        return [stream.on_device(split) for split in stream.place(dataset, placement, mesh)]
+        return [stream.on_device(split) for split in stream.place(dataset, placement, mesh, **names)]
 
     assert placed("device", 0) == [True, True] and placed("stream", 1e12) == [False, False]
     assert placed("auto", size[0] + 2 * size[1]) == [True, True]
     assert placed("auto", 2 * size[0]) == [True, False]  # what is left does not do for the test images
     assert placed("auto", 2 * size[0] - 2) == [False, False]
+    assert placed("device", 0, placed=("test",)) == [False, True]
     dataset = dataclasses.replace(dataset, train=dataset.test, test=dataset.train)
     assert placed("auto", 2 * size[0]) == [False, True]
     with pytest.raises(ValueError, match="auto, device or stream, found 'host'"):
