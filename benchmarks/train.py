@@ -59,7 +59,7 @@ def cells(row, found):
         found["dtype"],
         f"{rate:,.0f}",
         f"{corrupted:,.0f}",
-        f"{found['flops'] / 1e9:.2f}",
+        f"{found['flops'] / 1e9:.3g}",
         f"{achieved / 1e12:.3g}",
         f"{100 * achieved / found['peak']:.0f} %",
         f"{100 * outside:.0f} %",

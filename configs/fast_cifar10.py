@@ -12,7 +12,7 @@ What makes it fast: a first layer that whitens patches of the training images an
 BatchNorm, SGD with Nesterov momentum and a triangular learning rate, label smoothing, mirroring that alternates between
 epochs, and crops. What it does without: test-time augmentation, filtering of the data, tuning on the test set.
 
-Expected: 94 % in N seconds on a GPU: not yet measured.
+Expected: 94 % in N seconds on a GPU: not yet measured; neither is `cpu`, a small network with the same tricks for 4 epochs.
 """
 
 from configs import default

@@ -54,7 +54,7 @@ def test_a_row_is_measured_and_written(tmp_path):
     text = train.report("| table |", [(row, found)])
     assert "10,000 images/s; not yet measured" in text and "| table |" in text
     fixed = found | {"step": 0.08, "loop": 0.1, "corrupted_loop": 0.2, "corruption": 0.02, "flops": 1e9, "peak": 1e12}
-    assert train.cells(row, fixed)[4:12] == ["80", "40", "1.00", "0.08", "8 %", "20 %", fixed["slowest"], "25 %"]
+    assert train.cells(row, fixed)[4:12] == ["80", "40", "1", "0.08", "8 %", "20 %", fixed["slowest"], "25 %"]
 
 
 def test_rows_are_read_or_named_as_wrong():

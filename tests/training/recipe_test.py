@@ -85,3 +85,10 @@ def test_other_networks_have_nothing_to_whiten():
     _, params, statistics = state.build_model(one, 10, 32)
     fresh = state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     assert whitening.fitted(fresh, None) is fresh
+
+
+@pytest.mark.parametrize("work", [batches._mirror, lambda *args: batches._crop(*args, padding=2)])
+def test_mirroring_and_cropping_need_no_second_block(work):
+    images = jnp.zeros((4, 8, 8, 3), jnp.uint8)
+    work(images, jax.random.key(0), jnp.arange(4))
+    assert images.is_deleted()
