@@ -8,15 +8,17 @@ from jax import lax
 def max_pool(x, size, stride, padding=0, *, ceil=False):
     """Maximum over windows of size x size pixels, [N, H, W, C] -> [N, H', W', C].
 
-    H' = floor((H + 2 padding - size) / stride) + 1. With `ceil` the last window may reach over the edge: rounded up, less
-    a window that would start beyond the lower padding's begin. What lies outside the image never is the maximum.
+    H' = floor((H + 2 padding - size) / stride) + 1. With `ceil` it is rounded up, so that the last window may reach over
+    the edge; a window that would start in the upper padding or beyond is left out. What lies outside the image never is
+    the maximum.
 
     Raises:
-      ValueError: the maps are smaller than one window.
+      ValueError: the maps are too small for one window.
     """
+    smallest = size - 2 * padding - (stride - 1 if ceil else 0)
+    if min(x.shape[1:3]) < smallest:
+        raise ValueError(f"expected maps of at least {smallest} pixels to pool, found {x.shape[1:3]}")
     pads = [(padding, padding + (_overhang(full, size, stride, padding) if ceil else 0)) for full in x.shape[1:3]]
-    if min(x.shape[1:3]) + 2 * padding < size:
-        raise ValueError(f"expected maps of at least {size - 2 * padding} pixels to pool, found {x.shape[1:3]}")
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), [(0, 0), *pads, (0, 0)])
 
 

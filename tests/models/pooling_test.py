@@ -47,6 +47,11 @@ def test_adaptive_mean_pool(size, shape):
     assert adaptive_mean_pool(jnp.asarray(x, jnp.bfloat16), size).dtype == jnp.bfloat16
 
 
+def test_one_broken_window_is_enough_where_sizes_are_rounded_up():
+    x = maps(2, 5)
+    np.testing.assert_array_equal(max_pool(x, 3, 2, ceil=True), reference.max_pool(x, 3, 2, True))
+
+
 def test_mean_pool_cuts_the_odd_rest():
     x = maps(5, 6)
     expected = (x[:, 0:4:2, ::2] + x[:, 1:4:2, ::2] + x[:, 0:4:2, 1::2] + x[:, 1:4:2, 1::2]) / 4
@@ -55,6 +60,8 @@ def test_mean_pool_cuts_the_odd_rest():
 
 def test_maps_too_small_are_named():
     with pytest.raises(ValueError, match=r"expected maps of at least 3 pixels to pool, found \(2, 5\)"):
-        max_pool(maps(2, 5), 3, 2, ceil=True)
+        max_pool(maps(2, 5), 3, 2)
+    with pytest.raises(ValueError, match=r"expected maps of at least 2 pixels to pool, found \(5, 1\)"):
+        max_pool(maps(5, 1), 3, 2, ceil=True)
     with pytest.raises(ValueError, match=r"expected maps of at least 2 pixels to halve, found \(1, 4\)"):
         mean_pool(maps(1, 4))
