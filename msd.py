@@ -57,9 +57,8 @@ def run(config, workdir):
         folder = open_folder(workdir / wanted.out, settings, ("centres", "schemes"))
         centres = {}
         for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True):
-            chosen = augment.with_levels(options.get(condition.corruption, {}), condition.levels)
             centres[condition.corruption, condition.label] = measure_centre(
-                folder, extractor, wanted, condition, chosen
+                folder, extractor, wanted, condition, options
             )
         msd_files.write_centres(folder / "features.npz", {k: v[0].astype(np.float32) for k, v in centres.items()})
         del centres[tables.CLEAN, 0]  # for the directions of corruptions (bridge.py); no scheme is measured against it
@@ -133,14 +132,17 @@ def draw_key(wanted, name):
 
 
 def measure_centre(folder, extractor, wanted, condition, options):
-    """Mean features of a corruption at a severity, [1 + halves, D]; read back when measured before."""
+    """Mean features of a corruption at a severity, [1 + halves, D]; read back when measured before.
+
+    `options`: corruption name -> its static options.
+    """
     path = folder / "centres" / f"{condition.file_name}.npz"
     if path.exists():
         return load(path)["centre"]
-    clean = condition.corruption == tables.CLEAN
-    transform = (
-        transforms.IDENTITY if clean else transforms.of_corruption(condition.corruption, condition.value, options)
-    )
+    transform = transforms.IDENTITY
+    if condition.corruption != tables.CLEAN:
+        chosen = augment.with_levels(options.get(condition.corruption, {}), condition.levels)
+        transform = transforms.of_corruption(condition.corruption, condition.value, chosen)
     name = f"centre {condition.file_name}"
     number = wanted.draws if transform.random else 1
     chunks = extractor.stream(transform, draw_key(wanted, name), number, description=name)

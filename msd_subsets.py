@@ -50,7 +50,7 @@ def run(config, workdir):
         settings |= {"pool": subset.pool, "scheme": scheme.name, "options": options}
         folder = msd.open_folder(workdir / subset.out, settings, ("centres", "pool"))
         centres = [
-            msd.measure_centre(folder, extractor, wanted, condition, options.get(condition.corruption, {}))[0]
+            msd.measure_centre(folder, extractor, wanted, condition, options)[0]
             for condition in tqdm(conditions, desc="centres", unit="condition", dynamic_ncols=True)
         ]
         distances = _distances(folder, extractor, wanted, scheme, np.stack(centres))

@@ -42,9 +42,8 @@ def run(config, workdir):
         folder = msd.open_folder(workdir / toy.out, settings, ("centres", "features"))
         centres, features = [], []
         for condition in conditions:
-            chosen = options.get(condition.corruption, {})
-            centres.append(msd.measure_centre(folder, extractor, wanted, condition, chosen)[0])
-            features.append(_features(folder, extractor, wanted, condition, chosen))
+            centres.append(msd.measure_centre(folder, extractor, wanted, condition, options)[0])
+            features.append(_features(folder, extractor, wanted, condition, options.get(condition.corruption, {})))
         found = distances.mixture_distances(*features, np.stack(centres), tuple(toy.fractions))
         rows = [
             (float(fraction), name, float(found[0][i, k]), float(found[1][i, k]))

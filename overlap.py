@@ -25,7 +25,7 @@ from analysis import (
     tables,
 )
 from analysis.overlap import overlap_matrix
-from training import augment, cli, compiles, distributed, evaluation, imported, study
+from training import augment, cli, compiles, data_record, distributed, evaluation, imported, study
 from training import mesh as meshes
 from training import step as steps
 from training import workdir as workdirs
@@ -50,7 +50,7 @@ def run(config, workdir):
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path, compiles.counting() as compiled:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
-            study.record_data(path, dataset)
+            data_record.record(path, dataset)
         mixed = tuple(config.study.mixtures)
         benchmarks = tuple(map(augment.benchmark, mixed))
         shown_to_mixtures = evaluation.conditions(benchmarks, evaluation.RANDOM)

@@ -8,7 +8,7 @@ command is given again.
 
 from absl import app
 
-from training import augment, cli, evaluation, imported, loop, study
+from training import augment, cli, data_record, evaluation, imported, loop, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -23,7 +23,7 @@ def train_and_evaluate(config, workdir):
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
-            study.record_data(path, dataset)
+            data_record.record(path, dataset)
         evaluation.warn_of_tables([augment.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             one,

@@ -18,7 +18,7 @@ from training import mesh as meshes
 from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import WorkdirError, config_differences, lock, open_workdir, read_for_all, read_json, write_json
+from training.workdir import lock, open_workdir, read_for_all
 
 FREE = (  # where files and images are does not determine a result
     "dataset.data_dir", "dataset.placement", "ranges", "train.transforms", "train.mix_in.data_dir",
@@ -44,26 +44,6 @@ def load_data(config, mesh, mixed=False, placed=("train", "test")):
         dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
     return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh, placed)
-
-
-def record_data(path, dataset):
-    """Writes what a model is trained on to data.json; refuses to go on with other training images.
-
-    Raises:
-      WorkdirError: the run was started with other images.
-    """
-    record = {"name": dataset.name, **dataset.provenance}
-    stored = path / "data.json"
-    before = distributed.from_main(lambda: read_json(stored) if stored.exists() else None)
-    if before and (different := config_differences(_digests(before), _digests(record))):
-        raise WorkdirError(f"{path} was trained on other images:\n  " + "\n  ".join(different))
-    write_json(stored, record)
-
-
-def _digests(record):
-    return {
-        key: one.get("train", {}).get("sha256", {}) for key, one in (("", record), ("mixed_in", record["mixed_in"]))
-    }
 
 
 def model_config(config, corruption, seed, devices=1):
