@@ -18,7 +18,7 @@ from absl import app, flags
 from ml_collections import ConfigDict
 from tqdm import tqdm
 
-from training import adaptation, batch_norm, batches, cli, loop, stream, study
+from training import adaptation, batch_norm, batches, cli, loop, saved, stream, study
 from training import augment as augmentation
 from training import mesh as meshes
 from training import workdir as workdirs
@@ -35,11 +35,11 @@ def run(config, source, workdir):
             f"{wanted.images}"
         )
     mesh = meshes.data_mesh(wanted.batch_size)
-    with study.trained_workdir(source, config) as own:
+    with saved.open_workdir(source, config) as own:
         if "adapt" in own:
             raise ValueError(f"expected a model of train.py in {source}, found one that was adapted before")
         dataset, split, _ = study.load_data(own, mesh)
-        models = study.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
+        models = saved.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
     if len(models) != 1:
         raise ValueError(f"expected one model in {source}, found {len(models)}; name the workdir of one of them")
     ((graphdef, state),) = models.values()

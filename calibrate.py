@@ -12,7 +12,7 @@ from absl import app
 from tqdm import tqdm
 
 from analysis import calibration
-from training import augment, cli, evaluation, study
+from training import augment, cli, evaluation, saved, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.calibration import Robustness
@@ -24,11 +24,11 @@ def run(config, workdir):
     """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns what ranges.json holds."""
     names = evaluation.expand(config.calibrate.corruptions)
     mesh = meshes.data_mesh(config.eval.batch_size)
-    with study.trained_workdir(workdir, config) as own:
+    with saved.open_workdir(workdir, config) as own:
         own.dataset.test_limit = config.calibrate.images
         own.ranges = ""
         dataset, _, split = study.load_data(own, mesh, placed=("test",))
-        model, seed = _standard(study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir)
+        model, seed = _standard(saved.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir)
         settings = {
             "dataset": dataset.name,
             "image_shape": list(dataset.image_shape),

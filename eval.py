@@ -36,7 +36,7 @@ from corruptions import augment as schemes
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
-from training import adaptation, adapter, augment, cli, distributed, evaluation, study
+from training import adaptation, adapter, augment, cli, distributed, evaluation, saved, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.answers import Answers
@@ -57,13 +57,13 @@ def run(config, workdir):
     )
     conditions = evaluation.conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
-    with study.trained_workdir(workdir, config) as own:
+    with saved.open_workdir(workdir, config) as own:
         own.eval = config.eval
         own.ranges = config.ranges
         for name, options in config.train.corruption_options.items():
             own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
         dataset, _, test_split = study.load_data(own, mesh, placed=("test",))
-        models = study.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
+        models = saved.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
         evaluation.warn_of_tables(config.eval.corruptions, dataset.image_shape)
         _warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
         prepare = None

@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from analysis import distances, figures, msd_figures, msd_files, tables
 from analysis.files import write_atomically
-from training import augment, cli, evaluation, features, study, transforms
+from training import augment, cli, evaluation, features, saved, study, transforms
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -46,7 +46,7 @@ def run(config, workdir):
     _check(wanted)
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)
     errors = _errors(wanted, conditions) if wanted.errors else None
-    with study.trained_workdir(workdir, config) as own:
+    with saved.open_workdir(workdir, config) as own:
         if config.ranges:
             own.train.corruption_options = config.train.corruption_options
         options = augment.static_options(own.train)
@@ -110,7 +110,7 @@ def open_extractor(own, wanted, workdir):
     dataset, split, _ = study.load_data(own, mesh)
     if wanted.images > len(split):
         raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {wanted.images}")
-    models = study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
+    models = saved.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
     key = wanted.model, wanted.model_seed
     if key not in models:
         known = ", ".join(f"{name} seed {seed}" for name, seed in models)

@@ -23,7 +23,7 @@ import msd
 from analysis import subsets, tables
 from corruptions import augment as schemes
 from corruptions.augment import stored
-from training import augment, cli, evaluation, features, study, transforms
+from training import augment, cli, evaluation, features, saved, study, transforms
 from training.log import log
 from training.provenance import provenance
 
@@ -43,7 +43,7 @@ def run(config, workdir):
     if not sizes or not all(1 <= size <= subset.pool for size in sizes):
         raise ValueError(f"expected config.msd.subsets.sizes in 1..{subset.pool}, the pool, found {sizes}")
     conditions = evaluation.conditions(wanted.corruptions, wanted.severity)[1:]
-    with study.trained_workdir(workdir, config) as own:
+    with saved.open_workdir(workdir, config) as own:
         options = augment.static_options(own.train)
         extractor = msd.open_extractor(own, wanted, workdir)
         settings = {key: wanted[key] for key in _SETTINGS}

@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 
 import msd
 from analysis import distances, figures, msd_figures, tables
-from training import augment, cli, evaluation, study, transforms
+from training import augment, cli, evaluation, saved, study, transforms
 from training.log import log
 from training.provenance import provenance
 
@@ -35,7 +35,7 @@ def run(config, workdir):
     conditions = evaluation.conditions(names, str(toy.severity))[1:]
     if [condition.corruption for condition in conditions] != list(names):
         raise ValueError(f"expected one severity in config.msd.toy.severity, found {toy.severity!r}")
-    with study.trained_workdir(workdir, config) as own:
+    with saved.open_workdir(workdir, config) as own:
         options = augment.static_options(own.train)
         extractor = msd.open_extractor(own, wanted, workdir)
         settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}

@@ -8,7 +8,7 @@ command is given again.
 
 from absl import app
 
-from training import augment, cli, data_record, evaluation, imported, loop, study
+from training import augment, cli, data_record, evaluation, imported, loop, saved, study
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
@@ -32,7 +32,7 @@ def train_and_evaluate(config, workdir):
             path,
             mesh=mesh,
             description=augment.canonical(config.train.corruption),
-            initial=study.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
+            initial=saved.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
         )
         clean, models = evaluation.Condition(evaluation.CLEAN, "0"), {"": (graphdef, state)}
         correct = evaluation.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]

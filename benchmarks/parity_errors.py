@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 import corruptions
 from data.dataset import Split
-from training import evaluation, study
+from training import evaluation, saved, study
 from training import mesh as meshes
 from training.workdir import read_json
 
@@ -79,7 +79,7 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     workdir, mesh = pathlib.Path(workdir), meshes.data_mesh()
     dataset, split = first_images(workdir, number, data_dir)
     labels = jnp.asarray(split.labels)
-    models = study.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
+    models = saved.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
     trained, seed = min(models, key=lambda key: (key[0] != "standard", key))
     model = models[trained, seed]
 

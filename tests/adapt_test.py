@@ -14,7 +14,7 @@ import data
 import eval as evaluate
 from analysis import tables
 from tests.training import tiny
-from training import adaptation, study, workdir
+from training import adaptation, saved, study, workdir
 from training import mesh as meshes
 
 ROOT = Path(adapt.__file__).parent
@@ -40,7 +40,7 @@ def adapted(source, tmp_path_factory):
 
 
 def only(folder):
-    ((key, model),) = study.read_models(folder, 10, 32, meshes.data_mesh(1)).items()
+    ((key, model),) = saved.read_models(folder, 10, 32, meshes.data_mesh(1)).items()
     return key, model
 
 

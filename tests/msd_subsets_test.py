@@ -13,7 +13,7 @@ from configs import scheme as scheme_config
 from corruptions import augment
 from corruptions.augment import stored
 from tests.training import tiny
-from training import batches, features, study, workdir
+from training import batches, features, saved, study, workdir
 from training import mesh as meshes
 
 IMAGES = 10  # all of them, so that the test knows which
@@ -47,7 +47,7 @@ def measured(trained):
 def distances(folder, params):
     """Mean distance, and distances [references], of one stored transform, from its definition."""
     images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images.astype(np.float32) / 255
-    ((graphdef, state),) = study.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
+    ((graphdef, state),) = saved.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
     model = nnx.merge(graphdef, state.params, state.statistics)
     shown = jax.vmap(augment.get("op=rotate").apply, (0, None))(images, params)
     feature = np.asarray(model(shown, train=False)[1]["penultimate"]).mean(0)
@@ -102,7 +102,7 @@ def test_a_stored_subset_trains_and_is_known_by_its_content(measured, tmp_path):
     other = file.with_name("random_5.npz")
     with pytest.raises(workdir.WorkdirError, match=r"train\.scheme: stored 'stored=closest_5@"):
         train.train_and_evaluate(tiny.config(scheme=f"stored={other}", epochs=1, flip=False), tmp_path / "run")
-    ((model, _),) = study.read_models(tmp_path / "run", 10, 32, meshes.data_mesh(1))
+    ((model, _),) = saved.read_models(tmp_path / "run", 10, 32, meshes.data_mesh(1))
     assert model == one.train.scheme
     moved.rename(file)
     split = data.load("shapes", train_limit=160, test_limit=70).train.to_device()

@@ -18,7 +18,7 @@ import msd
 from analysis import bridge, msd_files, tables
 from configs import msd as msd_config
 from tests.training import tiny
-from training import features, study, workdir
+from training import features, saved, workdir
 from training import mesh as meshes
 
 ROOT = pathlib.Path(msd.__file__).parent
@@ -62,7 +62,7 @@ def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
     """No augmentation and a deterministic corruption: both distances are that of two means over the images."""
     folder, rows = measured
     images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images
-    ((graphdef, state),) = study.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
+    ((graphdef, state),) = saved.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
     model = nnx.merge(graphdef, state.params, state.statistics)
 
     def mean_feature(images):

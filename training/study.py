@@ -1,6 +1,5 @@
 """A study: train what is missing, evaluate every model under every condition, keep all counts."""
 
-import contextlib
 import functools
 import os
 import pathlib
@@ -15,10 +14,9 @@ import data
 from data.union import union
 from training import augment, batch_norm, calibration, distributed, evaluation, imported, loop, stream
 from training import mesh as meshes
-from training import state as states
 from training.answers import Answers
 from training.metrics import training_seconds as training_seconds_of
-from training.workdir import lock, open_workdir, read_for_all
+from training.workdir import open_workdir
 
 FREE = (  # where files and images are does not determine a result
     "dataset.data_dir", "dataset.placement", "ranges", "train.transforms", "train.mix_in.data_dir",
@@ -74,16 +72,6 @@ def finetuned_config(config, corruption, seed, devices=1):
     return one
 
 
-def model_name(config):
-    """What a model's config says it was trained with."""
-    scheme = config.train.get("scheme", "")
-    name = config.train.corruption
-    if scheme:
-        name = augment.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
-        name += "" if config.train.corruption == augment.STANDARD else f"+{config.train.corruption}"
-    return name + (f"+bn={config.adapt.scheme or augment.STANDARD}" if "adapt" in config else "")
-
-
 def model_dir(workdir, corruption, seed):
     return pathlib.Path(workdir) / "models" / augment.canonical(corruption).replace("/", ".") / f"seed{seed}"
 
@@ -136,68 +124,6 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
             )
             found |= dict(zip(part, trained))
     return {key: found[key] for key in keys}
-
-
-@contextlib.contextmanager
-def trained_workdir(workdir, config):
-    """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
-
-    With config.model.checkpoint the workdir is first made of those weights (`training.imported`).
-
-    Raises:
-      FileNotFoundError: no such directory.
-    """
-    if config.model.checkpoint:
-        one = model_config(config, augment.STANDARD, config.seed)
-        imported.prepare(one, config.model, workdir, free=FREE)
-    if not distributed.from_main(workdir.is_dir):
-        raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
-    with lock(workdir):
-        own = ConfigDict(read_for_all(workdir / "config.json"))
-        if config.dataset.data_dir:
-            own.dataset.data_dir = config.dataset.data_dir
-        yield own
-
-
-def read_start(workdir, config, dataset, mesh):
-    """TrainState of the only, or the standard, model in a workdir, for a run of `config` to start from.
-
-    Raises:
-      ValueError: the model there is of another architecture, or which one is meant is not clear.
-    """
-    models = read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
-    standard = [key for key in models if key[0] == augment.STANDARD]
-    chosen = list(models) if len(models) == 1 else standard
-    if len(chosen) != 1:
-        raise ValueError(f"expected one model or one standard model in {workdir}, found {sorted(models)}")
-    graphdef, state = models[chosen[0]]
-    wanted, params, _ = states.build_model(config, dataset.num_classes, dataset.image_shape[0])
-    if wanted != graphdef or jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, state.params):
-        raise ValueError(f"expected a {config.model.name} as config.model says in {workdir}, found another network")
-    return state
-
-
-def read_models(workdir, num_classes, image_size, mesh):
-    """{(name, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py.
-
-    The name is what the model was trained with: `standard`, a corruption, a mixture, or an augmentation scheme (with
-    `+jsd` for its consistency loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by adapt.py.
-    """
-    workdir = pathlib.Path(workdir)
-    directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
-    if not directories:
-        raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
-    found = {}
-    for directory in directories:
-        imported.check_classes(directory, num_classes)
-        one = ConfigDict(read_for_all(directory / "config.json"))
-        found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
-    return found
-
-
-def _finished_models(workdir):
-    found = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
-    return [pathlib.Path(path) for path in found]
 
 
 def evaluate_models(config, models, found_conditions, workdir, split, mesh, prepare=None):

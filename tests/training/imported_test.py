@@ -20,7 +20,7 @@ from configs import imagenet
 from data import decode
 from tests.models import torch_reference as reference
 from training import mesh as meshes
-from training import study
+from training import saved, study
 from training.workdir import WorkdirError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -144,7 +144,7 @@ def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoin
 def test_training_may_start_from_the_workdir(root, workdir):
     config = asked(root)
     dataset, _, _ = study.load_data(config, mesh := meshes.data_mesh())
-    start = study.read_start(workdir, study.model_config(config, "standard", 0), dataset, mesh)
+    start = saved.read_start(workdir, study.model_config(config, "standard", 0), dataset, mesh)
     kernel = network(root).arrays["features.3.expand3x3.weight"].transpose(2, 3, 1, 0)
     np.testing.assert_array_equal(start.params["fires"][0]["expand3x3"]["kernel"][...], kernel)
 
