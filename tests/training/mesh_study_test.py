@@ -18,7 +18,7 @@ SMALL = {
     "dataset.train_limit": 600,
     "dataset.test_limit": 200,
     "train.epochs": 6,
-    "train.batch_size": 50,
+    "train.batch_size": 25,  # not even: each row of three is one of its two devices, whose bits are those of one device
     "train.learning_rate": 0.05,
     "train.checkpoint_epochs": 1,
     "eval.batch_size": 100,
@@ -30,7 +30,6 @@ LARGE = SMALL | {
     "dataset.train_limit": 300,
     "dataset.test_limit": 100,
     "train.epochs": 5,
-    "train.batch_size": 30,
 }
 
 
@@ -65,15 +64,16 @@ def kill_in_the_middle(process, workdir, step):
 
 
 def compare(eight, one):
-    """Rounding differs between devices; of the images few may lie so near the border of two classes that it shows."""
+    ends = [
+        {path.parts[-3]: json.loads(path.read_text()) for path in workdir.glob("models/*/seed0/final.json")}
+        for workdir in (eight, one)
+    ]
+    assert ends[0] == ends[1] and len(ends[0]) == 3
     counts = [tables.read_counts(workdir / "counts.csv") for workdir in (eight, one)]
-    assert [row[:4] for row in counts[0]] == [row[:4] for row in counts[1]] and len(counts[0]) == 9
-    correct = np.array([[row.correct for row in rows] for rows in counts])
-    assert np.abs(correct[0] - correct[1]).max() <= 1, correct
-    found = [overlap_files.read_overlap(workdir / "overlap.csv") for workdir in (eight, one)]
-    assert found[0][0] == found[1][0] == ("noc/border", "noc/hue")
-    if np.array_equal(*correct):
-        np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert counts[0] == counts[1] and len(counts[0]) == 9
+    (names, matrix), (_, other) = (overlap_files.read_overlap(workdir / "overlap.csv") for workdir in (eight, one))
+    assert names == ("noc/border", "noc/hue")
+    np.testing.assert_array_equal(matrix, other)
 
 
 def run(tmp_path, settings, killed_at):
@@ -89,9 +89,9 @@ def run(tmp_path, settings, killed_at):
 
 
 def test_a_killed_study_in_rows_ends_like_one_device(tmp_path):
-    run(tmp_path, SMALL, 24)
+    run(tmp_path, SMALL, 48)
 
 
 @pytest.mark.slow
 def test_the_same_at_224_pixels(tmp_path):
-    run(tmp_path, LARGE, 20)
+    run(tmp_path, LARGE, 24)
