@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
     "dataset.train_limit": 600,
     "dataset.test_limit": 200,
-    "train.epochs": 6,
+    "train.epochs": 10,
     "train.batch_size": 25,  # not even: each row of three is one of its two devices, whose bits are those of one device
     "train.learning_rate": 0.05,
     "train.checkpoint_epochs": 1,
@@ -29,7 +29,7 @@ LARGE = SMALL | {
     "dataset.image_size": 224,
     "dataset.train_limit": 300,
     "dataset.test_limit": 100,
-    "train.epochs": 5,
+    "train.epochs": 8,
 }
 
 
