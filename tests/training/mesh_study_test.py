@@ -29,8 +29,8 @@ LARGE = SMALL | {
     "dataset.image_size": 224,
     "dataset.train_limit": 300,
     "dataset.test_limit": 100,
-    "train.epochs": 5,
-    "train.batch_size": 30,
+    "train.epochs": 8,
+    "train.batch_size": 25,
 }
 
 
@@ -65,15 +65,20 @@ def kill_in_the_middle(process, workdir, step):
 
 
 def compare(eight, one):
-    """Rounding differs between devices; of the images few may lie so near the border of two classes that it shows."""
+    """Sums in another order differ in the last bit, and training makes that grow: a hundred steps later a few answers of
+    hundreds differ. Mistakes in seeds, batches or corruptions show in the first epoch's loss."""
+    for model in ("standard", "noc.border", "noc.hue"):
+        lines = [(workdir / f"models/{model}/seed0/metrics.jsonl").read_text().splitlines() for workdir in (eight, one)]
+        losses = np.array([[json.loads(line)["loss"] for line in run] for run in lines])
+        np.testing.assert_allclose(losses[0, 0], losses[1, 0], rtol=1e-4)
+        np.testing.assert_allclose(losses[0], losses[1], rtol=0.02)
     counts = [tables.read_counts(workdir / "counts.csv") for workdir in (eight, one)]
     assert [row[:4] for row in counts[0]] == [row[:4] for row in counts[1]] and len(counts[0]) == 9
-    correct = np.array([[row.correct for row in rows] for rows in counts])
-    assert np.abs(correct[0] - correct[1]).max() <= 1, correct
-    found = [overlap_files.read_overlap(workdir / "overlap.csv") for workdir in (eight, one)]
-    assert found[0][0] == found[1][0] == ("noc/border", "noc/hue")
-    if np.array_equal(*correct):
-        np.testing.assert_array_equal(found[0][1], found[1][1])
+    correct = np.array([[row.correct / row.total for row in rows] for rows in counts])
+    assert np.abs(correct[0] - correct[1]).max() <= 0.03, correct
+    (names, matrix), (_, other) = (overlap_files.read_overlap(workdir / "overlap.csv") for workdir in (eight, one))
+    assert names == ("noc/border", "noc/hue")
+    np.testing.assert_allclose(matrix, other, atol=0.15)  # a ratio of small gains: an answer in 200 moves it by .03
 
 
 def run(tmp_path, settings, killed_at):
@@ -94,4 +99,4 @@ def test_a_killed_study_in_rows_ends_like_one_device(tmp_path):
 
 @pytest.mark.slow
 def test_the_same_at_224_pixels(tmp_path):
-    run(tmp_path, LARGE, 20)
+    run(tmp_path, LARGE, 24)
