@@ -1,4 +1,8 @@
-"""A whole study on eight devices, killed in the middle and continued: the counts and the matrix of one device."""
+"""A whole study on eight devices, killed in the middle and continued: one device's parameters, counts and matrix.
+
+Bit for bit: each model trains on a device of its own (25 images cannot be split over the two devices of a row), and XLA's
+thread pool, whose size decides in which order sums are taken on a CPU, is as large for one device as for eight.
+"""
 
 import json
 import os
@@ -17,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
     "dataset.train_limit": 600,
     "dataset.test_limit": 200,
-    "train.epochs": 6,
-    "train.batch_size": 50,
+    "train.epochs": 10,
+    "train.batch_size": 25,
     "train.learning_rate": 0.05,
     "train.checkpoint_epochs": 1,
     "eval.batch_size": 100,
@@ -30,7 +34,6 @@ LARGE = SMALL | {
     "dataset.train_limit": 300,
     "dataset.test_limit": 100,
     "train.epochs": 8,
-    "train.batch_size": 25,
 }
 
 
@@ -41,7 +44,7 @@ def start(workdir, settings, devices, parallel):
     return subprocess.Popen(
         [sys.executable, "overlap.py", f"--workdir={workdir}", *(f"--config.{k}={v}" for k, v in settings.items())],
         cwd=ROOT,
-        env=os.environ | {"XLA_FLAGS": flags},
+        env=os.environ | {"XLA_FLAGS": flags, "NPROC": "8"},  # threads of the pool
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -65,20 +68,14 @@ def kill_in_the_middle(process, workdir, step):
 
 
 def compare(eight, one):
-    """Sums in another order differ in the last bit, and training makes that grow: a hundred steps later a few answers of
-    hundreds differ. Mistakes in seeds, batches or corruptions show in the first epoch's loss."""
     for model in ("standard", "noc.border", "noc.hue"):
-        lines = [(workdir / f"models/{model}/seed0/metrics.jsonl").read_text().splitlines() for workdir in (eight, one)]
-        losses = np.array([[json.loads(line)["loss"] for line in run] for run in lines])
-        np.testing.assert_allclose(losses[0, 0], losses[1, 0], rtol=1e-4)
-        np.testing.assert_allclose(losses[0], losses[1], rtol=0.02)
+        final = [json.loads((workdir / f"models/{model}/seed0/final.json").read_text()) for workdir in (eight, one)]
+        assert final[0] == final[1], model  # the digest of all parameters
     counts = [tables.read_counts(workdir / "counts.csv") for workdir in (eight, one)]
-    assert [row[:4] for row in counts[0]] == [row[:4] for row in counts[1]] and len(counts[0]) == 9
-    correct = np.array([[row.correct / row.total for row in rows] for rows in counts])
-    assert np.abs(correct[0] - correct[1]).max() <= 0.03, correct
+    assert counts[0] == counts[1] and len(counts[0]) == 9
     (names, matrix), (_, other) = (overlap_files.read_overlap(workdir / "overlap.csv") for workdir in (eight, one))
-    assert names == ("noc/border", "noc/hue")
-    np.testing.assert_allclose(matrix, other, atol=0.15)  # a ratio of small gains: an answer in 200 moves it by .03
+    assert names == ("noc/border", "noc/hue") and np.isfinite(matrix).all()
+    np.testing.assert_array_equal(matrix, other)
 
 
 def run(tmp_path, settings, killed_at):
