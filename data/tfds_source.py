@@ -69,7 +69,7 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
     Raises:
       FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
     """
-    parent = Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
+    parent = data_folder(data_dir)
     command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
     folder = newest(parent / name)
     if folder is None:
@@ -77,12 +77,17 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
             f"no prepared {name} in {parent / name} (expected {name}/<version>/dataset_info.json; the folder comes "
             f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}"
         )
-    if (found := info(folder).get("fileFormat", "tfrecord")) != "array_record":
+    if (found := file_format(folder)) != "array_record":
         raise FileNotFoundError(
             f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it "
             f"in another folder with:\n  python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
         )
     return folder
+
+
+def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
+    """Where tfds data sets lie: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
+    return Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
 
 
 def newest(folder: Path) -> Path | None:
@@ -99,6 +104,19 @@ def _version(folder: Path) -> tuple[int, ...]:
 
 def info(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "dataset_info.json").read_text())
+
+
+def file_format(folder: Path) -> str:
+    """`array_record`, which is read without TensorFlow, or another."""
+    return info(folder).get("fileFormat", "tfrecord")
+
+
+def records(folder: Path, split: str) -> Any:
+    """Random access to the records of a split, images still encoded."""
+    import tensorflow_datasets as tfds  # takes a second, and data sets that are cached or no tfds need it not
+
+    builder = tfds.builder_from_directory(folder)
+    return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
 
 
 def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
@@ -119,21 +137,18 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
     """A function that decodes the split in pieces, in the order of the records."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        # Imported here: they take a second, and other data sets and cached runs need neither.
-        import tensorflow_datasets as tfds
         from tqdm import tqdm
 
-        builder = tfds.builder_from_directory(folder)
         # Records are read in bulk and images decoded below: three times as fast as one `source[i]` at a time.
-        source = builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
+        source = records(folder, split)
         notes["records"] = len(source)
         bar = tqdm(total=len(source), desc=f"decoding {folder.parent.name} {split}", disable=None if progress else True)
         with bar:
             for start in range(0, len(source), _CHUNK):
                 index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
-                records = source.__getitems__(index.tolist())
-                labels = np.array([record["label"] for record in records], np.int32)
-                yield np.stack([_decode(record["image"]) for record in records]), labels, index
+                some = source.__getitems__(index.tolist())
+                labels = np.array([record["label"] for record in some], np.int32)
+                yield np.stack([_decode(record["image"]) for record in some]), labels, index
                 bar.update(len(index))
 
     return build
