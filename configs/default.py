@@ -46,7 +46,7 @@ def get_config():
                 # of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
                 "scheme": "",
                 "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
-                "mix_in": {  # a second data set of the same classes; an epoch shows its training images too
+                "mix_in": {  # a second dataset of the same classes; an epoch shows its training images too
                     "name": "",  # as dataset.name; Stylized-ImageNet is an image_folder
                     "data_dir": "",  # "" is dataset.data_dir
                 },

@@ -41,26 +41,26 @@ def load(
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """The data set called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
+    """The dataset called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
 
     Args:
       name: one of `names()`.
       data_dir: where files are looked for (no meaning for `shapes`).
       seed: of what is drawn or split at random.
-      image_size: side in pixels; None is the data set's own (32; 224 for folders).
+      image_size: side in pixels; None is the dataset's own (32; 224 for folders).
       train_limit: at most so many training images, a class-balanced prefix that is the same every time. `index`
         keeps the place of each in the whole split.
       test_limit: the same for test images.
       **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_size` of `shapes`.
 
     Raises:
-      ValueError: there is no such data set, or an argument is out of range.
+      ValueError: there is no such dataset, or an argument is out of range.
       FileNotFoundError: the files are not there; the message says where they were looked for and what to do.
     """
     if name not in _LOADERS:
         close = difflib.get_close_matches(name, _LOADERS, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"expected a data set out of {', '.join(_LOADERS)}, found {name!r}{hint}")
+        raise ValueError(f"expected a dataset out of {', '.join(_LOADERS)}, found {name!r}{hint}")
     module, function = _LOADERS[name]
     loader = getattr(importlib.import_module(module), function)
     limits = {"train_limit": train_limit, "test_limit": test_limit}

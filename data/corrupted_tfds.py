@@ -74,7 +74,7 @@ def _in_order(configs: Any) -> list[str]:
 
 
 def _open(folder: Path) -> tuple[Any, Any]:
-    """The source of still encoded records, and the data set's info."""
+    """The source of still encoded records, and the dataset's info."""
     import tensorflow_datasets as tfds
 
     if (found := tfds_source.file_format(folder)) != "array_record":

@@ -23,7 +23,7 @@ _READ = 32  # records of tfds at a time
 
 
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> "TreeSource | TfdsSource":
-    """The source of data set `name` at a path: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
+    """The source of dataset `name` at a path: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
 
     Raises:
       FileNotFoundError: neither is there, or tfds stored it in another file format.

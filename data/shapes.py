@@ -1,4 +1,4 @@
-"""The embedded data set `shapes`: ten classes drawn from a seed, no download.
+"""The embedded dataset `shapes`: ten classes drawn from a seed, no download.
 
     python -m data.shapes --out=docs/images/shapes.png      # a contact sheet
 
@@ -65,7 +65,7 @@ def load_shapes(
     """Draws `shapes`: train and test from disjoint keys, labels 0, 1, ..., 9, 0, 1, ... in either.
 
     Args:
-      name: the name the data set gets.
+      name: the name the dataset gets.
       data_dir: unused, nothing is read.
       seed: of everything.
       image_size: side in pixels, at least 16; None is 32.

@@ -44,7 +44,7 @@ def load_cifar(
       progress: show a progress bar while decoding (on a terminal).
 
     Raises:
-      FileNotFoundError: the data set is not there or not in the array_record format; the message says how to
+      FileNotFoundError: the dataset is not there or not in the array_record format; the message says how to
         prepare it.
       ValueError: another image size was asked for.
     """
@@ -64,7 +64,7 @@ def load_cifar(
 
 
 def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
-    """The folder `<data_dir>/<name>/<newest version>` of a prepared data set.
+    """The folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
 
     Raises:
       FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
@@ -86,12 +86,12 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
 
 
 def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
-    """Where tfds data sets lie: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
+    """Where tfds datasets lie: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
     return Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
 
 
 def newest(folder: Path) -> Path | None:
-    """The newest version in the folder of a tfds data set; None when there is none."""
+    """The newest version in the folder of a tfds dataset; None when there is none."""
     versions = [path.parent for path in folder.glob("*/dataset_info.json") if _version(path.parent)]
     return max(versions, key=_version, default=None)
 
@@ -113,7 +113,7 @@ def file_format(folder: Path) -> str:
 
 def records(folder: Path, split: str) -> Any:
     """Random access to the records of a split, images still encoded."""
-    import tensorflow_datasets as tfds  # takes a second, and data sets that are cached or no tfds need it not
+    import tensorflow_datasets as tfds  # takes a second, and datasets that are cached or no tfds need it not
 
     builder = tfds.builder_from_directory(folder)
     return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})

@@ -1,4 +1,4 @@
-"""Two data sets as one to train on, such as ImageNet and Stylized-ImageNet."""
+"""Two datasets as one to train on, such as ImageNet and Stylized-ImageNet."""
 
 import numpy as np
 

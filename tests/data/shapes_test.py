@@ -1,4 +1,4 @@
-"""The embedded data set: determinism, balance, sizes, and that it can be learnt."""
+"""The embedded dataset: determinism, balance, sizes, and that it can be learnt."""
 
 import os
 import subprocess
