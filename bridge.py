@@ -1,6 +1,6 @@
 """Does cheap feature distance predict expensive overlap? An experiment, for corruptions with a measured overlap.
 
-    python msd.py --config=configs/msd.py:bridge --workdir=runs/noc --config.msd.schemes="('noc_candidates',)" \
+    python msd.py --config=configs/msd.py:bridge --workdir=runs/noc --config.msd.schemes="('noc_candidates',)" \\
         --config.msd.corruptions="('noc_candidates',)"
     python bridge.py --overlap=runs/noc/overlap.csv --msd=runs/noc/msd
 

@@ -73,10 +73,11 @@ def _entry(robustness, targets):
 
 
 def _check_model(clean, num_classes):
-    if clean < 1 / num_classes + 0.05:
+    least = 1 / num_classes + 0.05
+    if clean < least:
         raise ValueError(
-            f"expected a standard model better than chance (1 in {num_classes}), found a clean accuracy of {clean:.3f}: "
-            "its robustness means nothing"
+            f"expected a standard model better than chance (clean accuracy at least {least:.3f} with {num_classes} "
+            f"classes), found {clean:.3f}: its robustness means nothing"
         )
 
 

@@ -2,8 +2,8 @@
 
     python compare.py --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
 
-Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs of
-corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs
+of corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
 
     python compare.py --first=runs/wrn/msd --second=runs/vgg/msd
 

@@ -15,8 +15,8 @@ cifar10_corrupted; results go to WORKDIR/stored/NAME.
     python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
-first imports torchvision's weights into the workdir (`models.torchvision`); calibrate.py and msd.py do the same. Any other
-classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
+first imports torchvision's weights into the workdir (`models.torchvision`); calibrate.py and msd.py do the same. Any
+other classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
 
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
@@ -31,7 +31,7 @@ import functools
 import numpy as np
 from absl import app
 
-from analysis import matrices, tables
+from analysis import matrices, scores, tables
 from corruptions import augment as schemes
 from data import Split
 from data.corrupted import open_corrupted
@@ -217,7 +217,8 @@ def print_scores(counts):
         clean = of[tables.CLEAN][0].correct / of[tables.CLEAN][0].total
         for name, rows in of.items():
             accuracy = np.mean([row.correct / row.total for row in rows])
-            error = np.sqrt(accuracy * (1 - accuracy) / (rows[0].total * len(rows)))
+            # All severities show the same images: their errors are taken to go together.
+            error = np.mean([scores.standard_error(row.correct, row.total) for row in rows])
             print(f"  {name:34s} accuracy {100 * accuracy:6.2f} % +- {100 * error:.2f}   R {accuracy / clean:.3f}")
 
 

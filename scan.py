@@ -2,8 +2,9 @@
 
 Train two networks M and Phi with different seeds, then
 
-    python eval.py --workdir=runs/m --config.eval.corruptions="('cbar_candidates','imagenet_c')" --config.eval.severity=levels
-    python msd.py --config=configs/msd.py --workdir=runs/phi --config.msd.schemes="('standard',)" \
+    python eval.py --workdir=runs/m --config.eval.severity=levels \\
+        --config.eval.corruptions="('cbar_candidates','imagenet_c')"
+    python msd.py --config=configs/msd.py --workdir=runs/phi --config.msd.schemes="('standard',)" \\
         --config.msd.corruptions="('cbar_candidates','imagenet_c')"
     python scan.py --errors=runs/m/counts.csv --features=runs/phi/msd/features.npz --out=runs/scan0.csv
     python select_cbar.py --scan="runs/scan*.csv" --target=26.9

@@ -10,9 +10,9 @@ Prints Markdown: clean error and mean error over 15 corruptions x 5 severities i
 over the test images (all severities show the same images, so the mean's is bounded by that of one condition).
 """
 
+import argparse
 import json
 import pathlib
-import sys
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def row(workdir):
 
 
 def main(workdirs):
-    rows = sorted((row(pathlib.Path(workdir)) for workdir in workdirs), key=lambda found: found[2])
+    rows = sorted(map(row, workdirs), key=lambda found: found[2])
     config = rows[0][4]
     print(
         f"{config['model']['name']} {dict(config['model'])}, {config['train']['epochs']} epochs, seed {config['seed']}\n"
@@ -53,4 +53,6 @@ def main(workdirs):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workdirs", nargs="+", type=pathlib.Path, help="of train.py, after eval.py at all levels")
+    main(parser.parse_args().workdirs)

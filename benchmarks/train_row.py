@@ -2,7 +2,7 @@
 
     python -m benchmarks.train_row '{"model": "small_resnet", "image_size": 32, "batch_size": 128}'
 
-The step: the compiled block of steps of `training.loop`, run back to back on one block of images that lies on the device.
+The step: the compiled block of steps of `training.loop`, run back to back on one block of images on the device.
 The loop: `training.loop.train` on random images, from the times in its metrics.jsonl: gathering, mirroring and the
 host's work between blocks come on top. Best block of each, so that other work on the machine counts little.
 """

@@ -65,21 +65,27 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     traced = any(map(checks.is_traced, (key, images, severity, index)))
     if jax.default_backend() != "cpu" or number <= piece or traced:
         return _corrupt(key, jnp.asarray(images), severity, index, *static)
+    program = static, images.shape[1:], str(images.dtype), severity is None
+    return in_pieces(lambda *part: _corrupt(key, *part, *static), (images, severity, index), piece, program)
+
+
+def in_pieces(function, arrays, piece, program):
+    """`function(*arrays)` by pieces of the first axis, in a thread for each core, concatenated.
+
+    Args:
+      function: of one piece of each array; gives an array [piece, ...].
+      arrays: [N, ...] each, the first one not None; None stays None.
+      piece: rows in a piece, at most N.
+      program: identifies the compiled program: its first call goes alone, for threads together would all compile.
+    """
+    number = arrays[0].shape[0]
 
     def run(start):
         # The last piece begins earlier, so that all have one shape, and gives only its tail.
         begin = min(start, number - piece)
-        part = (None if x is None else _piece(x, begin, piece) for x in (images, severity, index))
-        return jax.block_until_ready(_corrupt(key, *part, *static)[start - begin :])
+        part = (None if x is None else _piece(x, begin, piece) for x in arrays)
+        return jax.block_until_ready(function(*part)[start - begin :])
 
-    return in_pieces(run, number, piece, (static, images.shape[1:], str(images.dtype), severity is None))
-
-
-def in_pieces(run, number, piece, program):
-    """Concatenates `run(start)` for start = 0, piece, 2 piece .. < number, in a thread for each core.
-
-    `program` identifies the compiled program: its first call goes alone, for threads together would all compile.
-    """
     starts = list(range(0, number, piece))
     first = [] if (program, piece) in _COMPILED else [run(starts.pop(0))]
     _COMPILED.add((program, piece))

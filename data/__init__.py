@@ -24,6 +24,7 @@ _LOADERS = {
     "imagenet100": ("data.imagenet", "load_imagenet"),
     "imagenet": ("data.imagenet", "load_imagenet"),
 }
+_TRAIN_SIZE = ("image_folder", "imagenet100", "imagenet")
 
 
 def names() -> tuple[str, ...]:
@@ -37,30 +38,37 @@ def load(
     data_dir: str | os.PathLike | None = None,
     seed: int = 0,
     image_size: int | None = None,
+    train_size: int | None = None,
     train_limit: int | None = None,
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """The data set called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
+    """The dataset called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
 
     Args:
       name: one of `names()`.
       data_dir: where files are looked for (no meaning for `shapes`).
       seed: of what is drawn or split at random.
-      image_size: side in pixels; None is the data set's own (32; 224 for folders).
+      image_size: side in pixels; None is the dataset's own (32; 224 for folders).
+      train_size: side of training images that are kept larger, to be cropped at random; None is image_size. Of folders
+        and ImageNet only.
       train_limit: at most so many training images, a class-balanced prefix that is the same every time. `index`
         keeps the place of each in the whole split.
       test_limit: the same for test images.
-      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_size` of `shapes`.
+      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_images` of `shapes`.
 
     Raises:
-      ValueError: there is no such data set, or an argument is out of range.
+      ValueError: there is no such dataset, or an argument is out of range.
       FileNotFoundError: the files are not there; the message says where they were looked for and what to do.
     """
     if name not in _LOADERS:
         close = difflib.get_close_matches(name, _LOADERS, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"expected a data set out of {', '.join(_LOADERS)}, found {name!r}{hint}")
+        raise ValueError(f"expected a dataset out of {', '.join(_LOADERS)}, found {name!r}{hint}")
+    if train_size is not None:
+        if name not in _TRAIN_SIZE:
+            raise ValueError(f"expected train_size with {', '.join(_TRAIN_SIZE)} only, found it with {name}")
+        kwargs["train_size"] = train_size
     module, function = _LOADERS[name]
     loader = getattr(importlib.import_module(module), function)
     limits = {"train_limit": train_limit, "test_limit": test_limit}

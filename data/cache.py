@@ -1,8 +1,8 @@
-"""Decoded images on disk, so that a data set is decoded once per machine.
+"""Decoded images on disk, so that a dataset is decoded once per machine.
 
 An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and `meta.json`. It is
 written aside, under a name nobody looks for, and renamed when it is complete: a reader sees a whole entry or none.
-Images come back as a read-only memory map, so a data set larger than memory costs no more than what is touched.
+Images come back as a read-only memory map, so a dataset larger than memory costs no more than what is touched.
 
 The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/jax-corruptions`, or
 `~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
@@ -26,7 +26,7 @@ import numpy as np
 
 from data import npy
 
-# One piece of a data set: images uint8[n, H, W, 3], labels [n], index [n].
+# One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 _FORMAT = 1  # raise it when the layout of an entry changes
@@ -70,9 +70,9 @@ def cached(
     """The entry `<name>-<key>`, built and stored if it is not there, complete and readable.
 
     Args:
-      name: of the data set and split, for people who look into the folder.
+      name: of the dataset and split, for people who look into the folder.
       key: a `fingerprint` of everything the pixels depend on.
-      build: given a dictionary to write notes into, yields the data set in pieces; called only when needed.
+      build: given a dictionary to write notes into, yields the dataset in pieces; called only when needed.
       cache_dir: see the module.
     """
     folder = root(cache_dir) / f"{name}-{key}"

@@ -110,7 +110,7 @@ def open_corrupted(
     Args:
       path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets: `cifar10_corrupted`,
         `imagenet2012_corrupted`, or one condition of it, `cifar10_corrupted/brightness_1`.
-      data_dir: where tfds data sets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
       threads: that decode image files; None is one per core.
 
     Raises:
@@ -123,7 +123,7 @@ def open_corrupted(
     path = Path(path_or_name).expanduser()
     if not path.is_dir():
         raise FileNotFoundError(
-            f"expected a folder, or one of the data sets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
+            f"expected a folder, or one of the datasets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
         )
     manifest = read_manifest(path)
     if any(path.glob("*.npy")):

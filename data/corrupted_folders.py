@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from data import decode
+from data import decode, tree
 from data.corrupted import Batch, CorruptedDataset, parse_severity
 from data.corrupted_names import published_order, published_severities, qualified
-from data.image_folder import SUFFIXES
 
 
 class CorruptedFolders(CorruptedDataset):
@@ -26,7 +25,7 @@ class CorruptedFolders(CorruptedDataset):
         super().__init__(path, _scan(path, manifest))
         self._threads = threads or os.cpu_count()
         first = next(iter(self._places.values()))
-        self.class_names = tuple(manifest["class_names"]) if manifest else tuple(_subfolders(first))
+        self.class_names = tuple(manifest["class_names"]) if manifest else tuple(tree.class_folders(first))
         items = self._list(first)
         self.number = len(items)
         self.image_shape = read_image(items[0][0]).shape
@@ -41,21 +40,14 @@ class CorruptedFolders(CorruptedDataset):
 
     def _list(self, folder: Path) -> list[tuple[Path, int]]:
         """(image file, label), by class and then by name."""
-        classes = set(_subfolders(folder))
+        classes = set(tree.class_folders(folder))
         if classes != set(self.class_names):
             differ = sorted(classes ^ set(self.class_names))
             raise ValueError(
                 f"{folder}: expected the {len(self.class_names)} class folders of the other conditions, found "
                 f"{len(classes)}; they differ in {', '.join(differ[:5])}"
             )
-        items = [
-            (path, label)
-            for label, name in enumerate(self.class_names)
-            for path in sorted(p for p in (folder / name).rglob("*") if p.suffix.lower() in SUFFIXES)
-        ]
-        if not items:
-            raise FileNotFoundError(f"{folder}: expected images in class folders, found none")
-        return items
+        return [(path, label) for path, label, _ in tree.list_images(folder, self.class_names)]
 
 
 def in_batches(
@@ -98,7 +90,7 @@ def read_image(file: Any, name: str | None = None) -> np.ndarray:
     try:
         with Image.open(file) as image:
             return np.asarray(image.convert("RGB"))
-    except (*decode._DAMAGED, Image.DecompressionBombError) as error:
+    except (*decode.DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(f"{name or file} is damaged ({type(error).__name__}: {str(error)[:80]})") from error
 
 
@@ -114,8 +106,8 @@ def _scan(path: Path, manifest: dict[str, Any] | None) -> dict[tuple[str, Any], 
             raise FileNotFoundError(f"expected the folders {', '.join(missing[:5])}, which are not there")
         return places
     found = {}
-    for folder in (path / name for name in _subfolders(path)):
-        candidates = [folder] if _severities(folder) else [folder / name for name in _subfolders(folder)]
+    for folder in (path / name for name in tree.class_folders(path)):
+        candidates = [folder] if _severities(folder) else [folder / name for name in tree.class_folders(folder)]
         found |= {candidate.name: candidate for candidate in candidates if _severities(candidate)}
     if not found:
         raise FileNotFoundError(
@@ -130,12 +122,7 @@ def _scan(path: Path, manifest: dict[str, Any] | None) -> dict[tuple[str, Any], 
 
 def _severities(folder: Path) -> dict[Any, Path]:
     """Severity -> folder; empty when a subfolder is anything else."""
-    folders = _subfolders(folder)
+    folders = tree.class_folders(folder)
     published = published_severities(folder.name, folders)
     found = {published.get(name) or parse_severity(name): folder / name for name in folders}
     return {} if None in found else {s: found[s] for s in sorted(found, key=str if "random" in found else None)}
-
-
-def _subfolders(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))

@@ -1,13 +1,13 @@
 """`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, prepared as array_record: no TensorFlow."""
 
 import io
-import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from data import tfds_source
 from data.corrupted import Batch, CorruptedDataset
 from data.corrupted_folders import in_batches, read_image
 from data.corrupted_names import published_order, qualified
@@ -20,7 +20,7 @@ class CorruptedTfds(CorruptedDataset):
     """The configurations `<corruption>_<severity>` that are prepared, or the one that is asked for."""
 
     def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
-        parent = Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser() / name
+        parent = tfds_source.data_folder(data_dir) / name
         found = _prepared(parent)
         if not found or (config and config not in found):
             raise FileNotFoundError(
@@ -58,11 +58,8 @@ class CorruptedTfds(CorruptedDataset):
 
 def _prepared(parent: Path) -> dict[str, Path]:
     """Configuration -> the folder of its newest version."""
-    found: dict[str, list[Path]] = {}
-    for info in parent.glob("*/*/dataset_info.json"):
-        if re.fullmatch(r"\w+_\d+", info.parent.parent.name) and re.fullmatch(r"\d+\.\d+\.\d+", info.parent.name):
-            found.setdefault(info.parent.parent.name, []).append(info.parent)
-    return {config: max(some, key=lambda p: tuple(map(int, p.name.split(".")))) for config, some in found.items()}
+    configs = [folder for folder in parent.glob("*") if re.fullmatch(r"\w+_\d+", folder.name)]
+    return {config.name: version for config in configs if (version := tfds_source.newest(config))}
 
 
 def _condition(config: str) -> tuple[str, int]:
@@ -77,12 +74,10 @@ def _in_order(configs: Any) -> list[str]:
 
 
 def _open(folder: Path) -> tuple[Any, Any]:
-    """The source of still encoded records, and the data set's info."""
+    """The source of still encoded records, and the dataset's info."""
     import tensorflow_datasets as tfds
 
-    if (
-        found := json.loads((folder / "dataset_info.json").read_text()).get("fileFormat", "tfrecord")
-    ) != "array_record":
+    if (found := tfds_source.file_format(folder)) != "array_record":
         raise ValueError(
             f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it in "
             "another folder with `tfds build ... --file_format=array_record`"

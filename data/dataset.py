@@ -22,7 +22,7 @@ from data.sharded import ShardedImages
 class Split:
     """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays after `to_device`.
 
-    The images of a prepared store are `ShardedImages`, which are indexed like an array.
+    The images of a prepared store, or of two datasets joined, are `ShardedImages`, which are indexed like an array.
 
     It is a pytree, so it can be an argument of a jitted function.
     """

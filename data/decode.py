@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 # What Pillow raises on files that are cut off, are no image, or claim absurd sizes.
-_DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
+DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
 
 
 def shorter_side(image_size: int) -> int:
@@ -58,7 +58,7 @@ def read(
     try:
         with Image.open(file) as image:
             return square(image, image_size, short)
-    except (*_DAMAGED, Image.DecompressionBombError) as error:
+    except (*DAMAGED, Image.DecompressionBombError) as error:
         return f"{name or file} ({type(error).__name__}: {str(error)[:80]})"
 
 

@@ -1,6 +1,7 @@
 """Files that are complete or absent, and a folder with one writer."""
 
 import contextlib
+import fcntl
 import json
 import os
 import tempfile
@@ -48,8 +49,6 @@ def locked(folder: Path) -> Iterator[None]:
     Raises:
       BlockingIOError: another process has it.
     """
-    import fcntl  # not on Windows, where reading works
-
     with open(folder / ".lock", "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

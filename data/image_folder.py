@@ -38,7 +38,7 @@ def load_image_folder(
     """Reads a tree of class folders; classes are the folders' names in sorted order.
 
     Args:
-      name: the name the data set gets.
+      name: the name the dataset gets.
       data_dir: the root of the tree.
       seed: of the split of a flat tree; nothing else here is random.
       image_size: side of the square images in pixels; None is 224.

@@ -13,7 +13,7 @@ _SIZE = 224
 
 
 def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
-    """Every so many-th of the `found` classes in sorted order belongs to the data set `name`.
+    """Every so many-th of the `found` classes in sorted order belongs to the dataset `name`.
 
     Raises:
       ValueError: `found` is neither 1,000 nor the number of classes of `name`.

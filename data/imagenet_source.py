@@ -23,7 +23,7 @@ _READ = 32  # records of tfds at a time
 
 
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> "TreeSource | TfdsSource":
-    """The source of data set `name` at a path: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
+    """The source of dataset `name` at a path: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
 
     Raises:
       FileNotFoundError: neither is there, or tfds stored it in another file format.
@@ -94,7 +94,7 @@ class TfdsSource:
 
     @classmethod
     def open(cls, name: str, folder: Path) -> "TfdsSource":
-        if (found := tfds_source.info(folder).get("fileFormat", "tfrecord")) != "array_record":
+        if (found := tfds_source.file_format(folder)) != "array_record":
             raise FileNotFoundError(
                 f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow; tfds "
                 "converts it with tfds.builder(..., file_format='array_record')"
@@ -138,10 +138,4 @@ class RecordPiece:
                     yield f"{self.split} record {position}", label, io.BytesIO(record["image"])
 
 
-@functools.lru_cache(maxsize=2)
-def _records(folder: Path, split: str):
-    """Random access to the records of a split, images still encoded."""
-    import tensorflow_datasets as tfds
-
-    builder = tfds.builder_from_directory(folder)
-    return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
+_records = functools.lru_cache(maxsize=2)(tfds_source.records)

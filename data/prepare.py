@@ -1,4 +1,4 @@
-"""Prepares a data set for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100 from your copy.
+"""Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100 from your copy.
 
     pip install "jax-corruptions[prepare]"
     python -m data.prepare --dataset=cifar10 --data_dir=~/tensorflow_datasets
@@ -26,7 +26,7 @@ def prepare(dataset: str, data_dir: str) -> Path:
 
     Raises:
       ModuleNotFoundError: TensorFlow or TensorFlow Datasets is not installed.
-      FileNotFoundError: the folder holds the data set in another file format.
+      FileNotFoundError: the folder holds the dataset in another file format.
     """
     parent = Path(data_dir).expanduser()
     if any((parent / dataset).glob("*/dataset_info.json")):

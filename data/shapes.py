@@ -1,4 +1,4 @@
-"""The embedded data set `shapes`: ten classes drawn from a seed, no download.
+"""The embedded dataset `shapes`: ten classes drawn from a seed, no download.
 
     python -m data.shapes --out=docs/images/shapes.png      # a contact sheet
 
@@ -59,31 +59,31 @@ def load_shapes(
     image_size: int | None = 32,
     train_limit: int | None = None,
     test_limit: int | None = None,
-    train_size: int = 8000,
-    test_size: int = 2000,
+    train_images: int = 8000,
+    test_images: int = 2000,
 ) -> Dataset:
     """Draws `shapes`: train and test from disjoint keys, labels 0, 1, ..., 9, 0, 1, ... in either.
 
     Args:
-      name: the name the data set gets.
+      name: the name the dataset gets.
       data_dir: unused, nothing is read.
       seed: of everything.
       image_size: side in pixels, at least 16; None is 32.
-      train_limit: draw at most the first so many of the `train_size` training images.
+      train_limit: draw at most the first so many of the `train_images` training images.
       test_limit: the same for test images.
-      train_size: training images in all.
-      test_size: test images in all.
+      train_images: training images in all.
+      test_images: test images in all.
 
     Raises:
-      ValueError: a size or limit is out of range.
+      ValueError: a size, number or limit is out of range.
     """
     del data_dir
     image_size = 32 if image_size is None else image_size
     splits = {}
-    for split, size, limit in (("train", train_size, train_limit), ("test", test_size, test_limit)):
-        if size < 1 or (limit is not None and limit < 1):
-            raise ValueError(f"expected {split}_size and {split}_limit of at least 1, found {size} and {limit}")
-        splits[split] = draw_split(split, size if limit is None else min(size, limit), seed, image_size)
+    for split, number, limit in (("train", train_images, train_limit), ("test", test_images, test_limit)):
+        if number < 1 or (limit is not None and limit < 1):
+            raise ValueError(f"expected {split}_images and {split}_limit of at least 1, found {number} and {limit}")
+        splits[split] = draw_split(split, number if limit is None else min(number, limit), seed, image_size)
     provenance = {"source": "data/shapes.py", "version": VERSION, "seed": seed, "jax": jax.__version__}
     provenance.update({split: describe(splits[split]) for split in _SPLITS})
     return Dataset(name, CLASS_NAMES, splits["train"], splits["test"], provenance)

@@ -1,4 +1,4 @@
-"""One picture of the data set `shapes`: random scene parameters, and the function that draws them.
+"""One picture of the dataset `shapes`: random scene parameters, and the function that draws them.
 
 A scene is an object with a silhouette, a fill texture and a colour family before a cluttered background. All its
 parameters are drawn without knowing the class, so the same key with two classes gives the same scene with another

@@ -1,4 +1,4 @@
-"""Images in several arrays, read as one: the shards of a prepared store, each a memory map."""
+"""Images in several arrays, read as one: the shards of a prepared store, or those of two datasets (`data.union`)."""
 
 import functools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The prepared form of a large data set: shards of decoded images on disk, read as memory maps.
+"""The prepared form of a large dataset: shards of decoded images on disk, read as memory maps.
 
 A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
 
@@ -31,7 +31,7 @@ _COLUMNS = ("labels", "index")
 
 
 def folder(data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None) -> Path:
-    """Where the store of a data set lies, one for each pair of sizes."""
+    """Where the store of a dataset lies, one for each pair of sizes."""
     sizes = str(image_size) if train_size in (None, image_size) else f"{image_size}-train{train_size}"
     return Path(data_dir).expanduser() / name / sizes
 
@@ -49,7 +49,7 @@ def finish(
 
     Args:
       path: the store's folder.
-      name: of the data set.
+      name: of the dataset.
       class_names: of every label.
       made_from: JSON-able facts about source and preprocessing.
       records: {split: records of `data.shard.write`}.
@@ -78,7 +78,7 @@ def finish(
 
 
 def load(path: Path, train_limit: int | None = None, test_limit: int | None = None) -> Dataset:
-    """The data set in a finished store; images are memory maps.
+    """The dataset in a finished store; images are memory maps.
 
     Raises:
       ValueError: a file is missing, of another size or otherwise not what was written; each is named.

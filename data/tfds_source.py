@@ -44,7 +44,7 @@ def load_cifar(
       progress: show a progress bar while decoding (on a terminal).
 
     Raises:
-      FileNotFoundError: the data set is not there or not in the array_record format; the message says how to
+      FileNotFoundError: the dataset is not there or not in the array_record format; the message says how to
         prepare it.
       ValueError: another image size was asked for.
     """
@@ -64,12 +64,12 @@ def load_cifar(
 
 
 def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
-    """The folder `<data_dir>/<name>/<newest version>` of a prepared data set.
+    """The folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
 
     Raises:
       FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
     """
-    parent = Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
+    parent = data_folder(data_dir)
     command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
     folder = newest(parent / name)
     if folder is None:
@@ -77,7 +77,7 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
             f"no prepared {name} in {parent / name} (expected {name}/<version>/dataset_info.json; the folder comes "
             f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}"
         )
-    if (found := info(folder).get("fileFormat", "tfrecord")) != "array_record":
+    if (found := file_format(folder)) != "array_record":
         raise FileNotFoundError(
             f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it "
             f"in another folder with:\n  python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
@@ -85,8 +85,13 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
     return folder
 
 
+def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
+    """Where tfds datasets lie: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
+    return Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
+
+
 def newest(folder: Path) -> Path | None:
-    """The newest version in the folder of a tfds data set; None when there is none."""
+    """The newest version in the folder of a tfds dataset; None when there is none."""
     versions = [path.parent for path in folder.glob("*/dataset_info.json") if _version(path.parent)]
     return max(versions, key=_version, default=None)
 
@@ -99,6 +104,19 @@ def _version(folder: Path) -> tuple[int, ...]:
 
 def info(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "dataset_info.json").read_text())
+
+
+def file_format(folder: Path) -> str:
+    """`array_record`, which is read without TensorFlow, or another."""
+    return info(folder).get("fileFormat", "tfrecord")
+
+
+def records(folder: Path, split: str) -> Any:
+    """Random access to the records of a split, images still encoded."""
+    import tensorflow_datasets as tfds  # takes a second, and datasets that are cached or no tfds need it not
+
+    builder = tfds.builder_from_directory(folder)
+    return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
 
 
 def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
@@ -119,21 +137,18 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
     """A function that decodes the split in pieces, in the order of the records."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        # Imported here: they take a second, and other data sets and cached runs need neither.
-        import tensorflow_datasets as tfds
         from tqdm import tqdm
 
-        builder = tfds.builder_from_directory(folder)
         # Records are read in bulk and images decoded below: three times as fast as one `source[i]` at a time.
-        source = builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
+        source = records(folder, split)
         notes["records"] = len(source)
         bar = tqdm(total=len(source), desc=f"decoding {folder.parent.name} {split}", disable=None if progress else True)
         with bar:
             for start in range(0, len(source), _CHUNK):
                 index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
-                records = source.__getitems__(index.tolist())
-                labels = np.array([record["label"] for record in records], np.int32)
-                yield np.stack([_decode(record["image"]) for record in records]), labels, index
+                some = source.__getitems__(index.tolist())
+                labels = np.array([record["label"] for record in some], np.int32)
+                yield np.stack([_decode(record["image"]) for record in some]), labels, index
                 bar.update(len(index))
 
     return build

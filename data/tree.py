@@ -5,6 +5,7 @@ Only listed here, not opened. Classes are the folders' names in sorted order.
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
@@ -24,6 +25,7 @@ def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
 
 
 def class_folders(folder: Path) -> list[str]:
+    """Names of the subfolders that are not hidden, sorted."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
@@ -48,8 +50,8 @@ def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str]
     return classes, {"train": train, "test": list_images(test, classes)}
 
 
-def list_images(folder: Path, classes: list[str]) -> list[Item]:
-    """Every image below the class folders, in sorted order."""
+def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
+    """Every image below the class folders, by class and then by path; labels are positions in `classes`."""
     items = []
     for label, name in enumerate(classes):
         found = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)

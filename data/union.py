@@ -1,31 +1,9 @@
-"""Two data sets as one to train on, such as ImageNet and Stylized-ImageNet."""
+"""Two datasets as one to train on, such as ImageNet and Stylized-ImageNet."""
 
 import numpy as np
 
 from data.dataset import Dataset, Split
-
-
-class _Joined:
-    """Two arrays of images one after the other, neither of them copied, indexed by whole numbers or a slice."""
-
-    def __init__(self, first, second):
-        self._parts = first, second
-        self.shape = (len(first) + len(second), *first.shape[1:])
-        self.dtype, self.ndim, self.nbytes = first.dtype, first.ndim, first.nbytes + second.nbytes
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, index):
-        places = np.arange(len(self))[index]
-        found = np.empty((*places.shape, *self.shape[1:]), self.dtype)
-        second = places >= len(self._parts[0])
-        found[~second] = self._parts[0][places[~second]]
-        found[second] = self._parts[1][places[second] - len(self._parts[0])]
-        return found
-
-    def __array__(self, dtype=None, copy=None):
-        return np.concatenate(self._parts).astype(dtype or self.dtype, copy=False)
+from data.sharded import ShardedImages
 
 
 def union(first: Dataset, second: Dataset) -> Dataset:
@@ -48,11 +26,16 @@ def union(first: Dataset, second: Dataset) -> Dataset:
         raise ValueError(f"expected images of {shapes[0]} as in {first.name}, found {shapes[1]} in {second.name}")
     if not len(second.train):
         raise ValueError(f"expected training images in {second.name}, found none")
+    parts = [part for split in (first.train, second.train) for part in _parts(split.images)]
     after = int(np.max(first.train.index, initial=-1)) + 1
     train = Split(
-        _Joined(first.train.images, second.train.images),
+        ShardedImages(parts, shapes[0]),
         np.concatenate([first.train.labels, second.train.labels]),
         np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
     )
     provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
     return Dataset(f"{first.name}+{second.name}", first.class_names, train, first.test, provenance)
+
+
+def _parts(images):
+    return images.shards if isinstance(images, ShardedImages) else (images,)

@@ -60,9 +60,10 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=None, **kwargs):
 
 
 def abstract(name, num_classes, *, dtype=None, image_size=None, **kwargs):
-    """`build` without values: the same module with a jax.ShapeDtypeStruct in place of each array, for any size of model.
+    """`build` without values: the same module with a jax.ShapeDtypeStruct in place of each array.
 
-    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`. Nothing is drawn.
+    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`. Nothing is drawn, however
+    large the model.
     """
     return nnx.eval_shape(lambda: _build(name, num_classes, ShapesOnly(), dtype, image_size, kwargs))
 

@@ -15,7 +15,7 @@ HIDDEN = 4096
 
 
 class AlexNet(nnx.Module):
-    """Five convolutions with ReLU, three 3x3 max-poolings / 2, mean over 6x6 windows, two hidden layers of 4096, linear.
+    """Five convolutions with ReLU, three 3x3 max-poolings / 2, mean over 6x6 windows, hidden layers of 4096, linear.
 
     Args:
       num_classes: number of logits.
@@ -49,8 +49,8 @@ class AlexNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
 
-        features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32 [N, 4096]. `key` is that
-        of dropout, needed when training with dropout > 0.
+        features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32 [N, 4096]. `key` is
+        that of dropout, needed when training with dropout > 0.
         """
         x, features = self.normalize(images), {}
         for i, conv in enumerate(self.convs):

@@ -1,9 +1,9 @@
 """2-D convolution whose backward pass is fast on CPU, also inside `lax.scan`. NHWC images, HWIO kernels.
 
-XLA's CPU compiler has fast convolution kernels, but they are chosen only for the canonical layout (`b01f_01io->b01f`), and
-convolutions are rewritten to that layout only in the entry computation. The two backward convolutions that JAX derives
-are not canonical, so inside `lax.scan` or `fori_loop` (every scanned training step) they fall to a scalar loop that is
-tens of times slower. Here the three convolutions are written in canonical form by hand:
+XLA's CPU compiler has fast convolution kernels, but they are chosen only for the canonical layout
+(`b01f_01io->b01f`), and convolutions are rewritten to that layout only in the entry computation. The two backward
+convolutions that JAX derives are not canonical, so inside `lax.scan` or `fori_loop` (every scanned training step) they
+fall to a scalar loop that is tens of times slower. Here the three convolutions are written in canonical form by hand:
 
 * forward: as it stands;
 * input gradient: output gradient * flipped, transposed kernel; with stride s all s x s phases of the input are
@@ -85,7 +85,7 @@ def input_gradient(grad, kernel, shape, strides, padding):
 
 
 def weight_gradient(grad, images, shape, strides, padding):
-    """dL/dw for `conv2d`: grad float[N, H', W', C_out], images, `shape` of the kernel -> float[K_h, K_w, C_in, C_out]."""
+    """dL/dw for `conv2d`: grad float[N, H', W', C_out], images, shape of kernel -> float[K_h, K_w, C_in, C_out]."""
     if shape[:2] == (1, 1) and not any(map(any, padding)):
         columns = images[:, :: strides[0], :: strides[1]].reshape(-1, shape[2])
         return (columns.T @ grad.reshape(-1, shape[3])).reshape(shape)

@@ -108,8 +108,8 @@ class DenseNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and `penultimate` float32 [N, C] after
-        the last BatchNorm, ReLU and the mean over pixels. `key` is not used.
+        features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and `penultimate` float32 [N, C]
+        after the last BatchNorm, ReLU and the mean over pixels. `key` is not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))

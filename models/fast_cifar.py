@@ -1,4 +1,4 @@
-"""A plain network for 32x32 images that learns in few steps of an accelerator; the form is that of airbench (Jordan 2024).
+"""A plain network for 32x32 images that learns in few steps of an accelerator, in the form of airbench (Jordan 2024).
 
 The first layer is no parameter: 2x2 filters that whiten patches of the training images, and their negatives (filled in
 by `training.whitening`). Each stage halves height and width between its two convolutions, which start as the identity

@@ -25,7 +25,7 @@ class Fire(nnx.Module):
 
 
 class SqueezeNet(nnx.Module):
-    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, dropout, 1x1 convolution, ReLU, mean over pixels.
+    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, dropout, 1x1 convolution, ReLU, mean of pixels.
 
     Logits are means of ReLUs, so never negative.
 
@@ -71,8 +71,8 @@ class SqueezeNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and `penultimate` float32
-        [N, 512], the mean over pixels of what the last convolution reads. `key` is that of dropout, needed when
+        features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and `penultimate`
+        float32 [N, 512], the mean over pixels of what the last convolution reads. `key` is that of dropout, needed when
         training with dropout > 0.
         """
         x, features = nnx.relu(self.stem(self.normalize(images))), {}

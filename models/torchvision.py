@@ -16,6 +16,7 @@ from flax import nnx
 
 import models
 from models import torch_files
+from models.vgg import VGG11, VGG19
 
 _ARRAYS = {"kernel": "weight", "bias": "bias", "scale": "weight", "mean": "running_mean", "var": "running_var"}
 
@@ -29,7 +30,6 @@ _RESNET = (
     (r"^head$", "fc"),
 )
 
-
 _DENSENET = (
     (r"^stem$", "features.conv0"),
     (r"^stem_norm$", "features.norm0"),
@@ -41,7 +41,7 @@ _DENSENET = (
 
 
 def _vgg(sizes, batch_norm):
-    """torchvision numbers everything in `features`: a layer has 2 places, 3 with BatchNorm, a pooling behind a stage 1."""
+    """torchvision numbers all in `features`: a layer has 2 places, 3 with BatchNorm, a pooling behind a stage has 1."""
     places = 3 if batch_norm else 2
 
     def number(match):
@@ -63,7 +63,7 @@ _ALEXNET = (
 
 
 def _squeezenet(pools):
-    """In `features` come convolution and ReLU, then the Fire modules, with a pooling before those numbered in `pools`."""
+    """`features` are convolution and ReLU, then the Fire modules, with a pooling before those numbered in `pools`."""
     return (
         (r"^stem$", "features.0"),
         (r"^fires\.(\d+)", lambda m: f"features.{2 + int(m[1]) + sum(pool <= int(m[1]) for pool in pools)}"),
@@ -71,17 +71,16 @@ def _squeezenet(pools):
     )
 
 
-_VGG11, _VGG19 = (1, 1, 2, 2, 2), (2, 2, 4, 4, 4)
 _RESNETS = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50", "resnext101",
 )  # fmt: skip
 _RULES = {
     **dict.fromkeys(_RESNETS, _RESNET),
     **dict.fromkeys(("densenet121", "densenet161", "densenet169", "densenet201"), _DENSENET),
-    "vgg11": _vgg(_VGG11, False),
-    "vgg11_bn": _vgg(_VGG11, True),
-    "vgg19": _vgg(_VGG19, False),
-    "vgg19_bn": _vgg(_VGG19, True),
+    "vgg11": _vgg(VGG11, False),
+    "vgg11_bn": _vgg(VGG11, True),
+    "vgg19": _vgg(VGG19, False),
+    "vgg19_bn": _vgg(VGG19, True),
     "alexnet": _ALEXNET,
     "squeezenet1_0": _squeezenet((0, 3, 7)),
     "squeezenet1_1": _squeezenet((0, 2, 4)),

@@ -3,8 +3,8 @@
 The convolutions, in order, are those of torchvision's `features`; `hidden` and `head` are its `classifier`. Maps are
 flattened channels first, as there, so that the kernel of a linear layer is the transpose of torchvision's.
 
-`init` of both networks: `he` and `goyal` draw convolutions by He's rule (fan-out) and linear layers from N(0, 0.01^2), as
-torchvision; `xavier` as everywhere.
+`init` of both networks: `he` and `goyal` draw convolutions by He's rule (fan-out) and linear layers from N(0, 0.01^2),
+as torchvision; `xavier` as everywhere.
 """
 
 from functools import partial
@@ -91,8 +91,8 @@ class VGG(nnx.Module):
     def __call__(self, images, train, key=None):
         """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
 
-        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the last layer reads (after
-        dropout). `key` is that of dropout, needed when training with dropout > 0.
+        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the last layer reads
+        (after dropout). `key` is that of dropout, needed when training with dropout > 0.
         """
         self.dropouts[0].require_key(train, key)
         features = run_stages(self.stages, self.normalize(images), train)
@@ -124,12 +124,12 @@ class CifarVGG(nnx.Module):
         return self.head(features["penultimate"]), features
 
 
-_VGG11, _VGG19 = {"stage_sizes": (1, 1, 2, 2, 2)}, {"stage_sizes": (2, 2, 4, 4, 4)}
+VGG11, VGG19 = (1, 1, 2, 2, 2), (2, 2, 4, 4, 4)  # convolutions in each stage
 FAMILY = {
-    "vgg11": partial(VGG, **_VGG11, batch_norm=False),
-    "vgg11_bn": partial(VGG, **_VGG11, batch_norm=True),
-    "vgg19": partial(VGG, **_VGG19, batch_norm=False),
-    "vgg19_bn": partial(VGG, **_VGG19, batch_norm=True),
-    "cifar_vgg19_bn": partial(CifarVGG, **_VGG19, batch_norm=True),
+    "vgg11": partial(VGG, stage_sizes=VGG11, batch_norm=False),
+    "vgg11_bn": partial(VGG, stage_sizes=VGG11, batch_norm=True),
+    "vgg19": partial(VGG, stage_sizes=VGG19, batch_norm=False),
+    "vgg19_bn": partial(VGG, stage_sizes=VGG19, batch_norm=True),
+    "cifar_vgg19_bn": partial(CifarVGG, stage_sizes=VGG19, batch_norm=True),
 }
 SMALLEST = dict.fromkeys(FAMILY, 32)

@@ -45,7 +45,7 @@ def only(folder):
 
 
 def test_statistics_are_those_of_all_training_images(source, adapted):
-    """Without scheme, mirror and crop the images are those of the data set, in another order and other batches."""
+    """Without scheme, mirror and crop the images are those of the dataset, in another order and other batches."""
     (name, _), (graphdef, state) = only(source)
     images = data.load("shapes", train_limit=160, test_limit=70).train.images
     expected, _ = adaptation.adapt(graphdef, state, [images])

@@ -16,6 +16,7 @@ from training.mesh import use_all_cores
 from training.provenance import code
 from training.workdir import flatten
 
+flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
 
 

@@ -1,4 +1,4 @@
-"""What a run was trained on, in its workdir: data.json, of runs with a second data set mixed in."""
+"""What a run was trained on, in its workdir: data.json, of runs with a second dataset mixed in."""
 
 from training import distributed
 from training.workdir import WorkdirError, config_differences, read_json, write_json

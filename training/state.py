@@ -32,24 +32,19 @@ def learning_rate_schedule(recipe, steps_per_epoch):
         return optax.piecewise_constant_schedule(
             recipe.learning_rate, {step: recipe.decay_factor for step in _milestone_steps(recipe, steps_per_epoch)}
         )
-    if recipe.schedule == "cosine":
-        warmup = int(recipe.warmup_epochs * steps_per_epoch)
-        return optax.warmup_cosine_decay_schedule(
-            recipe.learning_rate if warmup == 0 else 0.0,
-            recipe.learning_rate,
-            warmup,
-            max(1, recipe.epochs * steps_per_epoch),
+    if recipe.schedule not in ("cosine", "triangle"):
+        raise ValueError(f"expected config.train.schedule 'step', 'cosine' or 'triangle', found {recipe.schedule!r}")
+    if not 0 <= recipe.warmup_epochs < max(1, recipe.epochs):
+        raise ValueError(
+            f"expected config.train.warmup_epochs below {recipe.epochs} epochs, found {recipe.warmup_epochs}"
         )
-    if recipe.schedule == "triangle":
-        corners = [0.0, recipe.warmup_epochs * steps_per_epoch, recipe.epochs * steps_per_epoch]
-        if not 0 <= corners[1] < corners[2]:
-            raise ValueError(
-                f"expected config.train.warmup_epochs below {recipe.epochs} epochs, found {recipe.warmup_epochs}"
-            )
-        # Without a warm-up the first corner coincides with the second, whose value counts.
-        start = 0.0 if corners[1] else recipe.learning_rate
-        return lambda step: jnp.interp(step, jnp.array(corners), jnp.array([start, recipe.learning_rate, 0.0]))
-    raise ValueError(f"expected config.train.schedule 'step', 'cosine' or 'triangle', found {recipe.schedule!r}")
+    warmup, end = recipe.warmup_epochs * steps_per_epoch, max(1, recipe.epochs * steps_per_epoch)
+    start = 0.0 if warmup else recipe.learning_rate
+    if recipe.schedule == "cosine":
+        return optax.warmup_cosine_decay_schedule(start, recipe.learning_rate, int(warmup), end)
+    # Without a warm-up the first corner coincides with the second, whose value counts.
+    corners, rates = [0.0, warmup, end], [start, recipe.learning_rate, 0.0]
+    return lambda step: jnp.interp(step, jnp.array(corners), jnp.array(rates))
 
 
 def _milestone_steps(recipe, steps_per_epoch):

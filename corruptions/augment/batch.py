@@ -59,14 +59,8 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     traced = any(map(checks.is_traced, (key, images, index)))
     if jax.default_backend() != "cpu" or number <= piece or traced:
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
-
-    def run(start):
-        # The last piece begins earlier, so that all have one shape, and gives only its tail.
-        begin = min(start, number - piece)
-        part = (jnp.asarray(x[begin : begin + piece]) for x in (images, index))
-        return jax.block_until_ready(_augment(key, *part, scheme.choices, *static)[start - begin :])
-
-    return in_pieces(run, number, piece, (static, images.shape[1:], str(images.dtype)))
+    program = static, images.shape[1:], str(images.dtype)
+    return in_pieces(lambda *part: _augment(key, *part, scheme.choices, *static), (images, index), piece, program)
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))

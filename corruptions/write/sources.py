@@ -119,16 +119,16 @@ def from_folder(root, *, preprocess="none", size=None, limit=None):
 
 
 def from_tfds(name, *, split="test", data_dir=None, preprocess="none", size=None, limit=None):
-    """A prepared TensorFlow Datasets data set (array_record, read without TensorFlow), e.g. `cifar10`.
+    """A prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g. `cifar10`.
 
     Args:
-      name: of the data set, `name[/config][:version]`.
+      name: of the dataset, `name[/config][:version]`.
       split: e.g. `test`, `validation`.
-      data_dir: where data sets lie; `~/tensorflow_datasets` when None.
+      data_dir: where datasets lie; `~/tensorflow_datasets` when None.
       preprocess, size, limit: see `from_folder`.
 
     Raises:
-      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the data set is not there; says what to do.
+      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; says what to do.
     """
     tfds = require("tensorflow_datasets", "reading TensorFlow Datasets needs tensorflow-datasets and array-record")
     require("PIL", "reading images needs Pillow")

@@ -111,7 +111,7 @@ def test_a_changed_folder_is_another_source(tmp_path):
 
 @pytest.fixture(scope="module")
 def tfds_root(tmp_path_factory):
-    """A tiny data set written by tfds itself, images of two sizes in `mixed`."""
+    """A tiny dataset written by tfds itself, images of two sizes in `mixed`."""
     import tensorflow_datasets as tfds
 
     root = tmp_path_factory.mktemp("tfds")

@@ -1,4 +1,4 @@
-"""The classes of the embedded data set: a cue tells every pair apart; figures and textures are what they are called."""
+"""The classes of the embedded dataset: a cue tells every pair apart; figures and textures are what they are called."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The embedded data set: determinism, balance, sizes, and that it can be learnt."""
+"""The embedded dataset: determinism, balance, sizes, and that it can be learnt."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_sizes_balance_and_types():
-    loaded = data.load("shapes", train_size=600, test_size=400)
+    loaded = data.load("shapes", train_images=600, test_images=400)
     for split, size in ((loaded.train, 600), (loaded.test, 400)):
         assert split.images.shape == (size, 32, 32, 3) and split.images.dtype == np.uint8
         assert split.labels.dtype == split.index.dtype == np.int32
@@ -29,7 +29,7 @@ def test_sizes_balance_and_types():
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_is_drawn_with_them():
-    whole = data.load("shapes", train_size=320, test_size=20)
+    whole = data.load("shapes", train_images=320, test_images=20)
     small = data.load("shapes", train_limit=7, test_limit=3)
     np.testing.assert_array_equal(small.train.images, whole.train.images[:7])
     np.testing.assert_array_equal(small.test.images, whole.test.images[:3])
@@ -53,7 +53,7 @@ def test_another_process_with_two_devices_and_another_generator_draws_the_same(t
 
 
 def test_splits_and_seeds_share_no_picture():
-    sets = [data.load("shapes", train_size=200, test_size=200, seed=seed) for seed in (0, 1)]
+    sets = [data.load("shapes", train_images=200, test_images=200, seed=seed) for seed in (0, 1)]
     pictures = [image.tobytes() for d in sets for split in (d.train, d.test) for image in split.images]
     assert len(set(pictures)) == 800
 
@@ -77,7 +77,8 @@ def test_other_sizes(size):
     [
         ({"image_size": 15}, "image_size >= 16.*found 15"),
         ({"train_limit": 0}, "at least 1"),
-        ({"test_size": 0}, "at least 1"),
+        ({"test_images": 0}, "at least 1"),
+        ({"train_size": 48}, "expected train_size with image_folder, imagenet100, imagenet only, found it with shapes"),
     ],
 )
 def test_arguments_out_of_range(arguments, message):

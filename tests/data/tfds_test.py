@@ -1,4 +1,4 @@
-"""CIFAR through tfds: a tiny data set written by tfds itself, the errors, and the real one when it is there."""
+"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it is there."""
 
 import io
 import json

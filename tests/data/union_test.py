@@ -1,4 +1,4 @@
-"""Two data sets as one."""
+"""Two datasets as one."""
 
 import dataclasses
 

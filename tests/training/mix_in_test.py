@@ -1,4 +1,4 @@
-"""Training on two data sets at once: folders of PNGs, one of them a 'styled' copy."""
+"""Training on two datasets at once: folders of PNGs, one of them a 'styled' copy."""
 
 import json
 

@@ -23,8 +23,12 @@ def test_the_triangle_rises_and_falls_in_straight_lines():
     recipe.warmup_epochs = 0
     rate = state.learning_rate_schedule(recipe, 7)
     np.testing.assert_allclose([rate(jnp.asarray(s)) for s in (0, 35, 70)], [0.5, 0.25, 0], atol=1e-7)
-    recipe.warmup_epochs = 10
-    with pytest.raises(ValueError, match="warmup_epochs below 10 epochs, found 10"):
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "triangle"])
+def test_a_warm_up_as_long_as_the_training_is_refused(schedule):
+    recipe = tiny.config(schedule=schedule, epochs=1, warmup_epochs=1).train
+    with pytest.raises(ValueError, match="warmup_epochs below 1 epochs, found 1"):
         state.learning_rate_schedule(recipe, 7)
 
 
