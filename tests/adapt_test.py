@@ -8,13 +8,14 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import adapt
 import data
 import eval as evaluate
 from analysis import tables
 from tests.training import tiny
-from training import adaptation, saved, study, workdir
+from training import adaptation, saved, workdir
 from training import mesh as meshes
 
 ROOT = Path(adapt.__file__).parent
@@ -86,7 +87,7 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
     _, (graphdef, state) = only(source)
     test = data.load("shapes", train_limit=160, test_limit=70).test
     own, _ = adaptation.adapt(graphdef, state, [test.images])
-    logits, _ = study.states.nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
+    logits, _ = nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
     assert after == [int((np.asarray(logits).argmax(-1) == test.labels).sum())] and len(before) == 1
     config.eval.pseudo_count = 16.0
     assert "standard+bn=test:16" in {count.model for count in evaluate.run(config, source)}
