@@ -75,8 +75,8 @@ def _entry(robustness, targets):
 def _check_model(clean, num_classes):
     if clean < 1 / num_classes + 0.05:
         raise ValueError(
-            f"expected a standard model better than chance (1 in {num_classes}), found a clean accuracy of {clean:.3f}: "
-            "its robustness means nothing"
+            f"expected a standard model better than chance (1 in {num_classes}), found a clean accuracy of "
+            f"{clean:.3f}: its robustness means nothing"
         )
 
 

@@ -2,8 +2,8 @@
 
     python train.py --config=configs/default.py --workdir=runs/default
 
-Expected: 40 epochs of the papers' recipe at about 3,000 images a second on 2 free CPU cores; the training images are learned
-by heart after some 25 epochs. For a good model in half a minute see configs/overlap_shapes.py.
+Expected: 40 epochs of the papers' recipe at about 3,000 images a second on 2 free CPU cores; the training images are
+learned by heart after some 25 epochs. For a good model in half a minute see configs/overlap_shapes.py.
 
 Settings are overridden on the command line, `--config.seed=3 --config.train.epochs=10`; a misspelt name is answered
 with a suggestion.
@@ -23,14 +23,14 @@ def get_config():
                 "seed": 0,  # of the drawing of shapes
                 "image_size": 32,  # for shapes, ImageNet and image folders
                 "train_size": 0,  # of training images kept larger, for random_resized_crop; 0 is image_size
-                "placement": "auto",  # images in device memory or streamed from the host: device, stream, or as they fit
+                "placement": "auto",  # images in device memory or streamed from the host: device, stream; auto: as fits
                 "train_limit": 0,  # use only so many images, balanced over classes; 0 is all
                 "test_limit": 0,
             },
             "model": {
                 "name": "small_resnet",  # see models.names()
                 "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
-                "checkpoint": "",  # eval.py, calibrate.py, msd.py: torchvision's weights, .safetensors or .pth, to import
+                "checkpoint": "",  # eval.py, calibrate.py, msd.py: a file of torchvision's weights to import
                 "class_stride": 1,  # of the import: 10 keeps the logits of ImageNet-100's classes
             },
             "train": {
@@ -41,8 +41,8 @@ def get_config():
                 "flip": True,  # mirror with probability 1/2
                 "flip_alternates": False,  # each image is drawn once and then mirrored every second epoch
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
-                "random_resized_crop": 0,  # side of random boxes, resized, cut from training images (ImageNet: 224, train_size 256)
-                # augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                "random_resized_crop": 0,  # side of boxes cut at random and resized (ImageNet: 224, train_size 256)
+                # of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE, ...
                 "scheme": "",
                 "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
                 "mix_in": {  # a second data set of the same classes; an epoch shows its training images too
@@ -61,7 +61,7 @@ def get_config():
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,
-                "batch_norm": "synchronised",  # or per_device, or groups=G: statistics of parts of a batch (training/batch_norm.py)
+                "batch_norm": "synchronised",  # or per_device, or groups=G: of parts of it (training/batch_norm.py)
                 "checkpoint_epochs": 1,  # save every so many epochs, and at the end
                 "init_from": "",  # start from a trained model: a workdir; in overlap.py `standard`, the study's own
             },
@@ -83,7 +83,7 @@ def get_config():
             },
             "study": {
                 "corruptions": (),  # overlap.py trains one model on each, besides the standard one
-                "mixtures": (),  # overlap.py also trains on these, e.g. ("mixture=imagenet_noc",), to see what they cover
+                "mixtures": (),  # overlap.py also trains on these, as ("mixture=imagenet_noc",): what do they cover?
                 "seeds": (0,),
                 "parallel": 0,  # models trained at once, each on devices of its own; 0: one a device, on a CPU one
                 "threshold": 0.1,  # largest overlap within the selected benchmark
@@ -99,7 +99,7 @@ def get_config():
                 "model_seed": 0,
                 "seed": 0,  # of the images and of all draws
                 "images": 100,  # training images, without mirroring or cropping
-                # standard (no augmentation), schemes (corruptions.augment.names), augmix=* (512), corruptions, benchmarks
+                # standard (as they are), schemes (corruptions.augment.names), augmix=* (512), corruptions, benchmarks
                 "schemes": ("standard", "autoaugment_cifar", "augmix", "patch_gaussian"),
                 "transforms": 1000,  # drawn for each scheme; the paper's figures take 100,000
                 "corruptions": ("imagenet_c",),  # corruptions and benchmarks

@@ -1,8 +1,9 @@
 """The 23 candidates of ImageNet-NOC on CIFAR-10: overlap of all pairs, and the benchmark Algorithm 1 selects.
 
 python overlap.py --config=configs/noc_cifar10.py --workdir=runs/noc_cifar10
-python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_cpu --config.ranges=configs/ranges/cifar10_cpu.json
-python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_finetuned --config.train.init_from=standard \
+python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_cpu \\
+    --config.ranges=configs/ranges/cifar10_cpu.json
+python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_finetuned --config.train.init_from=standard \\
     --config.ranges=configs/ranges/cifar10_cpu.json
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. The first is the

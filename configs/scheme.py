@@ -6,13 +6,13 @@ python train.py --config=configs/scheme.py:patch_gaussian --workdir=runs/patch_g
 python train.py --config=configs/scheme.py:augmix=rotate+equalize --workdir=runs/two_operations
 python train.py --config=configs/scheme.py:autoaugment_cifar,cpu --workdir=runs/autoaugment_cpu
 python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
-python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=image_folder \
+python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=image_folder \\
     --config.train.mix_in.data_dir=DIR --workdir=runs/stylized
 
 The cosine moves with every step, theirs with every epoch.
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror and
-crop alone; `,cpu` is a small network for 12 epochs.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror
+and crop alone; `,cpu` is a small network for 12 epochs.
 
 Stored transforms are files of msd_subsets.py. Images that are mixed in come from any data set with the same classes and
 size, such as a stylised copy of the training images (Stylized-ImageNet): an epoch shows all images of both.
