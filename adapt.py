@@ -36,12 +36,12 @@ def run(config, source, workdir):
         )
     mesh = meshes.data_mesh(wanted.batch_size)
     with saved.open_workdir(source, config) as own:
-        if "adapt" in own:
-            raise ValueError(f"expected a model of train.py in {source}, found one that was adapted before")
-        dataset, split, _ = study.load_data(own, mesh)
+        dataset, split, _ = study.load_data(own, mesh, placed=("train",))
         models = saved.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
     if len(models) != 1:
         raise ValueError(f"expected one model in {source}, found {len(models)}; name the workdir of one of them")
+    if "adapt" in own:
+        raise ValueError(f"expected a model of train.py in {source}, found one that was adapted before")
     ((graphdef, state),) = models.values()
     one = ConfigDict({key: own[key].to_dict() for key in ("dataset", "model", "train")} | {"seed": own.seed})
     recipe = _recipe(config, own, wanted)
@@ -80,10 +80,10 @@ def _images(recipe, wanted, split, mesh):
     plan.block_steps = 1
     order_key, *keys = jax.random.split(jax.random.key(wanted.seed), 5)
     order = batches.epoch_order(order_key, plan.views)
-    views = stream.source(split, plan, wanted.batch_size, lambda epoch: order, 0, mesh)
-    for step in range(steps):
-        images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
-        yield images[0]
+    with stream.source(split, plan, wanted.batch_size, lambda epoch: order, 0, mesh) as views:
+        for step in range(steps):
+            images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
+            yield images[0]
 
 
 def main(argv):

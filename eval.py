@@ -3,9 +3,9 @@
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and `ranges`, calibrated
-severity ranges), what a model is comes from its workdir. Writes counts.csv and scores.csv (accuracy, R and their
-standard errors), and on ImageNet errors.csv with CE, mCE and relative CE. What was evaluated before is not evaluated
-again.
+severity ranges, and where images are: `dataset.data_dir` and `dataset.placement`), what a model is comes from its
+workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
+mCE and relative CE. What was evaluated before is not evaluated again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
@@ -26,6 +26,7 @@ test's images: its rows are marked MODEL+bn=test and are not to be compared with
 training images instead.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -163,8 +164,9 @@ def _adaptation_label(wanted):
 
 def _adapted(pseudo_count, model, shown):
     graphdef, state = model
+    pieces = dataclasses.replace(shown, batch_size=_ADAPT_BATCH)  # whole batches, whatever those of evaluation
     batches = (
-        images[start : start + _ADAPT_BATCH] for images in shown for start in range(0, len(images), _ADAPT_BATCH)
+        images[start : start + _ADAPT_BATCH] for images in pieces for start in range(0, len(images), _ADAPT_BATCH)
     )
     return graphdef, adaptation.adapt(graphdef, state, batches, pseudo_count)[0]
 

@@ -34,7 +34,7 @@ from training import augment, cli, evaluation, features, saved, study, transform
 from training import mesh as meshes
 from training import workdir as workdirs
 from training.log import log
-from training.provenance import provenance
+from training.provenance import provenance, summary
 
 _SETTINGS = ("model", "model_seed", "seed", "images", "transforms", "draws", "halves")  # what determines a distance
 IMAGES, DRAWS, TRANSFORMS, SUBSETS = range(4)  # streams of random choices
@@ -107,7 +107,7 @@ def open_folder(folder, settings, parts):
 def open_extractor(own, wanted, workdir):
     """The model and images that all features are measured with."""
     mesh = meshes.data_mesh()
-    dataset, split, _ = study.load_data(own, mesh)
+    dataset, split, _ = study.load_data(own, mesh, placed=())  # a few images of many
     if wanted.images > len(split):
         raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {wanted.images}")
     models = saved.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
@@ -118,7 +118,8 @@ def open_extractor(own, wanted, workdir):
     rng = generator(wanted, IMAGES, "")
     chosen = np.sort(rng.choice(len(split), wanted.images, replace=False))
     weights = distances.half_weights(wanted.images, wanted.halves, rng)
-    return features.Extractor(mesh, *models[key], split.images[chosen], weights, wanted.chunk)
+    images = meshes.place(split.images[chosen], meshes.replicated(mesh))
+    return features.Extractor(mesh, *models[key], images, weights, wanted.chunk)
 
 
 def generator(wanted, stream, name):
@@ -181,7 +182,7 @@ def _write(folder, wanted, own, centres, found, errors):
     workdirs.write_json(folder / "provenance.json", {"msd": wanted.to_dict(), "provenance": record})
     comment = (
         f"{own.dataset.name}, {own.model.name}, {wanted.model} seed {wanted.model_seed}, {wanted.images} images, "
-        f"{wanted.transforms} transforms, {wanted.draws} draws, {record['device']}, revision {record['git_revision'][:12]}"
+        f"{wanted.transforms} transforms, {wanted.draws} draws, {summary(record)}"
     )
     rows = []
     for scheme, by_centre in found.items():

@@ -25,7 +25,7 @@ from corruptions import augment as schemes
 from corruptions.augment import stored
 from training import augment, cli, evaluation, features, saved, study, transforms
 from training.log import log
-from training.provenance import provenance
+from training.provenance import provenance, summary
 
 _SETTINGS = ("model", "model_seed", "seed", "images", "draws", "corruptions", "severity")
 _PART = 4096  # transforms between two savings
@@ -55,7 +55,7 @@ def run(config, workdir):
         ]
         distances = _distances(folder, extractor, wanted, scheme, np.stack(centres))
         record = provenance()
-        comment = f"{own.dataset.name}, {own.model.name}, {record['device']}, revision {record['git_revision'][:12]}"
+        comment = f"{own.dataset.name}, {own.model.name}, {summary(record)}"
         origin = {"settings": settings, "dataset": own.dataset.name, "provenance": record}
         return _write(folder, extractor, wanted, scheme, distances, sizes, origin, comment)
 

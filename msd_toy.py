@@ -19,7 +19,7 @@ import msd
 from analysis import distances, figures, msd_figures, tables
 from training import augment, cli, evaluation, saved, study, transforms
 from training.log import log
-from training.provenance import provenance
+from training.provenance import provenance, summary
 
 _SETTINGS = ("model", "model_seed", "seed", "images", "transforms", "draws")
 HEADER = ("fraction", "corruption", "msd", "mmd")
@@ -66,11 +66,10 @@ def _features(folder, extractor, wanted, condition, options):
 
 
 def _write(folder, rows, names, wanted, own):
-    record = provenance()
     comment = (
         f"fraction of {names[0]} against {names[1]}, severity {wanted.toy.severity}; {own.dataset.name}, "
         f"{own.model.name}, {wanted.images} images, {wanted.transforms} transforms, {wanted.draws} draws, "
-        f"{record['device']}, revision {record['git_revision'][:12]}"
+        f"{summary(provenance())}"
     )
     tables.write_rows(folder / "toy.csv", HEADER, rows, comment)
     title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"

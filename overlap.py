@@ -30,11 +30,12 @@ from training import mesh as meshes
 from training import step as steps
 from training import workdir as workdirs
 from training.log import log
+from training.provenance import summary
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
-    *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "seed", "calibrate",
-    "msd", "adapt", "eval.adapt", "eval.pseudo_count", *(f"model.{key}" for key in imported.OPTIONS),
+    *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt",
+    "eval.pseudo_count", "seed", "calibrate", "msd", "adapt", *(f"model.{key}" for key in imported.OPTIONS),
 )  # fmt: skip
 
 
@@ -119,10 +120,7 @@ def write_results(config, path, names, answers, num_classes):
 def _comment(config, path):
     """The line at the head of every table."""
     record = workdirs.read_json(path / "provenance.json")
-    return (
-        f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {record['device']}, revision "
-        f"{record['git_revision'][:12]}"
-    )
+    return f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {summary(record)}"
 
 
 def write_mixtures(config, path, names, answers):
@@ -165,12 +163,11 @@ def _show(found, se):
     print(f"{augment.STANDARD:{width}}  {found.clean_accuracy[0]:10.3f}")
     for k, name in enumerate(found.names):
         print(
-            f"{name:{width}}  {found.clean_accuracy[k + 1]:10.3f}  {found.robustness[0, k]:7.3f} {found.robustness[k + 1, k]:6.3f}"
-            f"  {found.gain[k]:6.3f}   {found.flags[k]}"
+            f"{name:{width}}  {found.clean_accuracy[k + 1]:10.3f}  {found.robustness[0, k]:7.3f} "
+            f"{found.robustness[k + 1, k]:6.3f}  {found.gain[k]:6.3f}   {found.flags[k]}"
         )
-    print(
-        f"\noverlap (median standard error {np.nanmedian(se[~np.eye(len(se), dtype=bool)]):.3f}, from resampling test images):"
-    )
+    middle = np.nanmedian(se[~np.eye(len(se), dtype=bool)])
+    print(f"\noverlap (median standard error {middle:.3f}, from resampling test images):")
     print(f"{'':{width}} " + " ".join(f"{k:4d}" for k in range(len(found.names))))
     for k, name in enumerate(found.names):
         print(

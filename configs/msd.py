@@ -23,8 +23,8 @@ python compare.py --first=runs/wrn/msd --second=runs/vgg/msd
 from configs import default
 
 PAPER_SIZES = (
-    *range(1, 11), *range(20, 101, 10), *range(200, 1001, 100), *range(2000, 10_001, 1000), *range(20_000, 90_001, 10_000),
-    97_000, 99_000, 99_700, 99_900, 99_970, 99_990,
+    *range(1, 11), *range(20, 101, 10), *range(200, 1001, 100), *range(2000, 10_001, 1000),
+    *range(20_000, 90_001, 10_000), 97_000, 99_000, 99_700, 99_900, 99_970, 99_990,
 )  # fmt: skip
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import adapt
 import data
 import eval as evaluate
 from analysis import tables
 from tests.training import tiny
-from training import adaptation, saved, study, workdir
+from training import adaptation, evaluation, saved, stream, workdir
 from training import mesh as meshes
 
 ROOT = Path(adapt.__file__).parent
@@ -86,7 +87,7 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
     _, (graphdef, state) = only(source)
     test = data.load("shapes", train_limit=160, test_limit=70).test
     own, _ = adaptation.adapt(graphdef, state, [test.images])
-    logits, _ = study.states.nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
+    logits, _ = nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
     assert after == [int((np.asarray(logits).argmax(-1) == test.labels).sum())] and len(before) == 1
     config.eval.pseudo_count = 16.0
     assert "standard+bn=test:16" in {count.model for count in evaluate.run(config, source)}
@@ -122,3 +123,18 @@ def test_the_command(source, tmp_path):
     done = subprocess.run([sys.executable, "adapt.py", f"--source={source}", *flags], **run)
     assert done.returncode == 0, done.stderr
     assert only(tmp_path / "new")[0] == ("standard+bn=augmix", 0)
+
+
+def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, monkeypatch):
+    """Batches of the adaptation are the same from streamed pieces, cut for another batch size of evaluation."""
+    monkeypatch.setattr(evaluate, "_ADAPT_BATCH", 20)
+    monkeypatch.setattr(stream, "_PIECE_BYTES", 1)
+    _, model = only(source)
+    test = data.load("shapes", train_limit=160, test_limit=70).test
+    clean, mesh = evaluation.Condition(evaluation.CLEAN, "0"), meshes.data_mesh(1)
+    ends = []
+    for split, batch_size in ((test.to_device(), 70), (test, 32)):
+        shown = evaluation.Shown(mesh, split, clean, 0, None, batch_size)
+        ends.append(jax.tree.leaves(evaluate._adapted(0.0, model, shown)[1].statistics))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)

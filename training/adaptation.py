@@ -21,6 +21,8 @@ import numpy as np
 from flax import nnx
 
 from models.layers import BatchNorm
+from training import distributed
+from training import mesh as meshes
 
 
 class _Observing(BatchNorm):
@@ -55,7 +57,7 @@ def adapt(graphdef, state, batches, pseudo_count=0.0):
         size = images.shape[0]
         number += size
         for layer, (own_mean, own_var) in _moments(graphdef, state.params, state.statistics, images).items():
-            own_mean, own_var = np.asarray(own_mean, np.float64), np.asarray(own_var, np.float64)
+            own_mean, own_var = (distributed.fetch(own).astype(np.float64) for own in (own_mean, own_var))
             mean[layer] = mean.get(layer, 0) + size * own_mean
             square[layer] = square.get(layer, 0) + size * (own_var + own_mean**2)
     if not number:
@@ -71,7 +73,7 @@ def adapt(graphdef, state, batches, pseudo_count=0.0):
             variable.set_value(jnp.asarray(blend, jnp.float32))
     _, _, statistics = nnx.split(model, nnx.Param, ...)
     place = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)
-    return state._replace(statistics=jax.device_put(statistics, place)), number
+    return state._replace(statistics=jax.tree.map(meshes.place, statistics, place)), number
 
 
 def _layers(model):

@@ -84,16 +84,14 @@ def augment(mesh, augmentation, key, images, index, options=None):
 
 def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
     """`corruptions.corrupt` with the batch split over the mesh; the result does not depend on the split."""
-    devices, number = mesh.shape["data"], images.shape[0]
-    if devices == 1 or (number % devices and jax.process_count() == 1):
+    if _stays_whole(mesh, images):
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
-    images, index = _even(images, devices), _even(index, devices)
-    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))[:number]
+    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
 
 
 def scheme_of(recipe):
-    """The `corruptions.augment.Scheme` of config.train, or None; stored transforms are read from config.train.transforms.
+    """The `corruptions.augment.Scheme` of config.train, or None; stored ones are read from config.train.transforms.
 
     Raises:
       ValueError: transforms other than those that the name of the scheme tells the digest of.
@@ -111,35 +109,30 @@ def scheme_of(recipe):
 
 def scheme_on_mesh(mesh, scheme, key, images, index):
     """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
-    devices, number = mesh.shape["data"], images.shape[0]
-    if devices == 1 or (number % devices and jax.process_count() == 1):
-        return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
-    augmented = _scheme_shards(mesh, scheme)(key, _even(images, devices), _even(index, devices))
-    return augmented[:number]
+    if _stays_whole(mesh, images):
+        return _augmented(key, images, index, scheme)
+    program, choices = _scheme_shards(mesh, scheme)
+    return program(key, images, index, choices)
 
 
-def _even(array, devices):
-    """The last row repeated until the rows split over the devices.
+def _augmented(key, images, index, scheme):
+    return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
 
-    Needed across processes: the way for uneven batches starts programs from several threads, in no order.
-    """
-    short = -array.shape[0] % devices
-    return jnp.concatenate([array, jnp.repeat(array[-1:], short, axis=0)]) if short else array
+
+def _stays_whole(mesh, images):
+    """Whether images are not split over the mesh: on one device, or an uneven number in a single process."""
+    devices = mesh.shape["data"]
+    return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
 
 
 @functools.lru_cache(maxsize=64)
 def _scheme_shards(mesh, scheme):
-    # On the devices, and an argument of the program: stored transforms may be too many for constants.
-    choices = jax.device_put(scheme.choices, meshes.replicated(mesh))
+    """(program, its argument): stored transforms, which may be too many for constants, lie on the devices."""
 
     def local(key, images, index, choices):
-        own = dataclasses.replace(scheme, choices=choices)
-        return schemes.augment(key, images, own, index=index, dtype=jnp.float32, validate=False)
+        return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
 
-    whole, batch = PartitionSpec(), PartitionSpec("data")
-    specs = (whole, batch, batch, whole)
-    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
-    return lambda key, images, index: program(key, images, index, choices)
+    return _shards(mesh, local), meshes.place(scheme.choices, meshes.replicated(mesh))
 
 
 @functools.lru_cache(maxsize=256)
@@ -147,6 +140,21 @@ def _corrupt_shards(mesh, name, options):
     def local(key, images, index, severity):
         return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
 
-    whole, batch = PartitionSpec(), PartitionSpec("data")
+    return _shards(mesh, local)
+
+
+def _shards(mesh, local):
+    """`local(key, images, index, argument)`, compiled, with images and index split over 'data'.
+
+    An uneven batch is filled up with its last image. That is needed across processes: the way for uneven batches on one
+    device (`_stays_whole`) starts programs from several threads, in no order.
+    """
+    whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
     specs = (whole, batch, batch, whole)
-    return jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+
+    def even(array):
+        short = -array.shape[0] % devices
+        return jnp.concatenate([array, jnp.repeat(array[-1:], short, axis=0)]) if short else array
+
+    return lambda key, images, index, argument: program(key, even(images), even(index), argument)[: images.shape[0]]

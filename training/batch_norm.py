@@ -3,7 +3,7 @@
 `synchronised`: mean and variance of the whole batch, whatever the number of devices, which only changes rounding.
 `per_device`: each device that shares a model's batch normalises its part by the part's own statistics, as data-parallel
 training of the papers' time does. The result then depends on the number of devices, so a run's own config says
-`groups=G`, G the devices it began with, and a run continued on other devices keeps its G.
+`groups=G`, G the devices it began with; on another number it is continued only if asked for as `groups=G`.
 `groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017: ghost batch norm).
 
 In either case one set of running statistics is stored and used in evaluation: the mean over the parts of each part's

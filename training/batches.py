@@ -27,7 +27,7 @@ class Plan:
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
             )
-        self.label_smoothing = recipe.get("label_smoothing", 0.0)
+        self.label_smoothing = recipe.label_smoothing
         if not 0 <= self.label_smoothing < 1 or (recipe.jsd_weight and self.label_smoothing):
             raise ValueError(
                 "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
@@ -40,7 +40,7 @@ class Plan:
                 f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
                 f"config.train.batch_norm, found {recipe.batch_size}"
             )
-        self.box = recipe.get("random_resized_crop", 0)  # runs that were begun before there was one have none
+        self.box = recipe.random_resized_crop
         self.image_size = self.box or shape[1]  # side of the network's input
         if self.box and (recipe.crop or not 0 < self.box <= min(shape[1:3])):
             raise ValueError(
@@ -53,7 +53,8 @@ class Plan:
         self.steps_per_epoch = self.views // recipe.batch_size
         if self.steps_per_epoch == 0:
             raise ValueError(
-                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found {recipe.batch_size}"
+                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found "
+                f"{recipe.batch_size}"
             )
         self.total_steps = recipe.epochs * self.steps_per_epoch
         # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
@@ -84,9 +85,9 @@ def epoch_order(key, views):
 def block(recipe, plan, split, order, offset, begin, keys, mesh):
     """Images and labels of the steps begin .. begin + K - 1.
 
-    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its part of each batch). Patch
-    Gaussian for CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD weight it is a view
-    like any other.
+    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its part of each batch).
+    Patch Gaussian for CIFAR comes before mirror and crop and is truncated to 8 bits, as its authors do; with a JSD
+    weight it is a view like any other.
 
     Args:
       recipe: config.train.
@@ -99,8 +100,8 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
       mesh: the batch lies split over its 'data' axis.
 
     Returns:
-      (images [K, B, H, W, 3], or [K, B, 3, H, W, 3] with the JSD loss: clean and two views; labels int32 [K, B]). uint8,
-      or float32 in [0, 1] with a scheme.
+      (images [K, B, H, W, 3], or [K, B, 3, H, W, 3] with the JSD loss: clean and two views; labels int32 [K, B]).
+      uint8, or float32 in [0, 1] with a scheme.
     """
     size, count = recipe.batch_size, plan.block_steps
     identity = jnp.arange(count * size) + begin * size  # of each view within the run
@@ -115,7 +116,7 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images = from_float(noisy, jnp.uint8, "truncate")
     if plan.box:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
-    if recipe.flip and recipe.get("flip_alternates", False):
+    if recipe.flip and recipe.flip_alternates:
         place = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.number
         images = _mirror(images, keys.flip, place, begin // plan.steps_per_epoch)
     elif recipe.flip:
@@ -171,7 +172,7 @@ def _mirror(images, key, identity, turn=0):
 
 @functools.partial(jax.jit, static_argnames=("padding",), donate_argnames=("images",))
 def _crop(images, key, identity, padding):
-    """Each image padded with zeros on all sides and cut back to its size at a uniform place; in the memory of `images`."""
+    """Each image padded with zeros on all sides and cut back at a uniform place; in the memory of `images`."""
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
 
     def cut(image, i):

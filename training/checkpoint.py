@@ -45,8 +45,9 @@ class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
     Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The digest also finds
-    those that were damaged later. Of many processes all save and restore, into one directory: their workdir is on a file
-    system they share, or JAX_CORRUPTIONS_CHECKPOINTS names a folder or an address like gs://BUCKET/FOLDER that all reach.
+    those that were damaged later. Of many processes all save and restore, into one directory: their workdir is on a
+    file system they share, or JAX_CORRUPTIONS_CHECKPOINTS names a folder or an address like gs://BUCKET/FOLDER that all
+    reach.
     """
 
     def __init__(self, directory, keep=2):

@@ -100,7 +100,7 @@ def errors():
         log.error("%s: %s%s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error, advice)
         if distributed.lost_another(error):
             log.error(
-                "Another process of this run has probably stopped, its own output tells why; this one cannot go on alone. "
-                "Start all of them again with the same commands: they continue from the last checkpoint."
+                "Another process of this run has probably stopped, its own output tells why; this one cannot go on "
+                "alone. Start all of them again with the same commands: they continue from the last checkpoint."
             )
         distributed.abandon()

@@ -214,7 +214,7 @@ def lost_another(error):
 
 
 def abandon():
-    """Ends this process with status 1 after an error; with many, without the meeting at exit that JAX would wait for."""
+    """Ends this process with status 1 after an error; with many, without the meeting at exit JAX would wait for."""
     if several():
         sys.stdout.flush()
         sys.stderr.flush()

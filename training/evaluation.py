@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -54,9 +54,9 @@ def conditions(names, severities):
 
     Args:
       names: names of corruptions or of benchmarks.
-      severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a benchmark has selected,
-        else every level; for a range any fraction, or 0, 1/4 .. 1); or numbers separated by commas, levels or fractions
-        of the corruption.
+      severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a benchmark has
+        selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or numbers separated by commas, levels or
+        fractions of the corruption.
 
     Returns:
       A list of `Condition`, none twice: what two benchmarks share is evaluated once.
@@ -108,8 +108,8 @@ def _numbers(text, whole):
 def warn_of_tables(names, shape):
     """Warns of C-bar benchmarks among `names` whose levels were selected from ranges made for another image size.
 
-    For scripts that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for their
-    images; `corruptions.write` takes a benchmark's ranges together with its levels.
+    For scripts that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for
+    their images; `corruptions.write` takes a benchmark's ranges together with its levels.
     """
     for name in names:
         made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
@@ -142,7 +142,8 @@ def corrupted_images(mesh, split, condition, seed, options=None):
     return augment.corrupt_on_mesh(mesh, key, split.images, condition.corruption, condition.value, index, options)
 
 
-class Shown(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Shown:
     """The test images under a condition, iterated in pieces on the device; arguments as in `answers`."""
 
     mesh: jax.sharding.Mesh

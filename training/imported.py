@@ -74,6 +74,6 @@ def refuse(config):
     """Raises ValueError when a training run is asked to start from a checkpoint."""
     if config.model.get("checkpoint"):
         raise ValueError(
-            "config.model.checkpoint is for eval.py, calibrate.py and msd.py, found it in training; to train from these "
-            "weights, evaluate them once with eval.py and give its workdir as config.train.init_from"
+            "config.model.checkpoint is for eval.py, calibrate.py and msd.py, found it in training; to train from "
+            "these weights, evaluate them once with eval.py and give its workdir as config.train.init_from"
         )

@@ -9,8 +9,8 @@ def jsd_loss(logits_clean, logits_one, logits_two, labels, weight=12.0):
     """Cross-entropy of the clean view plus the Jensen-Shannon divergence of the three views' predictions.
 
     With p_i the softmax of view i and M = clip((p_1 + p_2 + p_3) / 3, 1e-7, 1):
-    CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et al., ICLR 2020, section 3;
-    the clip as trained by Mintun et al., 2021).
+    CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et al., ICLR 2020, section
+    3; the clip as trained by Mintun et al., 2021).
 
     Args:
       logits_clean, logits_one, logits_two: float [B, C], of the clean image and two augmented views of it. All three

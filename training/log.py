@@ -6,7 +6,7 @@ log = logging.getLogger("jax_corruptions")
 
 
 def configure(process=0):
-    """Messages of this project to standard error, as plain lines; of many processes only the first says more than errors."""
+    """Messages of this project to standard error; of many processes only the first says more than errors."""
     import absl.logging
 
     absl.logging.set_verbosity(absl.logging.WARNING)

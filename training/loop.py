@@ -45,8 +45,8 @@ def train_jobs(jobs, split, num_classes, *, mesh, target, on_finish=lambda: None
 
     Rows run in lockstep by blocks of steps. A row whose model is finished takes the next job; each model's step,
     batches, keys and files are its own, and no result depends on which models train beside it or in which row. At the
-    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads: a program with fewer
-    rows would be another compile.
+    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads: a program with
+    fewer rows would be another compile.
 
     Args:
       jobs: list of `Job` with the same architecture, optimiser and shapes; finished ones are only read back.

@@ -1,8 +1,8 @@
 """The device mesh, axes ('model', 'data'), and how arrays lie on it.
 
-A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows of
-the mesh, a row being the devices with one place on 'model', and share nothing. Evaluation takes one model at a time and
-splits its batches over all devices.
+A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows
+of the mesh, a row being the devices with one place on 'model', and share nothing. Evaluation takes one model at a time
+and splits its batches over all devices.
 """
 
 import os
@@ -64,7 +64,7 @@ def training_mesh(mesh, parallel, models, batch_size):
 
     Args:
       mesh: with one row.
-      parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores work on 'data'.
+      parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores share 'data'.
       models: how many there are to train; M is at most this.
       batch_size: of one model, split over D / M devices.
 

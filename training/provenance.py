@@ -27,6 +27,11 @@ def provenance():
     }
 
 
+def summary(record):
+    """Device and revision of a record of `provenance`, for the comment line of a table."""
+    return f"{record['device']}, revision {record['git_revision'][:12]}"
+
+
 def code():
     """What all processes of a run must have in common: revision and versions."""
     return {"git_revision": git_revision()} | versions()

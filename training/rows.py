@@ -1,7 +1,8 @@
 """Arrays of several models, one row of the mesh each, put together from the rows' own arrays without copying them.
 
-States are stacked along a new first axis, [M, ...]. Blocks of batches and metrics, whose first axis is the step, lie one
-after another, [M K, ...]. Either way 'model' splits the first axis, and a device holds nothing but its own model's part.
+States are stacked along a new first axis, [M, ...]. Blocks of batches and metrics, whose first axis is the step, lie
+one after another, [M K, ...]. Either way 'model' splits the first axis, and a device holds nothing but its own model's
+part.
 """
 
 import jax

@@ -109,9 +109,8 @@ class Run:
         """
         recipe, plan = self._config.train, self._plan
         if self._source is None:
-            self._source = stream.source(split, plan, recipe.batch_size, self._order, self._step, mesh)
-            if self._source is not split:
-                self._stack.callback(self._source.close)
+            source = stream.source(split, plan, recipe.batch_size, self._order, self._step, mesh)
+            self._source = self._stack.enter_context(source)
         epoch, offset = divmod(self._step, plan.steps_per_epoch)
         order = self._order(epoch)
         block = batches.block(recipe, plan, self._source, order, offset, self._step, self._image_keys, mesh)

@@ -16,6 +16,8 @@ from training.workdir import lock, read_for_all
 def open_workdir(workdir, config):
     """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
 
+    Images are placed as `config` says too: the device may be another than that of training.
+
     With config.model.checkpoint the workdir is first made of those weights (`training.imported`).
 
     Raises:
@@ -30,6 +32,7 @@ def open_workdir(workdir, config):
         own = ConfigDict(read_for_all(workdir / "config.json"))
         if config.dataset.data_dir:
             own.dataset.data_dir = config.dataset.data_dir
+        own.dataset.placement = config.dataset.placement
         yield own
 
 

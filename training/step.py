@@ -14,10 +14,12 @@ from training.jsd import jsd_loss
 
 PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
 
-_STATIC = ("graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing")
 
-
-@functools.partial(jax.jit, static_argnames=("mesh", *_STATIC), donate_argnames=("states",))
+@functools.partial(
+    jax.jit,
+    static_argnames=("mesh", "graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing"),
+    donate_argnames=("states",),
+)
 def train_models_block(
     mesh, graphdef, optimizer, states, images, labels, keys, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0
 ):
@@ -39,7 +41,7 @@ def train_models_block(
 
     def one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
-        state, metrics = _block(
+        state, metrics = train_block(
             graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing
         )
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
@@ -53,14 +55,13 @@ def train_models_block(
     return jax.lax.with_sharding_constraint(states, meshes.by_model(mesh)), metrics
 
 
-@functools.partial(jax.jit, static_argnames=_STATIC, donate_argnames=("state",))
 def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0):
-    """Runs K steps of training of one model in one `lax.scan`.
+    """K steps of training of one model in one `lax.scan`; pure, `train_models_block` is the program made of it.
 
     Args:
       graphdef: static half of the model.
       optimizer: optax transformation.
-      state: TrainState, donated.
+      state: TrainState.
       images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3], clean and two views.
       labels: int32 [K, B].
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
@@ -71,27 +72,7 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0,
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
     """
-    return _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups, label_smoothing)
 
-
-def cross_entropy(logits, labels, smoothing=0.0):
-    """Mean over the batch of -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C.
-
-    Label smoothing of Szegedy et al. (CVPR 2016), section 7.
-
-    Args:
-      logits: float32 [B, C].
-      labels: int [B].
-      smoothing: a in [0, 1); 0 is the plain cross-entropy.
-    """
-    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-    if smoothing:
-        even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
-        loss = (1 - smoothing) * loss + smoothing * even
-    return loss.mean()
-
-
-def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_groups, label_smoothing):
     def step(state, batch):
         images, labels = batch
 
@@ -116,6 +97,23 @@ def _block(graphdef, optimizer, state, images, labels, key, jsd_weight, norm_gro
         return state, {"loss": loss, "accuracy": accuracy}
 
     return jax.lax.scan(step, state, (images, labels))
+
+
+def cross_entropy(logits, labels, smoothing=0.0):
+    """Mean over the batch of -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C.
+
+    Label smoothing of Szegedy et al. (CVPR 2016), section 7.
+
+    Args:
+      logits: float32 [B, C].
+      labels: int [B].
+      smoothing: a in [0, 1); 0 is the plain cross-entropy.
+    """
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    if smoothing:
+        even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
+        loss = (1 - smoothing) * loss + smoothing * even
+    return loss.mean()
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))

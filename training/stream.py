@@ -1,10 +1,11 @@
 """Images that are not on the device: training blocks read ahead from disk through Grain, test sets read in pieces.
 
-What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the views
-of each step in background threads and puts whole blocks on the devices while the steps before run. The order is that of
-the device-resident path, so are the batches, bit for bit.
+What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the
+views of each step in background threads and puts whole blocks on the devices while the steps before run. The order is
+that of the device-resident path, so are the batches, bit for bit.
 """
 
+import contextlib
 import functools
 import os
 import threading
@@ -28,8 +29,8 @@ def place(dataset, placement, mesh, placed=("train", "test")):
 
     Args:
       dataset: data.Dataset.
-      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free memory, training images
-        first. On a CPU the machine's memory counts, of which each device holds a copy.
+      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free memory, training
+        images first. On a CPU the machine's memory counts, of which each device holds a copy.
       mesh: devices.
       placed: names of the splits to treat so; the others are given as they are.
 
@@ -71,9 +72,14 @@ def on_device(split):
     return isinstance(split.images, jax.Array)
 
 
+@contextlib.contextmanager
 def source(split, plan, batch_size, orders, begin, mesh):
-    """What `batches.block` takes images from: the split itself when it is on the device, else a `Stream` of it."""
-    return split if on_device(split) else Stream(split, plan, batch_size, orders, begin, mesh)
+    """Yields what `batches.block` takes images from: the split when it is on the device, else a `Stream` of it."""
+    if on_device(split):
+        yield split
+        return
+    with contextlib.closing(Stream(split, plan, batch_size, orders, begin, mesh)) as views:
+        yield views
 
 
 class Stream:

@@ -41,7 +41,7 @@ def load_data(config, mesh, mixed=False, placed=("train", "test")):
     if mixed and config.train.mix_in.name:
         dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
     calibration.check_image_shape(config.get("ranges"), dataset.image_shape)
-    return dataset, *stream.place(dataset, config.dataset.get("placement", "auto"), mesh, placed)
+    return dataset, *stream.place(dataset, config.dataset.placement, mesh, placed)
 
 
 def model_config(config, corruption, seed, devices=1):
@@ -63,10 +63,9 @@ def model_config(config, corruption, seed, devices=1):
     return one
 
 
-def finetuned_config(config, corruption, seed, devices=1):
-    """`model_config` of a model that starts from the study's standard model of the same seed."""
-    one = model_config(config, corruption, seed, devices)
-    standard = model_config(config, augment.STANDARD, seed, devices)
+def finetuned_config(config, standard, corruption, devices=1):
+    """`model_config` of a model that starts from the study's standard model of config `standard`, with its seed."""
+    one = model_config(config, corruption, standard.seed, devices)
     one.train.update(config.study.finetune)
     one.start = {"train": standard.train.to_dict()}  # another standard model makes another fine-tuned one
     return one
@@ -79,9 +78,9 @@ def model_dir(workdir, corruption, seed):
 def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     """Trains every (corruption, seed) that is not finished; returns {(corruption, seed): (graphdef, state)}.
 
-    Finished models are read back. config.study.parallel of them train at once, on devices of their own, with one compiled
-    train step. With config.train.init_from `standard`, the other models start from the standard one of their seed and
-    train with the settings of config.study.finetune, once all standard models are there.
+    Finished models are read back. config.study.parallel of them train at once, on devices of their own, with one
+    compiled train step. With config.train.init_from `standard`, the other models start from the standard one of their
+    seed and train with the settings of config.study.finetune, once all standard models are there.
 
     Args:
       trainings: augmentations (see `augment.members`), `standard` among them where others start from it.
@@ -101,14 +100,16 @@ def train_models(config, trainings, seeds, workdir, dataset, split, mesh):
     keys = [(augment.canonical(c), seed) for seed in seeds for c in trainings]
     finetuned = [key for key in keys if config.train.init_from and key[0] != augment.STANDARD]
     fresh = [key for key in keys if key not in finetuned]
-    found = {}
+    found, configs = {}, {}
     with _bar("model", total=len(keys)) as bar:
         for part in filter(None, (fresh, finetuned)):
             rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
             jobs = []
             for corruption, seed in part:
-                of_model = finetuned_config if part is finetuned else model_config
-                one = of_model(config, corruption, seed, rows.shape["data"])
+                if part is finetuned:
+                    one = finetuned_config(config, configs[augment.STANDARD, seed], corruption, rows.shape["data"])
+                else:
+                    one = configs[corruption, seed] = model_config(config, corruption, seed, rows.shape["data"])
                 directory = model_dir(workdir, corruption, seed)
                 jobs.append(
                     loop.Job(
@@ -132,7 +133,7 @@ def evaluate_models(config, models, found_conditions, workdir, split, mesh, prep
     Args:
       models: {(model, seed): (graphdef, state)}.
       found_conditions: list of `evaluation.Condition`.
-      prepare: `(model, images) -> model`, the model for a condition, from an iterable of its images [n, H, W, 3].
+      prepare: `(model, shown) -> model`, the model for a condition, from its images, an `evaluation.Shown`.
     """
     options = augment.static_options(config.train)
     answers = Answers(workdir, split.images.shape[0], {"seed": config.eval.seed, "options": options})

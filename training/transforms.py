@@ -75,7 +75,7 @@ def find(names, options=None):
     """The transforms called `names`, each once.
 
     Args:
-      names: `standard` (images as they are), schemes, `augmix=*` (AugMix with each of the 512 subsets of its operations),
+      names: `standard` (images as they are), schemes, `augmix=*` (AugMix with each of 512 subsets of its operations),
         corruptions and benchmarks (their members); corruptions at severities drawn for each transform.
       options: corruption name -> its static options.
 

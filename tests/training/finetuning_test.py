@@ -76,7 +76,8 @@ def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path)
 def test_another_standard_recipe_makes_other_finetuned_models():
     one, other = config(), config()
     other.train.epochs = 3
-    configs = [study.finetuned_config(c, "noc/border", 0).to_dict() for c in (one, other)]
+    configs = [study.finetuned_config(c, study.model_config(c, "standard", 0), "noc/border") for c in (one, other)]
+    configs = [c.to_dict() for c in configs]
     assert configs[0]["train"] == configs[1]["train"]
     assert configs[0]["start"] != configs[1]["start"]
 

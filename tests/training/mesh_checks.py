@@ -137,7 +137,8 @@ def no_communication_between_rows():
 def any_number_of_devices_trains_alike():
     graphdef, state = network()
     images, labels = batches()
-    reference, metrics = steps.train_block(graphdef, OPTIMIZER, state, images, labels, jax.random.key(0))
+    train_block = jax.jit(steps.train_block, static_argnums=(0, 1))
+    reference, metrics = train_block(graphdef, OPTIMIZER, state, images, labels, jax.random.key(0))
     losses = np.asarray(metrics["loss"])
     for devices in (1, 2, 4, 8):
         found, found_losses = trained(grid(1, devices))

@@ -50,14 +50,12 @@ def all_blocks(config, split, mesh, begin=0):
     """Images and labels of every block of a run, on the host."""
     plan = batches.Plan(config.train, split.images.shape)
     keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
-    source = stream.source(split, plan, config.train.batch_size, orders(plan), begin, mesh)
     found = []
-    for step in range(begin, plan.total_steps, plan.block_steps):
-        epoch, offset = divmod(step, plan.steps_per_epoch)
-        block = batches.block(config.train, plan, source, orders(plan)(epoch), offset, step, keys, mesh)
-        found.append(jax.tree.map(np.asarray, block))
-    if source is not split:
-        source.close()
+    with stream.source(split, plan, config.train.batch_size, orders(plan), begin, mesh) as source:
+        for step in range(begin, plan.total_steps, plan.block_steps):
+            epoch, offset = divmod(step, plan.steps_per_epoch)
+            block = batches.block(config.train, plan, source, orders(plan)(epoch), offset, step, keys, mesh)
+            found.append(jax.tree.map(np.asarray, block))
     return plan, found
 
 
@@ -76,10 +74,9 @@ def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
 def test_blocks_are_asked_for_in_order(dataset, mesh):
     config = tiny.config()
     plan = batches.Plan(config.train, dataset.train.images.shape)
-    source = stream.source(dataset.train, plan, 32, orders(plan), 0, mesh)
-    with pytest.raises(ValueError, match="expected the block at step 0, which comes next, found 5"):
-        source.take(5)
-    source.close()
+    with stream.source(dataset.train, plan, 32, orders(plan), 0, mesh) as source:
+        with pytest.raises(ValueError, match="expected the block at step 0, which comes next, found 5"):
+            source.take(5)
 
 
 def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
@@ -94,14 +91,13 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
     split = Split(Images([dataset.train.images], dataset.image_shape), dataset.train.labels, dataset.train.index)
     config = tiny.config(epochs=40)
     plan = batches.Plan(config.train, split.images.shape)
-    source = stream.source(split, plan, 32, orders(plan), 0, mesh)
-    source.take(0)
-    deadline = time.monotonic() + 10
-    while len(seen) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    assert 2 <= len(seen) <= 6  # of 200 steps
-    source.close()
+    with stream.source(split, plan, 32, orders(plan), 0, mesh) as source:
+        source.take(0)
+        deadline = time.monotonic() + 10
+        while len(seen) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        assert 2 <= len(seen) <= 6  # of 200 steps
 
 
 def train(config, split, folder, mesh):
