@@ -111,6 +111,10 @@ def _hold(path):
         yield
 
 
+# What runs did before there was such a setting. Others that a stored config does not know were off: 0, "" or False.
+_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
+
+
 def _check_owner(path, config, free):
     stored = path / "config.json"
     if not stored.exists():
@@ -121,7 +125,10 @@ def _check_owner(path, config, free):
                 f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
             )
         return
-    differences = config_differences(read_json(stored), config, free)
+    before = read_json(stored)
+    newer = {key: value for key, value in flatten(config).items() if key not in flatten(before)}
+    unchanged = [key for key, value in newer.items() if (value == _BEFORE[key] if key in _BEFORE else not value)]
+    differences = config_differences(before, config, (*free, *unchanged))
     if differences:
         raise WorkdirError(
             f"workdir {path} holds a run with another config; use another --workdir or the same settings:\n  "

@@ -37,6 +37,28 @@ def test_other_config_is_refused_and_the_difference_named(tmp_path):
     assert workdirs.read_json(tmp_path / "config.json")["train"]["epochs"] == 5
 
 
+@pytest.mark.parametrize(
+    ("newer", "same"),
+    [
+        ({"crop": 0, "batch_norm": "synchronised", "mix_in": {"name": ""}}, True),
+        ({"crop": 4}, False),
+        ({"batch_norm": "groups=8"}, False),
+        ({"batch_norm": ""}, False),
+    ],
+)
+def test_settings_that_came_after_a_run_may_only_be_what_it_did(tmp_path, newer, same):
+    with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5}}):
+        pass
+    now = {"seed": 3, "train": {"epochs": 5} | newer}
+    if same:
+        with workdirs.open_workdir(tmp_path, now):
+            assert workdirs.read_json(tmp_path / "config.json") == now
+    else:
+        with pytest.raises(workdirs.WorkdirError, match=rf"train\.{next(iter(newer))}: stored 'nothing', asked"):
+            with workdirs.open_workdir(tmp_path, now):
+                pass
+
+
 def test_free_keys_may_change(tmp_path):
     with workdirs.open_workdir(tmp_path, {"study": {"seeds": [0]}, "seed": 1}):
         pass
