@@ -47,7 +47,7 @@ def test_matches_the_original_given_the_noise(side):
         assert (expected != image).any()
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (40, 71), (224, 224)])
+@pytest.mark.parametrize("shape", [(40, 71), pytest.param((224, 224), marks=pytest.mark.slow)])
 def test_stages_of_the_relief_are_exact(shape):
     for seed, (blur, deviation) in enumerate(((4, 0.3), (2, 0.3), (0.8, 0.1))):
         levels = drops(*shape, seed, blur, deviation)

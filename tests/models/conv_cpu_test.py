@@ -61,7 +61,7 @@ def test_values_and_gradients_are_those_of_lax(case):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("groups", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_values_and_gradients_of_groups_are_those_of_lax_and_of_separate_convolutions(case, groups):
     images, kernel, strides, padding = case
     images, kernel = np.concatenate([images] * groups, -1), np.concatenate([kernel, *[2 * kernel] * (groups - 1)], -1)

@@ -1,5 +1,7 @@
 """Memory-efficient DenseNets: the same numbers, running statistics moved once, less kept for the backward pass."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,6 +50,13 @@ def kept_bytes(loss, params):
     )
 
 
-def test_less_is_kept_for_the_backward_pass(monkeypatch):
-    plain, efficient = (kept_bytes(*loss_of(monkeypatch, choice)) for choice in (False, True))
-    assert efficient < 0.5 * plain
+def test_what_is_kept_for_the_backward_pass_grows_with_the_layers_not_with_their_square(monkeypatch):
+    network, kept = tiny.NETWORKS["cifar_densenet"][0], {}
+    for layers in (6, 12):
+        deeper = partial(network, block_sizes=(layers, 1, 1, 1))
+        monkeypatch.setitem(tiny.NETWORKS, "cifar_densenet", (deeper, 16))
+        for efficient in (False, True):
+            kept[layers, efficient] = kept_bytes(*loss_of(monkeypatch, efficient))
+    assert kept[12, True] < 2 * kept[6, True]
+    assert kept[12, False] > 2.4 * kept[6, False]
+    assert kept[12, True] < 0.4 * kept[12, False]
