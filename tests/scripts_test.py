@@ -157,8 +157,8 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
     "name, arguments, message",
     [
         ("train.py", ["--config.train.corruption=fgo"], "did you mean"),
-        ("train.py", ["--config.dataset.name=cifar11"], "cifar10"),
-        ("train.py", ["--config.model.name=resnet17"], "resnet18"),
+        pytest.param("train.py", ["--config.dataset.name=cifar11"], "cifar10", marks=pytest.mark.slow),
+        pytest.param("train.py", ["--config.model.name=resnet17"], "resnet18", marks=pytest.mark.slow),
         (
             "train.py",
             ["--config.dataset.name=cifar10", "--config.dataset.data_dir=/nonexistent"],
@@ -166,7 +166,7 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
         ),
         ("overlap.py", ["--config.study.corruptions=('noc/hue',)"], "at least two corruptions"),
         ("eval.py", [], "expected a workdir with trained models"),
-        ("calibrate.py", [], "expected a workdir with trained models"),
+        pytest.param("calibrate.py", [], "expected a workdir with trained models", marks=pytest.mark.slow),
         ("train.py", ["--config.ranges=nowhere.json"], "calibrate.py writes ranges.json"),
     ],
 )

@@ -32,7 +32,11 @@ def test_batches_of_uint8(name, images):
     np.testing.assert_array_equal(again, strongest)
 
 
-@pytest.mark.parametrize("name", NAMES)
+SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")
+SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", SLOWLY)
 def test_an_image_depends_on_its_index_alone(name, images):
     """Other neighbours and another order leave an image as it is, severities drawn."""
     index = jnp.array([11, 3, 8, 4])
@@ -41,10 +45,6 @@ def test_an_image_depends_on_its_index_alone(name, images):
     np.testing.assert_array_equal(turned[::-1], whole)
     others = np.asarray(corruptions.corrupt(KEY, images[[2, 2, 2, 1]], name, index=jnp.array([5, 8, 9, 3])))
     np.testing.assert_array_equal(others[[1, 3]], whole[[2, 1]])
-
-
-SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")
-SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in NAMES]
 
 
 @pytest.mark.parametrize("name", SLOWLY)

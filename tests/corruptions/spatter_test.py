@@ -30,7 +30,9 @@ def drops(height, width, seed, blur=2.0, deviation=0.3, threshold=0.68):
     return (reference.liquid(noise, blur, threshold) * 255).astype(np.int64) % 256
 
 
-@pytest.mark.parametrize("side", LEVELS)
+@pytest.mark.parametrize(
+    "side", [pytest.param(side, marks=pytest.mark.slow) if side == 299 else side for side in LEVELS]
+)
 def test_matches_the_original_given_the_noise(side):
     image = photograph(side, side, seed=side)
     sample, apply = jax.jit(spatter.sample, static_argnums=1), jax.jit(spatter.apply)

@@ -208,6 +208,7 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 def test_eight_devices_train_like_one(tmp_path):
     """With a scheme and a corruption, which are split over the devices too."""
     process = start(tmp_path / "one", *AUGMENTED)

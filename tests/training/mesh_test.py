@@ -43,6 +43,7 @@ def test_rows_share_the_work_with_one_compiled_program():
     check("rows_share_the_work_and_one_program")
 
 
+@pytest.mark.slow
 def test_a_group_stopped_between_two_checkpoints_continues_to_the_same_bits():
     check("stopped_between_the_checkpoints_of_two_models")
 
