@@ -153,6 +153,7 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     assert "Spearman's rho with the error" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measured):
     path, rows = measured
 

@@ -46,6 +46,7 @@ def test_operations_agree_with_the_compiler():
     assert lowered.cost_analysis()["flops"] == pytest.approx(counted, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_row_is_measured_and_written(tmp_path):
     found = train_row.measure("small_resnet", 16, 8, steps=2, blocks=2, corruption_names=["noc/hue", "noc/border"])
     assert found["slowest"] in ("noc/hue", "noc/border") and found["corruption"] > 0

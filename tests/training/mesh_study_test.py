@@ -90,6 +90,7 @@ def run(tmp_path, settings, killed_at):
     compare(eight, one)
 
 
+@pytest.mark.slow
 def test_a_killed_study_in_rows_ends_like_one_device(tmp_path):
     run(tmp_path, SMALL, 24)
 

@@ -12,11 +12,11 @@ from training import batch_norm
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def check(*names):
-    """Runs checks of mesh_checks.py on eight devices."""
+def check(*names, module="mesh_checks"):
+    """Runs checks of a module on eight devices."""
     flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.training.mesh_checks", *names],
+        [sys.executable, "-m", f"tests.training.{module}", *names],
         cwd=ROOT,
         env=os.environ | {"XLA_FLAGS": flags},
         capture_output=True,
@@ -40,17 +40,17 @@ def test_batch_norm_per_device_is_that_of_a_batch_split_by_hand():
 
 
 def test_rows_share_the_work_with_one_compiled_program():
-    check("rows_share_the_work_and_one_program")
+    check("rows_share_the_work_and_one_program", module="mesh_run_checks")
 
 
 @pytest.mark.slow
 def test_a_group_stopped_between_two_checkpoints_continues_to_the_same_bits():
-    check("stopped_between_the_checkpoints_of_two_models")
+    check("stopped_between_the_checkpoints_of_two_models", module="mesh_run_checks")
 
 
 @pytest.mark.slow
 def test_finetuned_models_in_rows():
-    check("finetuned_models_wait_for_their_standard_model")
+    check("finetuned_models_wait_for_their_standard_model", module="mesh_run_checks")
 
 
 @pytest.mark.parametrize(
