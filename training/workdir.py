@@ -126,7 +126,8 @@ def _check_owner(path, config, free):
             )
         return
     before = read_json(stored)
-    newer = {key: value for key, value in flatten(config).items() if key not in flatten(before)}
+    known = flatten(before)
+    newer = {key: value for key, value in flatten(config).items() if key not in known}
     unchanged = [key for key, value in newer.items() if (value == _BEFORE[key] if key in _BEFORE else not value)]
     differences = config_differences(before, config, (*free, *unchanged))
     if differences:
