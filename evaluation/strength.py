@@ -1,0 +1,130 @@
+"""How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each severity.
+
+Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few pixels has a low PSNR
+and is still read by people at once.
+"""
+
+import functools
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import dm_pix
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import corruptions
+from corruptions.batch import to_float
+
+CEILING = 10 * math.log10(12 * 255**2)
+"""PSNR in dB of rounding to 8 bits (58.9), which no image exceeds: one that came back unchanged would have none."""
+
+
+class Strength(NamedTuple):
+    """What a corruption at a severity leaves of the images, as means with their standard errors.
+
+    Attributes:
+      corruption: qualified name.
+      severity: level, or fraction of the range.
+      images: how many were measured.
+      psnr, psnr_se: peak signal-to-noise ratio, dB, at most `CEILING`.
+      ssim, ssim_se: structural similarity, at most 1.
+      unchanged: fraction of the images that came back bit for bit.
+    """
+
+    corruption: str
+    severity: int | float
+    images: int
+    psnr: float
+    psnr_se: float
+    ssim: float
+    ssim_se: float
+    unchanged: float
+
+
+@jax.jit
+def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Compares images pair by pair.
+
+    PSNR is -10 log10 of the mean squared error of all pixels and channels. SSIM (Z. Wang et al., "Image Quality
+    Assessment: From Error Visibility to Structural Similarity", 2004) takes a Gaussian window of 11 pixels, standard
+    deviation 1.5, where it fits in the image, and is averaged over places and channels.
+
+    Args:
+      originals, corrupted: [N, H, W, 3], uint8 or float32 in [0, 1], H and W at least 11.
+
+    Returns:
+      (PSNR in dB, infinite for equal images; SSIM; whether the two are equal), [N] each.
+    """
+
+    def compare(pair):
+        original, other = map(to_float, pair)
+        return dm_pix.psnr(original, other), dm_pix.ssim(original, other), jnp.all(original == other)
+
+    # One image at a time: `dm_pix.ssim` of a whole batch is a convolution over thousands of rows, which takes a CPU 17
+    # times as long.
+    return jax.lax.map(compare, (originals, corrupted))
+
+
+def summary(name: str, severity: int | float, psnr: np.ndarray, ssim: np.ndarray, unchanged: np.ndarray) -> Strength:
+    """Averages the similarities of at least two images, [N] each; see `Strength`.
+
+    Raises:
+      ValueError: fewer than two images, which have no standard error.
+    """
+    number = len(psnr)
+    if number < 2:
+        raise ValueError(f"expected at least two images, for a standard error, found {number}")
+    bounded = np.minimum(np.asarray(psnr, np.float64), CEILING)
+    similar = np.asarray(ssim, np.float64)
+    errors = [float(values.std(ddof=1)) / math.sqrt(number) for values in (bounded, similar)]
+    shares = float(bounded.mean()), errors[0], float(similar.mean()), errors[1], float(np.mean(unchanged))
+    return Strength(corruptions.get(name).qualified_name, severity, number, *shares)
+
+
+def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0, table: str | None = None) -> Strength:
+    """Measures a corruption at a severity on some images.
+
+    The draws are those of `corruptions.write_dataset` with the same seed: image i under the key
+    `fold_in(fold_in(key(seed), crc32(qualified name)), i)`.
+
+    Args:
+      images: uint8 [N, H, W, 3], N at least 2.
+      name: of a corruption.
+      severity: level, or fraction of the range.
+      seed: of the draws.
+      table: severity table, where the corruption has several; by default chosen from the image size.
+
+    Raises:
+      ValueError: as `corruptions.corrupt` and `summary`.
+    """
+    corruption = corruptions.get(name)
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(corruption.qualified_name.encode()))
+    options = {"table": table} if table is not None and "table" in corruption.options else {}
+    corrupted = corruptions.corrupt(key, images, corruption, severity, **options)
+    return summary(corruption.qualified_name, severity, *map(np.asarray, similarities(images, corrupted)))
+
+
+def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
+    """Lists (corruption, severity) for each member of a benchmark and each of its severities, mildest first.
+
+    Raises:
+      ValueError: an unknown benchmark.
+    """
+    return tuple((n, s) for n in corruptions.names(benchmark) for s in corruptions.severities(n, benchmark))
+
+
+def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
+    """Measures every condition of a benchmark in turn, in the ranges its levels were selected from; see `strength`."""
+    measured = functools.partial(strength, images, seed=seed, table=corruptions.cbar.BENCHMARK_TABLE.get(benchmark))
+    for name, severity in conditions(benchmark):
+        yield measured(name, severity)
+
+
+def severity_names(benchmark: str) -> Sequence[str]:
+    """Names the columns of a benchmark's table: levels, or fractions of a range; 1 to 5 where members differ."""
+    rows = {corruptions.severities(name, benchmark) for name in corruptions.names(benchmark)}
+    first = next(iter(rows))
+    return [f"{severity:g}" for severity in (first if len(rows) == 1 else range(1, len(first) + 1))]

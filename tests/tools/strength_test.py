@@ -1,0 +1,35 @@
+"""tools/strength.py: the page, the table beside it, and its refusals."""
+
+import csv
+
+import pytest
+
+from corruptions import registry
+from evaluation.strength import Strength
+from tools import strength as tool
+
+LEVELS = {"imagenet_c/contrast": (1, 5), "imagenet_c/brightness": (2, 4)}
+
+
+def test_page_and_csv_say_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "two", LEVELS)
+    out = tool.run(["two"], "shapes", None, 32, 12, 3, tmp_path / "strength.md")
+    text = out.read_text()
+    with open(tmp_path / "strength.csv") as file:
+        comment, *lines = file
+    rows = [Strength(*row[1:]) for row in csv.reader(lines[1:])]
+    assert [(row.corruption, int(row.severity)) for row in rows] == [(n, s) for n, both in LEVELS.items() for s in both]
+    assert "12 test images of shapes, 32x32 pixels, seed 3; " in comment and comment[2:-1] in text
+    assert "--benchmark=two --dataset=shapes \\\n    --size=32 --images=12 --seed=3 --out=strength.md" in text
+    line = next(line for line in text.splitlines() if line.startswith("| imagenet_c/contrast"))
+    assert line.count("±") == 2
+    shown = [float(cell.split("±")[0]) for cell in line.split("|")[2:4]]
+    assert shown == [pytest.approx(float(row.psnr), abs=0.051) for row in rows[:2]] and shown[0] > shown[1]
+
+
+def test_refusals(tmp_path):
+    with pytest.raises(ValueError, match=r"expected --out=FILE\.md, found"):
+        tool.run(["imagenet_c"], "shapes", None, 32, 12, 0, tmp_path / "strength.csv")
+    with pytest.raises(ValueError, match="unknown benchmark"):
+        tool.run(["imagenet_d"], "shapes", None, 32, 12, 0, tmp_path / "strength.md")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,112 @@
+"""How strong each corruption of a benchmark is: PSNR and SSIM to the clean image at each severity.
+
+    python -m tools.strength --benchmark=imagenet_c --size=32 --images=100 --out=FILE.md
+
+Writes FILE.md, a table of PSNR and one of SSIM for each benchmark, and FILE.csv with the same numbers. Takes a few
+minutes for all corruptions on two CPU cores, most of it to compile them.
+"""
+
+import pathlib
+
+import jax
+from absl import app, flags
+from tqdm import tqdm
+
+import corruptions
+import data
+from analysis import command, tables
+from analysis.files import write_atomically
+from analysis.rounding import with_error
+from evaluation import strength
+from training import provenance
+
+_INTRODUCTION = """\
+PSNR in dB and SSIM of corrupted images to their originals, mean ± standard error over the images, 8-bit images in and
+out. Low numbers are strong corruptions. Both measure how far pixels moved, not how hard an image became to recognise.
+PSNR stops at {ceiling:.1f} dB, the PSNR of rounding to 8 bits: an image that came back unchanged counts as that.
+SSIM: Gaussian window of 11 pixels, standard deviation 1.5, mean over the three channels.
+
+{source}. Made by
+
+```
+{command}
+```
+"""
+
+
+def define_flags():
+    """The flags of the tool."""
+    flags.DEFINE_list("benchmark", ["imagenet_c"], "Benchmarks, separated by commas (see corruptions.benchmarks()).")
+    flags.DEFINE_string("dataset", "shapes", f"One of {', '.join(data.names())}; its test images are corrupted.")
+    flags.DEFINE_string("data_dir", None, "Where the dataset lies, for those that need it.")
+    flags.DEFINE_integer("size", 32, "Side of the images in pixels.", lower_bound=corruptions.checks.MIN_SIDE)
+    flags.DEFINE_integer("images", 100, "How many images.", lower_bound=2)
+    flags.DEFINE_integer("seed", 0, "Of the draws.")
+    flags.DEFINE_string("out", None, "Markdown file to write, *.md; a *.csv goes beside it (required).")
+
+
+def main(argv):
+    given = command.given(argv, {"out": "FILE.md"})
+    with command.errors():
+        print(run(given.benchmark, given.dataset, given.data_dir, given.size, given.images, given.seed, given.out))
+
+
+def run(benchmarks, dataset, data_dir, size, number, seed, out):
+    """Measures and writes both files; returns the path of the Markdown one.
+
+    Raises:
+      ValueError: an unknown benchmark or dataset, or `out` is no *.md.
+      OSError: the dataset or a file cannot be read or written.
+    """
+    out = pathlib.Path(out)
+    if out.suffix != ".md":
+        raise ValueError(f"expected --out=FILE.md, found {out}")
+    todo = sum(len(strength.conditions(benchmark)) for benchmark in benchmarks)  # unknown names are refused here
+    loaded = data.load(dataset, data_dir=data_dir, image_size=size, train_limit=1, test_limit=number)
+    images = jax.device_get(loaded.test.images)
+    measured = {}
+    with tqdm(total=todo, unit="condition") as bar:
+        for benchmark in benchmarks:
+            measured[benchmark] = []
+            for row in strength.strengths(images, benchmark, seed):
+                measured[benchmark].append(row)
+                bar.set_postfix_str(f"{row.corruption} {row.severity}")
+                bar.update()
+    source = (
+        f"{len(images)} test images of {dataset}, {images.shape[1]}x{images.shape[2]} pixels, seed {seed}; "
+        f"{provenance.summary(provenance.provenance())}"
+    )
+    rows = [(benchmark, *row) for benchmark, rows in measured.items() for row in rows]
+    tables.write_rows(out.with_suffix(".csv"), ("benchmark", *strength.Strength._fields), rows, source)
+    again = (
+        f"python -m tools.strength --benchmark={','.join(benchmarks)} --dataset={dataset}"
+        f"{' --data_dir=DIR' if data_dir else ''} \\\n"
+        f"    --size={size} --images={number} --seed={seed} --out={out.name}"
+    )
+    write_atomically(out, page(measured, source, again))
+    return out
+
+
+def page(measured, source, again):
+    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does it again."""
+    introduction = _INTRODUCTION.format(ceiling=strength.CEILING, source=source, command=again)
+    parts = ["# How strong each corruption is", introduction.rstrip()]
+    for benchmark, rows in measured.items():
+        for title, field in (("PSNR (dB)", "psnr"), ("SSIM", "ssim")):
+            parts += [f"## {benchmark}: {title}", table(benchmark, rows, field)]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(benchmark, rows, field):
+    """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ± 0.3`."""
+    columns = strength.severity_names(benchmark)
+    lines = [["corruption", *columns], ["---", *["---:"] * len(columns)]]
+    for name in corruptions.names(benchmark):
+        cells = [(getattr(r, field), getattr(r, f"{field}_se")) for r in rows if r.corruption == name]
+        lines.append([name, *(with_error(*cell) for cell in cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
