@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks, registry
+from corruptions import checks, programs, registry
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are separate calls of one
 # program: XLA runs what is inside a loop on one core, without splitting it over the others. Inside somebody else's
@@ -19,6 +19,7 @@ _CHUNK = 2**27
 
 
 _COMPILED: set = set()
+programs.on_drop(_COMPILED.clear)
 
 
 def corrupt(key, images, name, severity=None, *, index=None, validate=True, **options):
@@ -63,6 +64,8 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     static = (corruption, tuple(sorted(options.items())))
     piece = cpu_piece(images.shape)
     traced = any(map(checks.is_traced, (key, images, severity, index)))
+    if not traced:
+        programs.bound()
     if jax.default_backend() != "cpu" or number <= piece or traced:
         return _corrupt(key, jnp.asarray(images), severity, index, *static)
     program = static, images.shape[1:], str(images.dtype), severity is None
@@ -137,6 +140,9 @@ def _corrupt(key, images, severity, index, corruption, options):
     if images.shape[0] <= size:
         return jax.vmap(lambda *args: one(args))(images, index, levels)
     return jax.lax.map(one, (images, index, levels), batch_size=size)
+
+
+programs.on_drop(_corrupt.clear_cache)
 
 
 def to_float(images):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks
+from corruptions import checks, programs
 from corruptions.augment import naming
 from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
 
@@ -57,6 +57,8 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding, together)
     piece = cpu_piece(images.shape)
     traced = any(map(checks.is_traced, (key, images, index)))
+    if not traced:
+        programs.bound()
     if jax.default_backend() != "cpu" or number <= piece or traced:
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
     program = static, images.shape[1:], str(images.dtype)
@@ -76,3 +78,6 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
     if 1 < images.shape[0] <= together:
         return jax.vmap(lambda *args: one(args))(images, params)
     return jax.lax.map(one, (images, params), batch_size=together if together > 1 else None)
+
+
+programs.on_drop(_augment.clear_cache)

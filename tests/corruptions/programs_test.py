@@ -1,0 +1,68 @@
+"""A process may compile any number of programs: their memory maps stay below a bound."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import programs
+
+pytestmark = pytest.mark.skipif(programs.memory_maps() is None, reason="the system does not tell a process its maps")
+
+
+def test_the_bound_is_half_of_what_the_kernel_allows():
+    assert 0 < programs.memory_maps() < programs.most_maps() <= 2**30
+
+
+@pytest.mark.slow
+def test_a_thousand_programs_in_one_process():
+    """Small ones of two maps each, under a bound that holds about a fourth of them."""
+    jax.clear_caches()
+    most = programs.memory_maps() + 500
+
+    @functools.partial(jax.jit, static_argnames="number")
+    def program(x, number):
+        return x * number
+
+    highest = drops = 0
+    for number in range(1000):
+        drops += programs.bound(most)
+        assert float(program(2.0, number)) == 2 * number
+        highest = max(highest, programs.memory_maps())
+    assert drops >= 2, "each program takes maps, so the bound was reached"
+    assert highest < most + 50, "not more than one program's maps above it"
+
+
+def test_corrupt_forgets_its_own_programs_first(monkeypatch):
+    """Many image sizes; a program of the user's is not compiled again."""
+    jax.clear_caches()
+
+    @jax.jit
+    def of_the_user(x):
+        return x + 1
+
+    of_the_user(jnp.ones(3))
+    most = 3 * programs.memory_maps()
+    monkeypatch.setattr(programs, "most_maps", lambda: most)
+    first = None
+    for width in range(16, 200):
+        images = np.full((1, 16, width, 3), 100, np.uint8)
+        found = corruptions.corrupt(jax.random.key(0), images, "noc/brightness", 0.5)
+        first = found if first is None else first
+        assert programs.memory_maps() < most + 200
+        if corruptions.batch._corrupt._cache_size() == 1 and width > 16:
+            break
+    else:
+        pytest.fail("the bound was never reached")
+    assert of_the_user._cache_size() == 1
+    again = corruptions.corrupt(jax.random.key(0), np.full((1, 16, 16, 3), 100, np.uint8), "noc/brightness", 0.5)
+    np.testing.assert_array_equal(again, first)
+
+
+def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
+    programs.bound()
+    monkeypatch.setattr(programs, "memory_maps", lambda: pytest.fail("counted"))
+    assert not programs.bound(0)
