@@ -7,8 +7,8 @@ BIN = $(VENV)/bin
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
-	$(BIN)/python msd.py --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
-	$(BIN)/python report.py --workdir=runs/overlap_shapes
+	$(BIN)/python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
+	$(BIN)/python -m tools.report --workdir=runs/overlap_shapes
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile

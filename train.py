@@ -8,34 +8,37 @@ command is given again.
 
 from absl import app
 
-from training import augment, cli, data_record, evaluation, imported, loop, saved, study
-from training import mesh as meshes
-from training import workdir as workdirs
-from training.log import log
+from evaluation import correctness, trained_models
+from evaluation.conditions import CLEAN, Condition, warn_of_tables
+from runtime import compiles, meshes, workdirs
+from runtime.log import log
+from training import augmentation, cli, loop, study
 
 
 def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
-    imported.refuse(config)
+    study.refuse_checkpoint(config)
     mesh = meshes.data_mesh(config.train.batch_size)
     one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
-            data_record.record(path, dataset)
-        evaluation.warn_of_tables([augment.benchmark(config.train.corruption)], dataset.image_shape)
+            study.record_data(path, dataset)
+        warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             one,
             train_split,
             dataset.num_classes,
             path,
             mesh=mesh,
-            description=augment.canonical(config.train.corruption),
-            initial=saved.read_start(initial, one, dataset, mesh) if initial and not loop.finished(path) else None,
+            description=augmentation.canonical(config.train.corruption),
+            initial=trained_models.read_start(initial, one, dataset, mesh)
+            if initial and not loop.finished(path)
+            else None,
         )
-        clean, models = evaluation.Condition(evaluation.CLEAN, "0"), {"": (graphdef, state)}
-        correct = evaluation.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]
+        clean, models = Condition(CLEAN, "0"), {"": (graphdef, state)}
+        correct = correctness.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
         workdirs.write_json(
@@ -48,7 +51,7 @@ def train_and_evaluate(config, workdir):
 def main(argv):
     with cli.errors():
         config, workdir = cli.read_flags(argv)
-        study.enable_compilation_cache()
+        compiles.enable_compilation_cache()
         train_and_evaluate(config, workdir)
     log.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
 

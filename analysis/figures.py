@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
-from analysis.files import write_atomically
 from analysis.rounding import compact
+from runtime.files import write_atomically
 
 FORMATS = ("png", "pdf")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"

@@ -17,8 +17,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 import corruptions
-from analysis.files import write_atomically
 from analysis.scene import scene
+from runtime.files import write_atomically
 
 _GAP = 2
 _HEADER = 20

@@ -14,7 +14,7 @@ import pathlib
 import re
 from typing import NamedTuple
 
-from analysis.files import write_atomically
+from runtime.files import write_atomically
 
 COUNTS_HEADER = ("model", "seed", "corruption", "severity", "correct", "total")
 SCORES_HEADER = (*COUNTS_HEADER, "accuracy", "accuracy_se", "error", "error_se", "R", "R_se")

@@ -4,7 +4,7 @@
     python -m benchmarks.augment --batch=128 --steps=20 --out=benchmarks/results/augment_gpu.md      # on a GPU
 
 Images of 32 x 32 pixels in memory, uint8 to float32 as in training; a step is forward, backward and SGD with momentum
-and weight decay (`training.step.train_block`). On a CPU the clock is CPU seconds of all threads, which other work on
+and weight decay (`training.steps.train_block`). On a CPU the clock is CPU seconds of all threads, which other work on
 the machine disturbs little; on an accelerator it is wall time. The least of several rounds. The bar: AugMix adds less
 than 15 % to a ResNet-18 step on a GPU.
 """
@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from absl import app, flags
 
-from analysis.files import write_atomically
 from benchmarks.train_cpu import training_block
 from corruptions import augment
+from runtime.files import write_atomically
 
 SCHEMES = ("augmix", "autoaugment_cifar", "patch_gaussian")
 MODELS = ("small_resnet", "cifar_resnet18")

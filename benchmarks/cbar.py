@@ -25,7 +25,7 @@ from absl import app, flags
 from matplotlib import colors
 
 import corruptions
-from analysis.files import write_atomically
+from runtime.files import write_atomically
 from tests.corruptions.cbar import blur_references, references, warps_references
 from tests.corruptions.photographs import photographs
 

@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 from absl import app
 
-from training import cli, evaluation, state, study
-from training import mesh as meshes
-from training.provenance import provenance
+from evaluation import correctness
+from evaluation.conditions import RANDOM, list_conditions
+from runtime import meshes
+from runtime.provenance import provenance
+from training import cli, states, study
 
 
 def _seconds(work):
@@ -30,14 +32,14 @@ def main(argv):
     mesh = meshes.data_mesh(config.train.batch_size)
     dataset, _, split = study.load_data(config, mesh)
     one = study.model_config(config, "standard", 0)
-    graphdef, params, statistics = state.build_model(one, dataset.num_classes, dataset.image_shape[0])
-    model = state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    graphdef, params, statistics = states.build_model(one, dataset.num_classes, dataset.image_shape[0])
+    model = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     labels = jnp.asarray(split.labels)
     batch = config.eval.batch_size
-    inference = _seconds(lambda: evaluation.correctness(mesh, graphdef, model, split.images, labels, batch))
-    conditions = evaluation.conditions(config.study.corruptions, evaluation.RANDOM)[1:]
+    inference = _seconds(lambda: correctness.correctness(mesh, graphdef, model, split.images, labels, batch))
+    conditions = list_conditions(config.study.corruptions, RANDOM)[1:]
     rows = [
-        (c.corruption, _seconds(lambda c=c: evaluation.corrupted_images(mesh, split, c, config.eval.seed)))
+        (c.corruption, _seconds(lambda c=c: correctness.corrupted_images(mesh, split, c, config.eval.seed)))
         for c in conditions
     ]
     models = len(rows) + 1

@@ -20,12 +20,13 @@ import numpy as np
 from PIL import Image
 
 from configs import default
-from data import shard, tree
+from data import tree
 from data.dataset import Split
+from data.imagenet import shard
 from data.sharded import ShardedImages
+from runtime import meshes
+from runtime.provenance import provenance
 from training import batches, loop, stream, study
-from training import mesh as meshes
-from training.provenance import provenance
 
 _SIZE, _SHORT = 224, 256
 _BATCH = 64

@@ -20,9 +20,9 @@ import jax
 from absl import app, flags
 
 import corruptions
-from analysis.files import write_atomically
 from benchmarks import parity_errors, parity_measures, parity_references, parity_report
-from training import provenance, study
+from runtime import compiles, provenance
+from runtime.files import write_atomically
 
 _PATHS = r"(--(?:shared|peer_python|peer_images|data_dir|workdir|data|out))[= ]\S+"
 _SECTIONS = ("pixels", "golden", "features", "errors")
@@ -73,7 +73,7 @@ def main(argv):
     unknown = set(_SECTION.value) - set(_SECTIONS)
     if unknown:
         raise app.UsageError(f"expected --sections among {', '.join(_SECTIONS)}, found {', '.join(sorted(unknown))}")
-    study.enable_compilation_cache()
+    compiles.enable_compilation_cache()
     names = [n for g in _NAMES.value for n in (corruptions.names(g) if g in corruptions.benchmarks() else [g])]
     file = pathlib.Path(_DATA.value)
     data = json.loads(file.read_text()) if file.exists() else {}

@@ -13,9 +13,10 @@ from tqdm import tqdm
 
 import corruptions
 from data.dataset import Split
-from training import evaluation, saved, study
-from training import mesh as meshes
-from training.workdir import read_json
+from evaluation import correctness, trained_models
+from runtime import meshes
+from runtime.workdirs import read_json
+from training import study
 
 # Where the peer is not the original, on images of 32x32. What is not named here is the same computation.
 DEPARTURES = {
@@ -79,12 +80,12 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     workdir, mesh = pathlib.Path(workdir), meshes.data_mesh()
     dataset, split = first_images(workdir, number, data_dir)
     labels = jnp.asarray(split.labels)
-    models = saved.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
+    models = trained_models.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
     trained, seed = min(models, key=lambda key: (key[0] != "standard", key))
     model = models[trained, seed]
 
     def wrong(images):
-        return ~evaluation.correctness(mesh, *model, jnp.asarray(images), labels, 500)
+        return ~correctness.correctness(mesh, *model, jnp.asarray(images), labels, 500)
 
     version, theirs = peer_images(python, np.asarray(split.images), [name.split("/")[1] for name in names], folder)
     rows = {}

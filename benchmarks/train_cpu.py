@@ -3,7 +3,7 @@
     python benchmarks/train_cpu.py --peer-python=PATH --threads 2 1 --out=benchmarks/results/train_cpu.md
 
 A step is forward, backward and SGD with momentum and weight decay, on random uint8 images already in memory; ours runs
-`training.step.train_block` (lax.scan over the steps, donated state), the peer is torch_peer.py in both memory layouts.
+`training.steps.train_block` (lax.scan over the steps, donated state), the peer is torch_peer.py in both memory layouts.
 The two run in turn, each in a process of its own, and medians over rounds are compared. Two clocks: `wall`, and `cpu`,
 the seconds all threads of the process were running. On a machine shared with others only `cpu` with one thread is
 meaningful: waiting OpenMP threads of the peer spin, which `cpu` counts with two.
@@ -99,8 +99,8 @@ def training_block(name, batch, steps, conv):
     from flax import nnx
 
     import models
-    from training.state import initial_state
-    from training.step import train_block
+    from training.states import initial_state
+    from training.steps import train_block
 
     graphdef, params, rest = nnx.split(models.build(name, 10, dtype="float32", conv=conv), nnx.Param, ...)
     optimizer = optax.chain(optax.add_decayed_weights(5e-4), optax.sgd(0.1, momentum=0.9))

@@ -21,8 +21,8 @@ import corruptions
 from benchmarks.flops import peak_flops, training_flops
 from configs import default
 from data.dataset import Split
-from training import augment, batches, loop, rows, run, state, step, study
-from training import mesh as meshes
+from runtime import compiles, meshes
+from training import augmentation, batches, loop, run, stacks, states, steps, study
 
 CLASSES = {32: 10, 224: 100}  # of CIFAR-10 and ImageNet-100
 
@@ -47,7 +47,7 @@ def measure(model, image_size, batch_size, dtype="", steps=0, seconds=2.0, block
     config.train.update(batch_size=batch_size, epochs=blocks + 1, checkpoint_epochs=blocks + 1)
     classes = CLASSES.get(image_size, 10)
     mesh = meshes.data_mesh(batch_size)
-    config = study.model_config(config, augment.STANDARD, 0, mesh.shape["data"])
+    config = study.model_config(config, augmentation.STANDARD, 0, mesh.shape["data"])
     if not steps:
         trial = _step_seconds(config, _random_split(image_size, batch_size, classes), classes, mesh, 1)
         steps = int(min(64, max(1, seconds / trial)))
@@ -85,21 +85,21 @@ def _random_split(image_size, number, classes):
 def _step_seconds(config, split, classes, mesh, repeats):
     """Seconds of a step when blocks follow each other with nothing between; the first call compiles."""
     plan = batches.Plan(config.train, split.images.shape)
-    optimizer = state.make_optimizer(config.train, plan.steps_per_epoch)
+    optimizer = states.make_optimizer(config.train, plan.steps_per_epoch)
     graphdef, fresh = run.fresh(config, optimizer, classes, plan.image_size, mesh)
-    states = rows.stack_states(mesh, fresh)
-    keys = rows.stack_keys(mesh, [jax.random.key(0)])
+    stacked = stacks.stack_states(mesh, fresh)
+    keys = stacks.stack_keys(mesh, [jax.random.key(0)])
     sharding = meshes.batch_sharding(mesh, axis=1)
     shape = (plan.block_steps, config.train.batch_size)
     images, labels = (
-        rows.join_batches(mesh, [jax.device_put(np.asarray(part).reshape(*shape, *part.shape[1:]), sharding)])
+        stacks.join_batches(mesh, [jax.device_put(np.asarray(part).reshape(*shape, *part.shape[1:]), sharding)])
         for part in (split.images, split.labels)
     )
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
-        states, _ = step.train_models_block(mesh, graphdef, optimizer, states, images, labels, keys)
-        jax.block_until_ready(states)
+        stacked, _ = steps.train_models_block(mesh, graphdef, optimizer, stacked, images, labels, keys)
+        jax.block_until_ready(stacked)
         times.append(time.perf_counter() - start)
     return min(times[1:]) / plan.block_steps
 
@@ -119,12 +119,12 @@ def _corruption_seconds(name, split, batch_size, mesh):
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        jax.block_until_ready(augment.augment(mesh, name, jax.random.key(0), images, index))
+        jax.block_until_ready(augmentation.augment(mesh, name, jax.random.key(0), images, index))
         times.append(time.perf_counter() - start)
     return min(times[1:]) * batch_size / len(split)
 
 
 if __name__ == "__main__":
     meshes.use_all_cores()
-    study.enable_compilation_cache()
+    compiles.enable_compilation_cache()
     print(json.dumps(measure(**json.loads(sys.argv[1]))))

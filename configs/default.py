@@ -16,7 +16,7 @@ def get_config():
     return ConfigDict(
         {
             "seed": 0,
-            "ranges": "",  # calibrated severity ranges, a file of calibrate.py
+            "ranges": "",  # calibrated severity ranges, a file of tools.calibrate
             "dataset": {
                 "name": "shapes",  # shapes, cifar10, cifar100, imagenet100, imagenet, or image_folder
                 "data_dir": "",  # where prepared datasets are; "" is TFDS_DATA_DIR or ~/tensorflow_datasets
@@ -30,7 +30,7 @@ def get_config():
             "model": {
                 "name": "small_resnet",  # see models.names()
                 "dtype": "",  # computation: "" is bfloat16 on accelerators and float32 on CPU
-                "checkpoint": "",  # eval.py, calibrate.py, msd.py import torchvision's weights, .safetensors or .pth
+                "checkpoint": "",  # eval.py, tools.calibrate, tools.msd import torchvision's weights, .safetensors or .pth
                 "class_stride": 1,  # of the import: 10 keeps the logits of ImageNet-100's classes
             },
             "train": {
@@ -76,7 +76,7 @@ def get_config():
                 "adapt": "",  # test: BatchNorm statistics of each corrupted test set (eval.py)
                 "pseudo_count": 0.0,  # of the statistics from training, against one for each image adapted to
             },
-            "adapt": {  # adapt.py
+            "adapt": {  # tools.adapt
                 "scheme": "augmix",  # of the training images that give the statistics; "" is mirror and crop alone
                 "images": 10000,
                 "batch_size": 500,  # each layer sees the others normalised by the statistics of its batch
@@ -111,14 +111,14 @@ def get_config():
                 "chunk": 0,  # transforms at a time, for speed and memory only; 0 fits the device
                 "errors": "",  # counts.csv with the schemes as models: correlates distance with error
                 "out": "msd",  # folder of results in the workdir
-                "toy": {  # msd_toy.py: mixtures of two corruptions
+                "toy": {  # tools.msd_toy: mixtures of two corruptions
                     "first": "imagenet_c/motion_blur",
                     "second": "imagenet_c/impulse_noise",
                     "severity": "3",
                     "fractions": (0.0, 0.5, 0.9, 0.99, 1.0),  # of the first
                     "out": "toy",
                 },
-                "subsets": {  # msd_subsets.py
+                "subsets": {  # tools.msd_subsets
                     "scheme": "augmix",
                     "pool": 4000,  # transforms that are put in order; the paper takes 100,000
                     "sizes": (10, 100, 1000),

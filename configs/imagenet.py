@@ -13,7 +13,7 @@ Expected of resnet50-0676ba61: 76.1 % clean (torchvision); mCE 76.7 on the publi
 2019).
 
 `imagenet.py:resnet50,100` evaluates the same weights on ImageNet-100, every tenth class, with the images and logits of
-these classes alone. From then on the workdir is one like train.py's: calibrate.py and msd.py take it, and train.py
+these classes alone. From then on the workdir is one like train.py's: tools.calibrate and tools.msd take it, and train.py
 starts from it (--config.train.init_from).
 """
 
@@ -30,7 +30,7 @@ def get_config(variant="resnet50"):
     config.model.class_stride = 10 if classes == "100" else 1
     config.dataset.name = "imagenet100" if classes == "100" else "imagenet"
     config.dataset.image_size = 224
-    config.dataset.train_limit = 1000  # for msd.py; of a tree only these are decoded
+    config.dataset.train_limit = 1000  # for tools.msd; of a tree only these are decoded
     config.eval.corruptions = ("imagenet_c",)
     config.eval.severity = "levels"
     config.eval.batch_size = 100

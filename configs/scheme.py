@@ -12,7 +12,7 @@ python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=i
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror
 and crop alone; `,cpu` is a small network for 12 epochs. The cosine moves with every step, theirs with every epoch.
 
-Stored transforms are files of msd_subsets.py. Images that are mixed in come from any dataset with the same classes and
+Stored transforms are files of tools.msd_subsets. Images that are mixed in come from any dataset with the same classes and
 size, such as a stylised copy of the training images (Stylized-ImageNet): an epoch shows all images of both.
 """
 

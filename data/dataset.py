@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from data.placement import place
 from data.sharded import ShardedImages
+from runtime.meshes import place_array
 
 
 @jax.tree_util.register_dataclass
@@ -42,8 +42,8 @@ class Split:
             N to be a multiple of the number of its pieces.
         """
         sharded = isinstance(self.images, ShardedImages)
-        images = self.images.to_device(sharding) if sharded else place(np.asarray(self.images), sharding)
-        return Split(images, *(place(np.asarray(array), sharding) for array in (self.labels, self.index)))
+        images = self.images.to_device(sharding) if sharded else place_array(np.asarray(self.images), sharding)
+        return Split(images, *(place_array(np.asarray(array), sharding) for array in (self.labels, self.index)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,9 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from data import imagenet, imagenet_prepare, tfds_source
+from data import tfds_source
+from data.imagenet.load import CLASSES
+from data.imagenet.prepare import prepare_and_verify
 
 
 def prepare(dataset: str, data_dir: str) -> Path:
@@ -52,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         else:
             own = ("image_size", "train_size", "workers", "shard_images", "max_damaged", "test_fraction", "verify")
             options = {name: getattr(flags, name) for name in own}
-            print(imagenet_prepare.prepare_and_verify(flags.dataset, flags.source, flags.data_dir, **options))
+            print(prepare_and_verify(flags.dataset, flags.source, flags.data_dir, **options))
     except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -61,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__.splitlines()[0])
-    names = [*sorted(tfds_source.CIFAR), *imagenet.CLASSES]
+    names = [*sorted(tfds_source.CIFAR), *CLASSES]
     parser.add_argument("--dataset", choices=names, required=True)
     parser.add_argument("--data_dir", default="~/tensorflow_datasets", help="the folder to write <dataset>/... in")
     group = parser.add_argument_group("ImageNet")

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from data.placement import place
+from runtime.meshes import place_array
 
 
 class ShardedImages:
@@ -66,10 +66,10 @@ class ShardedImages:
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> jax.Array:
         """One array on the device; beside it neither host nor device ever holds more than one shard."""
         if not self.shards or (sharding is not None and not sharding.is_fully_replicated):
-            return place(np.asarray(self), sharding)
+            return place_array(np.asarray(self), sharding)
         whole = jax.jit(lambda: jnp.zeros(self.shape, jnp.uint8), out_shardings=sharding)()
         for shard, end in zip(self.shards, self._ends):
-            whole = _insert(whole, place(shard, sharding), np.int32(end - len(shard)))
+            whole = _insert(whole, place_array(shard, sharding), np.int32(end - len(shard)))
         return whole
 
 

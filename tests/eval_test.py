@@ -12,10 +12,14 @@ import data
 import eval as evaluation_script
 from analysis import tables
 from eval import evaluate
+from evaluation import correctness
+from evaluation.conditions import list_conditions
+from evaluation.evaluate import evaluate_models
+from evaluation.results import count_answers
+from runtime import meshes
+from runtime.workdirs import WorkdirError
 from tests.training import tiny
-from training import evaluation, state, study
-from training import mesh as meshes
-from training.workdir import WorkdirError
+from training import states, study
 
 CORRUPTIONS = ("imagenet_c/gaussian_noise", "noc/border")
 BATCH = 32  # 70 images: two batches and a part
@@ -29,8 +33,8 @@ def split():
 @pytest.fixture(scope="module")
 def network():
     """(graphdef, TrainState) of a small untrained network."""
-    graphdef, params, statistics = state.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
-    return graphdef, state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    graphdef, params, statistics = states.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
+    return graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +52,10 @@ def brightness(images):
 def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
     config = tiny.config()
     mesh = meshes.data_mesh()
-    conditions = evaluation.conditions(CORRUPTIONS, "random")
+    conditions = list_conditions(CORRUPTIONS, "random")
     split = data.Split(split.images, split.labels, split.index[::-1] + 1000)  # draws follow the index, not the place
-    answers = study.evaluate_models(config, {("standard", 0): network}, conditions, tmp_path, split.to_device(), mesh)
-    expected = [tables.check_count(row) for row in study.counts(answers)]
+    answers = evaluate_models(config, {("standard", 0): network}, conditions, tmp_path, split.to_device(), mesh)
+    expected = count_answers(answers)
     assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
     for dtype in ("uint8", "float32"):
         found = evaluate(
@@ -117,7 +121,7 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
 
 def test_imagenets_errors_are_written_for_a_thousand_classes(tmp_path, monkeypatch):
     """All 15 corruptions at all levels, the corruptions themselves left out."""
-    monkeypatch.setattr(evaluation, "corrupted_images", lambda mesh, part, *_: part.images)
+    monkeypatch.setattr(correctness, "corrupted_images", lambda mesh, part, *_: part.images)
     images = np.zeros((4, 32, 32, 3), np.uint8)
     evaluate(
         lambda images: np.eye(1000)[np.full(len(images), 3)], images, np.array([3, 3, 999, 0]), batch_size=4,

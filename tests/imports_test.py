@@ -1,4 +1,4 @@
-"""The direction of imports: scripts -> training, analysis -> corruptions, models, data; and what importing costs."""
+"""The direction of imports: scripts, tools -> evaluation -> training, analysis -> data -> runtime -> corruptions."""
 
 import ast
 import pathlib
@@ -11,11 +11,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 ALLOWED = {  # package -> our packages it may import, besides itself
     "corruptions": set(),
     "models": set(),
-    "data": set(),
-    "training": {"corruptions", "models", "data"},
-    "analysis": {"corruptions", "models", "data"},
+    "runtime": {"corruptions"},
+    "data": {"runtime"},
+    "analysis": {"corruptions", "data", "runtime"},
+    "training": {"corruptions", "models", "data", "runtime"},
+    "evaluation": {"corruptions", "models", "data", "runtime", "training", "analysis"},
+    "tools": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "configs": set(),
 }
+SCRIPTS = {"train", "eval", "overlap", "select_noc"}
 OURS = set(ALLOWED) | {path.stem for path in ROOT.glob("*.py")}
 
 
@@ -36,6 +40,22 @@ def test_imports_point_one_way(package):
     for path in files:
         wrong = set(imported(path)) & OURS - ALLOWED[package] - {package}
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_the_four_scripts_are_the_only_ones_at_the_top_and_do_not_import_each_other():
+    assert {path.stem for path in ROOT.glob("*.py")} == SCRIPTS
+    for name in SCRIPTS:
+        assert not set(imported(ROOT / f"{name}.py")) & (SCRIPTS | {"tools"} - {name}), name
+
+
+def test_no_tool_imports_another():
+    files = list((ROOT / "tools").glob("*.py"))
+    assert len(files) > 10
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert not any(module.split(".")[0] == "tools" for module in modules), path.name
 
 
 def test_importing_corruptions_is_light():

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import data
-from analysis import overlap_files, tables
+from analysis import tables
+from analysis.overlap.files import read_overlap
 from corruptions import write_dataset
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -30,7 +31,12 @@ SMALL = [
 
 def script(name, *arguments):
     done = subprocess.run(
-        [sys.executable, name, *arguments], cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=280
+        [sys.executable, *([name] if name.endswith(".py") else ["-m", name]), *arguments],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=280,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -51,7 +57,7 @@ def test_a_study_leaves_every_result(study):
     }  # fmt: skip
     counts = tables.read_counts(workdir / "counts.csv")
     assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
-    names, matrix = overlap_files.read_overlap(workdir / "overlap.csv")
+    names, matrix = read_overlap(workdir / "overlap.csv")
     assert names == ("noc/border", "noc/hue")
     np.testing.assert_allclose(matrix, matrix.T)
     accuracy = {(row.model, row.corruption): row.correct / row.total for row in counts}
@@ -126,7 +132,7 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
 def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
     workdir, _ = study
     request = ["--config.calibrate.images=150", "--config.calibrate.corruptions=('noc/border','noc/hue')"]
-    code, out, err = script("calibrate.py", f"--workdir={workdir}", *request)
+    code, out, err = script("tools.calibrate", f"--workdir={workdir}", *request)
     assert code == 0, err
     ranges = workdir / "ranges.json"
     content = json.loads(ranges.read_text())
@@ -137,10 +143,10 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
     del content["corruptions"]["noc/hue"]
     content["corruptions"]["noc/border"]["range"] = [3, 5]  # a mark: what is finished is not done again
     ranges.write_text(json.dumps(content))
-    code, _, err = script("calibrate.py", f"--workdir={workdir}", *request)
+    code, _, err = script("tools.calibrate", f"--workdir={workdir}", *request)
     again = json.loads(ranges.read_text())["corruptions"]
     assert code == 0 and again["noc/border"]["range"] == [3, 5] and again["noc/hue"] == hue
-    code, _, err = script("calibrate.py", f"--workdir={workdir}", *request, "--config.calibrate.images=100")
+    code, _, err = script("tools.calibrate", f"--workdir={workdir}", *request, "--config.calibrate.images=100")
     assert code == 1 and "images: stored 150, asked 100" in err
     short = [argument for argument in SMALL if "study" not in argument] + ["--config.train.epochs=1"]
     augmented = tmp_path / "border"
@@ -166,8 +172,8 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
         ),
         ("overlap.py", ["--config.study.corruptions=('noc/hue',)"], "at least two corruptions"),
         ("eval.py", [], "expected a workdir with trained models"),
-        pytest.param("calibrate.py", [], "expected a workdir with trained models", marks=pytest.mark.slow),
-        ("train.py", ["--config.ranges=nowhere.json"], "calibrate.py writes ranges.json"),
+        pytest.param("tools.calibrate", [], "expected a workdir with trained models", marks=pytest.mark.slow),
+        ("train.py", ["--config.ranges=nowhere.json"], "tools.calibrate writes ranges.json"),
     ],
 )
 def test_errors_are_one_clear_message(tmp_path, name, arguments, message):

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.batch import from_float
-from training import augment, batch_norm, stream
-from training import mesh as meshes
+from runtime import meshes
+from training import augmentation, batch_norm, stream
 from training.resized_crop import random_resized_crop
 
 _BLOCK_BYTES = 2**31  # images of one block on an accelerator
@@ -22,7 +22,7 @@ class Plan:
     def __init__(self, recipe, shape):
         if recipe.reading not in ("paper", "code"):
             raise ValueError(f"expected config.train.reading 'paper' or 'code', found {recipe.reading!r}")
-        if recipe.jsd_weight and (not recipe.scheme or recipe.corruption != augment.STANDARD):
+        if recipe.jsd_weight and (not recipe.scheme or recipe.corruption != augmentation.STANDARD):
             raise ValueError(
                 "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
                 f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
@@ -33,7 +33,7 @@ class Plan:
                 "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
                 f"{self.label_smoothing}"
             )
-        self.scheme = augment.scheme_of(recipe)
+        self.scheme = augmentation.scheme_of(recipe)
         self.norm_groups = batch_norm.groups(recipe.batch_norm)
         if recipe.batch_size % self.norm_groups:
             raise ValueError(
@@ -112,7 +112,7 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
     scheme = plan.scheme
     first = scheme and "patch_gaussian" in (scheme.name, scheme.drawn_from) and not recipe.jsd_weight
     if first:  # its authors train on whole levels, truncated
-        noisy = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
+        noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
     if plan.box:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
@@ -125,13 +125,13 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
         images = _crop(images, keys.crop, identity, recipe.crop)
     if recipe.jsd_weight:
         views = [
-            augment.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
+            augmentation.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
             for view in (1, 2)
         ]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
     elif scheme and not first:
-        images = augment.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
-    if recipe.corruption != augment.STANDARD:
+        images = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
+    if recipe.corruption != augmentation.STANDARD:
         images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
     sharding = meshes.batch_sharding(mesh, axis=1)
     images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
@@ -139,9 +139,9 @@ def block(recipe, plan, split, order, offset, begin, keys, mesh):
 
 
 def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
-    options = augment.static_options(recipe)
+    options = augmentation.static_options(recipe)
     if recipe.reading == "code":
-        corrupted = augment.augment(mesh, recipe.corruption, key, images, identity, options)
+        corrupted = augmentation.augment(mesh, recipe.corruption, key, images, identity, options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
     # Paper reading: the first part of each batch (a random part, batches are shuffled) is corrupted; where BatchNorm
     # takes its statistics over parts of a batch, the first part of each of these, so that all hold the same mixture.
@@ -150,7 +150,7 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
     by_group = images.reshape(number, -1, *images.shape[1:])
     chosen = by_group[:, :part].reshape(-1, *images.shape[1:])
     index = identity.reshape(number, -1)[:, :part].reshape(-1)
-    corrupted = augment.augment(mesh, recipe.corruption, key, chosen, index, options)
+    corrupted = augmentation.augment(mesh, recipe.corruption, key, chosen, index, options)
     corrupted = corrupted.reshape(number, part, *images.shape[1:])
     return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 

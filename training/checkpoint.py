@@ -9,8 +9,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from training import distributed
-from training.log import log
+from runtime import distributed
+from runtime.log import log
 
 
 class CheckpointError(RuntimeError):

@@ -10,11 +10,12 @@ import jax
 from absl import app, flags
 from ml_collections import config_flags
 
-from training import calibration, distributed
-from training.log import configure, log
-from training.mesh import use_all_cores
-from training.provenance import code
-from training.workdir import flatten
+from runtime import distributed
+from runtime.log import configure, log
+from runtime.meshes import use_all_cores
+from runtime.provenance import code
+from runtime.workdirs import flatten
+from training import ranges
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
@@ -83,7 +84,7 @@ def use_ranges(config):
         return
     given = config.train.corruption_options
     with config.unlocked():
-        for name, options in calibration.read_ranges(config.ranges).items():
+        for name, options in ranges.read_ranges(config.ranges).items():
             given[name] = options | (given[name].to_dict() if name in given else {})
 
 

@@ -3,11 +3,8 @@
 import collections
 import contextlib
 
-from training import distributed, preemption
-from training import mesh as meshes
-from training import rows as stacks
-from training import state as states
-from training import step as steps
+from runtime import distributed, meshes, preemption
+from training import stacks, states, steps
 from training.checkpoint import Checkpoints
 from training.run import Job, NonFiniteLossError, Run, finished, fresh
 

@@ -4,7 +4,7 @@ import json
 import pathlib
 
 from corruptions.write import files
-from training import distributed
+from runtime import distributed
 
 
 def training_seconds(path, batch_size):

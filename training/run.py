@@ -10,13 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from training import batches, distributed, stream, whitening
-from training import mesh as meshes
-from training import state as states
+from runtime import distributed, meshes
+from runtime.log import log
+from runtime.workdirs import write_json
+from training import batches, states, stream, whitening
 from training.checkpoint import Checkpoints, digest
-from training.log import log
 from training.metrics import MetricsLog
-from training.workdir import write_json
 
 
 class NonFiniteLossError(RuntimeError):

@@ -15,9 +15,8 @@ import jax
 import numpy as np
 
 from data.dataset import Split
-from training import distributed
-from training import mesh as meshes
-from training.log import log
+from runtime import distributed, meshes
+from runtime.log import log
 
 _FRACTION = 0.5  # of the free memory that a split may take; batches, networks and corrupted copies want the rest
 _THREADS = 16  # that wait for the disk; copying itself is bound by memory

@@ -3,8 +3,7 @@
 import jax
 import numpy as np
 
-from training import distributed
-from training import mesh as meshes
+from runtime import distributed, meshes
 
 _IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
 _EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from analysis import figures, selection
+from analysis import figures
+from analysis.selection import algorithm
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
@@ -98,7 +99,7 @@ def test_balance_bars_show_the_published_spread():
 
 
 def test_sweep_shows_sizes_and_means():
-    swept = selection.sweep(FIGURE3, IMAGENET_C, sorted(published.ALGORITHM1))
+    swept = algorithm.sweep(FIGURE3, IMAGENET_C, sorted(published.ALGORITHM1))
     left, right = figures.threshold_sweep(swept).axes
     np.testing.assert_array_equal(left.lines[0].get_ydata(), [v[0] for _, v in sorted(published.ALGORITHM1.items())])
     expected = [v[3] for _, v in sorted(published.ALGORITHM1.items())]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis import matrices, references, scores
+from analysis import accuracies, references, scores
 from analysis.tables import Count
 from tests.analysis.published import IMAGENET_C
 from tests.analysis.scores_test import ALEXNET, EXTRAS, LEVELS, flat
@@ -83,7 +83,7 @@ def test_errors_csv_holds_complete_benchmarks_with_both_formulas(tmp_path):
     counts += [Count("m", 0, "imagenet_c/spatter", s, 500, 1000) for s in LEVELS]
     counts += [Count("m", 0, f"imagenet_c/{name}", "random", 500, 1000) for name in IMAGENET_C]
     path = tmp_path / "errors.csv"
-    found = matrices.write_errors(path, counts)
+    found = accuracies.write_errors(path, counts)
     assert list(found) == [("m", 0, "imagenet_c")]
     fields = path.read_text().splitlines()[1].split(",")
     assert fields[:5] == ["m", "0", "imagenet_c", "AlexNet:ImageNet-C", "gaussian_noise"]

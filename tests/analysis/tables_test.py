@@ -5,10 +5,13 @@ import os
 import numpy as np
 import pytest
 
-from analysis import files, matrices, overlap_files, tables
+from analysis import accuracies, tables
 from analysis.overlap import overlap_matrix
+from analysis.overlap.files import read_overlap, read_overlap_long, unclipped_matrix, write_overlap, write_overlap_long
 from analysis.tables import Count
-from tests.analysis.published import ALEXNET_NOC, NOC, TABLE8, accuracies
+from runtime import files
+from tests.analysis import published
+from tests.analysis.published import ALEXNET_NOC, NOC, TABLE8
 
 COUNTS = [
     Count("standard", 0, "clean", 0, 900, 1000),
@@ -124,7 +127,7 @@ def test_files_get_ordinary_permissions(tmp_path):
 
 def test_scores_by_hand(tmp_path):
     path = tmp_path / "scores.csv"
-    matrices.write_scores(path, COUNTS[:2], comment="x")
+    accuracies.write_scores(path, COUNTS[:2], comment="x")
     lines = path.read_text().splitlines()
     assert lines[1] == ("model,seed,corruption,severity,correct,total,accuracy,accuracy_se,error,error_se,R,R_se")
     clean, blur = ([float(v) for v in line.split(",")[6:]] for line in lines[2:])
@@ -133,7 +136,7 @@ def test_scores_by_hand(tmp_path):
     ratio_se = 0.5 * (0.55 / (1000 * 0.45) + 0.1 / (1000 * 0.9)) ** 0.5
     np.testing.assert_allclose(blur, [0.45, se, 0.55, se, 0.5, ratio_se])
     with pytest.raises(ValueError, match=r"clean row of model 'noc/blur', seed 1"):
-        matrices.score_rows(COUNTS)
+        accuracies.score_rows(COUNTS)
 
 
 def study_counts(seeds=(0,), number=1000):
@@ -149,7 +152,7 @@ def study_counts(seeds=(0,), number=1000):
 def test_counts_become_an_array_of_accuracies():
     names, counts = study_counts(seeds=(3, 5))
     extra = [Count("standard", 3, "x/a", 5, 1, 1000), Count("x/other", 3, "x/a", "random", 1, 1000)]
-    accuracy, number, seeds = matrices.accuracies([*reversed(counts), *extra], names)
+    accuracy, number, seeds = accuracies.accuracies([*reversed(counts), *extra], names)
     expected = [[[(1000 - 100 * i - 10 * j - s) / 1000 for j in range(3)] for i in range(3)] for s in (3, 5)]
     np.testing.assert_allclose(accuracy, expected)
     assert (number, seeds) == (1000, (3, 5))
@@ -158,14 +161,14 @@ def test_counts_become_an_array_of_accuracies():
 def test_incomplete_seeds_are_left_out_and_incomplete_studies_refused():
     names, counts = study_counts(seeds=(0, 1))
     partial = [c for c in counts if c.key != ("x/b", 1, "x/a", "random")]
-    assert matrices.accuracies(partial, names)[2] == (0,)
+    assert accuracies.accuracies(partial, names)[2] == (0,)
     broken = [c for c in partial if c.key != ("standard", 0, "clean", 0)]
     with pytest.raises(
         ValueError, match=r"seed 0 lacks 1, first model standard on clean; seed 1 lacks 1, .*x/b on x/a"
     ):
-        matrices.accuracies(broken, names)
+        accuracies.accuracies(broken, names)
     with pytest.raises(ValueError, match="found no row of the standard model"):
-        matrices.accuracies([], names)
+        accuracies.accuracies([], names)
 
 
 def test_severities_are_pooled_as_a_mean_and_must_agree():
@@ -173,44 +176,44 @@ def test_severities_are_pooled_as_a_mean_and_must_agree():
     levels = [c._replace(severity=1) for c in counts if c.corruption != "clean"]
     more = [c._replace(severity=2, correct=c.correct - 100) for c in levels]
     clean = [c for c in counts if c.corruption == "clean"]
-    pooled, number, _ = matrices.accuracies([*clean, *levels, *more], names, severity=None)
-    single, _, _ = matrices.accuracies([*clean, *levels], names, severity=1)
+    pooled, number, _ = accuracies.accuracies([*clean, *levels, *more], names, severity=None)
+    single, _, _ = accuracies.accuracies([*clean, *levels], names, severity=1)
     np.testing.assert_allclose(pooled[:, :, 1:], single[:, :, 1:] - 0.05)
     np.testing.assert_allclose(pooled[:, :, 0], single[:, :, 0])
     assert number == 1000
     with pytest.raises(ValueError, match=r"expected severities \['1', '2'\] of x/b"):
-        matrices.accuracies([*clean, *levels, *more[:-1]], names, severity=None)
+        accuracies.accuracies([*clean, *levels, *more[:-1]], names, severity=None)
 
 
 def measured_overlap():
-    return overlap_matrix(accuracies(TABLE8, ALEXNET_NOC, NOC), names=NOC, number=5000)
+    return overlap_matrix(published.accuracies(TABLE8, ALEXNET_NOC, NOC), names=NOC, number=5000)
 
 
 def test_overlap_matrix_is_read_back_exactly(tmp_path):
     path, found = tmp_path / "overlap.csv", measured_overlap()
     matrix = found.overlap.copy()
     matrix[2, :] = matrix[:, 2] = np.nan
-    overlap_files.write_overlap(path, NOC, matrix, comment="provenance")
-    names, read = overlap_files.read_overlap(path)
+    write_overlap(path, NOC, matrix, comment="provenance")
+    names, read = read_overlap(path)
     assert names == NOC
     np.testing.assert_array_equal(read, matrix)
 
 
 def test_overlap_long_holds_what_the_matrix_does_not(tmp_path):
     path, found = tmp_path / "overlap_long.csv", measured_overlap()
-    overlap_files.write_overlap_long(path, found)
-    pairs = overlap_files.read_overlap_long(path)
+    write_overlap_long(path, found)
+    pairs = read_overlap_long(path)
     assert len(pairs) == 28
-    np.testing.assert_allclose(overlap_files.unclipped_matrix(pairs, NOC), found.unclipped, atol=1e-15)
+    np.testing.assert_allclose(unclipped_matrix(pairs, NOC), found.unclipped, atol=1e-15)
     first = pairs[0]
     assert (first.i, first.j) == NOC[:2]
     assert (first.O, first.se) == (found.overlap[0, 1], found.se[0, 1])
     assert (first.T_ij, first.T_ji) == (found.transfer[0, 1], found.transfer[1, 0])
     with pytest.raises(ValueError, match=r"7 missing, such as \['blur', 'hue'\]"):
-        overlap_files.unclipped_matrix([p for p in pairs if "hue" not in (p.i, p.j)], NOC)
+        unclipped_matrix([p for p in pairs if "hue" not in (p.i, p.j)], NOC)
     path.write_text(path.read_text() + ",".join(map(str, pairs[3])) + "\n")
     with pytest.raises(ValueError, match="every pair of two names once"):
-        overlap_files.read_overlap_long(path)
+        read_overlap_long(path)
 
 
 @pytest.mark.parametrize(
@@ -233,5 +236,5 @@ def test_damaged_matrices_are_refused(tmp_path, text, message):
     path = tmp_path / "overlap.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=message) as error:
-        overlap_files.read_overlap(path)
+        read_overlap(path)
     assert str(path) in str(error.value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from training.checkpoint import CheckpointError, Checkpoints, digest
-from training.state import TrainState
+from training.states import TrainState
 
 
 def state(step):

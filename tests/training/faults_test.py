@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from runtime import workdirs
 from tests.training.running import COMMAND, ROOT, start
-from training import workdir as workdirs
 
 EPOCHS = 8
 LONGER = f"--config.train.epochs={EPOCHS}"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import data
+from runtime import meshes
 from tests.training import tiny
-from training import mesh as meshes
 from training import study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path)
     """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run never stopped."""
     code = (
         "import sys, pathlib, jax, data; jax.config.update('jax_num_cpu_devices', 2)\n"
-        "from tests.training import finetuning_test, tiny; from training import loop, study; from training import mesh as meshes\n"
+        "from tests.training import finetuning_test, tiny; from training import loop, study; from runtime import meshes\n"
         "config = tiny.config(); one = study.model_config(config, 'noc/border', 0); mesh = meshes.data_mesh(32)\n"
         "split = data.load('shapes', train_limit=160, test_limit=70).train.to_device(meshes.replicated(mesh))\n"
         "root = pathlib.Path(sys.argv[1]); [(root / n).mkdir() for n in ('start', 'whole', 'halves')]\n"

@@ -15,11 +15,12 @@ import pytest
 import corruptions
 import data
 from corruptions import registry
+from evaluation.conditions import list_conditions
+from evaluation.evaluate import evaluate_models
+from runtime import compiles, meshes
 from tests.training import tiny
 from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
-from training import augment, batches, compiles, evaluation, loop, study
-from training import mesh as meshes
-from training import step as steps
+from training import augmentation, batches, loop, steps, study
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +80,13 @@ def test_code_reading_shows_every_image_clean_and_corrupted(dataset, mesh):
 def test_mixture_deals_all_members(dataset, mesh):
     images = jnp.asarray(dataset.train.images[:32])
     key = jax.random.key(0)
-    mixed = np.asarray(augment.augment(mesh, "mixture=imagenet_noc", key, images, jnp.arange(32)))
-    members = augment.members("mixture=imagenet_noc")
+    mixed = np.asarray(augmentation.augment(mesh, "mixture=imagenet_noc", key, images, jnp.arange(32)))
+    members = augmentation.members("mixture=imagenet_noc")
     assert len(members) == 8
     for turn, name in enumerate(members):
-        alone = augment.augment(mesh, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8])
+        alone = augmentation.augment(
+            mesh, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8]
+        )
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
@@ -94,7 +97,7 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     with compiles.counting() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()
         models = study.train_models(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh)
-        study.evaluate_models(config, models, evaluation.conditions(names, "random"), tmp_path, test, mesh)
+        evaluate_models(config, models, list_conditions(names, "random"), tmp_path, test, mesh)
     assert len(models) == 6
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
 
@@ -102,9 +105,9 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
 def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeypatch):
     monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
     images, index, key = jnp.asarray(dataset.train.images[:24]), jnp.arange(24), jax.random.key(0)
-    mixed = np.asarray(augment.augment(mesh, "mixture=bar", key, images, index))
+    mixed = np.asarray(augmentation.augment(mesh, "mixture=bar", key, images, index))
     met = []
-    for turn, name in enumerate(augment.members("mixture=bar")):
+    for turn, name in enumerate(augmentation.members("mixture=bar")):
         own, at = jax.random.fold_in(key, turn), slice(turn, None, 2)
         levels = [corruptions.corrupt(own, images[at], name, k, index=index[at]) for k in range(1, 11)]
         same = np.array([(np.asarray(one) == mixed[at]).all((1, 2, 3)) for one in levels])

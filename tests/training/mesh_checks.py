@@ -11,10 +11,8 @@ from flax import nnx
 
 from data.dataset import Split
 from models.small_resnet import SmallResNet
-from training import mesh as meshes
-from training import rows as stacks
-from training import state as states
-from training import step as steps
+from runtime import meshes
+from training import stacks, states, steps
 
 STEPS, BATCH, SIDE = 3, 32, 16
 OPTIMIZER = optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.05, momentum=0.9))

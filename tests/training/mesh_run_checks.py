@@ -11,11 +11,10 @@ import jax
 import numpy as np
 
 from data.dataset import Split
+from runtime import compiles, meshes
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, equal, grid, run_named
-from training import compiles, loop, run, study
-from training import mesh as meshes
-from training import step as steps
+from training import loop, run, steps, study
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 import train
+from runtime import meshes, workdirs
 from tests.training import tiny
-from training import batches, study, workdir
-from training import mesh as meshes
+from training import batches, study
 
 CLASSES = ("left", "right")
 NUMBER = {"plain": 12, "styled": 20}  # training images of each class
@@ -79,10 +79,10 @@ def test_a_run_records_both_and_refuses_other_images(root, tmp_path):
     changed = root / "styled" / "train" / "left" / "000.png"
     before = changed.read_bytes()
     Image.fromarray(np.full((16, 16, 3), 9, np.uint8)).save(changed)
-    with pytest.raises(workdir.WorkdirError, match=r"trained on other images:\n  mixed_in\.images"):
+    with pytest.raises(workdirs.WorkdirError, match=r"trained on other images:\n  mixed_in\.images"):
         train.train_and_evaluate(settings(root), tmp_path / "run")
     changed.write_bytes(before)
-    with pytest.raises(workdir.WorkdirError, match=r"train\.mix_in\.name: stored 'image_folder', asked ''"):
+    with pytest.raises(workdirs.WorkdirError, match=r"train\.mix_in\.name: stored 'image_folder', asked ''"):
         train.train_and_evaluate(settings(root, name=""), tmp_path / "run")
 
 

@@ -7,21 +7,21 @@ import pytest
 
 import data
 from configs import fast_cifar10
+from runtime import meshes
 from tests.training import tiny
-from training import batches, loop, state, study, whitening
-from training import mesh as meshes
-from training.step import cross_entropy
+from training import batches, loop, states, study, whitening
+from training.steps import cross_entropy
 
 RNG = np.random.default_rng(0)
 
 
 def test_the_triangle_rises_and_falls_in_straight_lines():
     recipe = tiny.config(schedule="triangle", learning_rate=0.5, epochs=10, warmup_epochs=2).train
-    rate = state.learning_rate_schedule(recipe, 7)
+    rate = states.learning_rate_schedule(recipe, 7)
     expected = [0.5 * s / 14 if s < 14 else 0.5 * (70 - s) / 56 for s in range(71)]
     np.testing.assert_allclose([rate(jnp.asarray(s)) for s in range(71)], expected, atol=1e-7)
     recipe.warmup_epochs = 0
-    rate = state.learning_rate_schedule(recipe, 7)
+    rate = states.learning_rate_schedule(recipe, 7)
     np.testing.assert_allclose([rate(jnp.asarray(s)) for s in (0, 35, 70)], [0.5, 0.25, 0], atol=1e-7)
 
 
@@ -29,7 +29,7 @@ def test_the_triangle_rises_and_falls_in_straight_lines():
 def test_a_warm_up_as_long_as_the_training_is_refused(schedule):
     recipe = tiny.config(schedule=schedule, epochs=1, warmup_epochs=1).train
     with pytest.raises(ValueError, match="warmup_epochs below 1 epochs, found 1"):
-        state.learning_rate_schedule(recipe, 7)
+        states.learning_rate_schedule(recipe, 7)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -86,8 +86,8 @@ def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
 
 def test_other_networks_have_nothing_to_whiten():
     one = study.model_config(tiny.config(), "standard", 0)
-    _, params, statistics = state.build_model(one, 10, 32)
-    fresh = state.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    _, params, statistics = states.build_model(one, 10, 32)
+    fresh = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     assert whitening.fitted(fresh, None) is fresh
 
 

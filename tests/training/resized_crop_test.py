@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from data.dataset import Split
+from runtime import meshes
 from tests.training import tiny
 from training import batches, resized_crop
-from training import mesh as meshes
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 40, 52, 3), np.uint8)
 

@@ -8,11 +8,9 @@ import pytest
 
 import data
 from corruptions import augment as schemes
+from runtime import meshes
 from tests.training import tiny
-from training import batches, study
-from training import mesh as meshes
-from training import state as states
-from training import step as steps
+from training import batches, states, steps, study
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,11 @@ import pytest
 import data
 from data.dataset import Split
 from data.sharded import ShardedImages
+from evaluation import correctness
+from evaluation.conditions import Condition
+from runtime import meshes, workdirs
 from tests.training import tiny
-from training import batches, evaluation, loop, stream, study, workdir
-from training import mesh as meshes
+from training import batches, loop, stream, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -117,9 +119,9 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
     host = Split(ShardedImages([dataset.test.images], dataset.image_shape), dataset.test.labels, dataset.test.index)
     assert [len(part) for part in stream.pieces(host, 20, mesh)] == [40, 30]
     device = dataset.test.to_device()
-    for condition in (evaluation.Condition("clean", "0"), evaluation.Condition("imagenet_c/gaussian_noise", "3")):
+    for condition in (Condition("clean", "0"), Condition("imagenet_c/gaussian_noise", "3")):
         found = [
-            evaluation.answers(mesh, {"a": resident, "b": streamed}, split, condition, 0, None, 20)
+            correctness.answers(mesh, {"a": resident, "b": streamed}, split, condition, 0, None, 20)
             for split in (device, host)
         ]
         for key in ("a", "b"):
@@ -186,7 +188,7 @@ def test_placement_may_change_between_runs(tmp_path):
     for placement in ("stream", "device"):
         config = tiny.config()
         config.dataset.placement = placement
-        with workdir.open_workdir(tmp_path, study.model_config(config, "standard", 0).to_dict(), free=study.FREE):
+        with workdirs.open_workdir(tmp_path, study.model_config(config, "standard", 0).to_dict(), free=study.FREE):
             pass
 
 

@@ -3,8 +3,8 @@
 import contextlib
 
 from configs import default
-from training import state as states
-from training import study, workdir
+from runtime import workdirs
+from training import states, study
 from training.checkpoint import Checkpoints
 
 
@@ -26,7 +26,7 @@ def untrained_workdir(folder, given):
     """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
     one = study.model_config(given, "standard", 0)
     params = states.build_model(one, 10, 32)[1:]
-    with workdir.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
+    with workdirs.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
         files.save(states.initial_state(*params, states.make_optimizer(one.train, 1)))
-        workdir.write_json(folder / "final.json", {})
+        workdirs.write_json(folder / "final.json", {})
     return folder

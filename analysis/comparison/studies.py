@@ -1,0 +1,189 @@
+"""Do two overlap matrices of the same corruptions agree?
+
+One may come from a full study and one from fine-tuned models, or from two architectures (Laugros, Caplier,
+Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions",
+Fig. 8, compare three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that
+Algorithm 1 selects from each.
+
+Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a
+corruption drawn k times carries weight k in each of its pairs (Snijders and Borgatti, 1999), and pairs of
+a corruption with itself are left out.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.selection import algorithm, select
+
+WINNER, TIE, MAXIMUM, OTHER = "winner", "tie", "maximum set", "not a maximum set"
+
+
+class Agreement(NamedTuple):
+    """Agreement of two matrices over pairs of corruptions.
+
+    Attributes:
+      pearson, spearman: correlations over pairs; NaN where one matrix does not vary.
+      pearson_interval, spearman_interval: (lower, upper) of the percentile interval over resampled corruptions.
+      mean_difference: mean absolute difference.
+      standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices differ by
+        their noise alone; NaN without standard errors.
+      pairs: number of pairs.
+      dropped: corruptions undefined in either matrix, left out.
+    """
+
+    pearson: float
+    pearson_interval: tuple[float, float]
+    spearman: float
+    spearman_interval: tuple[float, float]
+    mean_difference: float
+    standardised: float
+    pairs: int
+    dropped: tuple[str, ...]
+
+
+class BenchmarkAgreement(NamedTuple):
+    """Benchmarks selected at one threshold from two matrices.
+
+    Attributes:
+      threshold: largest overlap allowed between two members.
+      first, second: the selected members.
+      shared: members of both.
+      jaccard: shared members over members of either.
+      first_in_second: what the first benchmark is in the second matrix: its `winner`, a `tie` (as large and
+        of the same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum set`.
+      second_in_first: the same the other way round.
+    """
+
+    threshold: float
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    shared: tuple[str, ...]
+    jaccard: float
+    first_in_second: str
+    second_in_first: str
+
+
+def agreement(first, second, names, *, first_se=None, second_se=None, resamples=1000, seed=0, level=0.95):
+    """Agreement of two overlap matrices.
+
+    Args:
+      first, second: symmetric [n, n] over the same names. Unclipped overlap compares more: the clipped one
+        has ties at 0.
+      names: n names; those with an undefined overlap in either matrix are left out.
+      first_se, second_se: standard errors [n, n] of the two, both or none.
+      resamples, seed: resamples of the corruptions, >= 2, and the seed of the draws.
+      level: coverage of the intervals, in (0, 1).
+
+    Raises:
+      ValueError: shapes that do not fit, fewer than three corruptions left, NaN between two of them,
+        standard errors of one matrix only, or parameters out of range.
+    """
+    names = tuple(names)
+    matrices, kept, dropped = _common(first, second, names)
+    if resamples < 2 or not 0 < level < 1 or (first_se is None) != (second_se is None):
+        raise ValueError(
+            "expected 2 resamples or more, a level in (0, 1) and standard errors of both matrices or none, found "
+            f"{resamples}, {level}, {first_se is not None} and {second_se is not None}"
+        )
+    if len(kept) < 3:
+        raise ValueError(f"expected three or more corruptions defined in both matrices, found {len(kept)}")
+    i, j = np.triu_indices(len(kept), 1)
+    x, y = (matrix[i, j] for matrix in matrices)
+    standardised = float("nan")
+    if first_se is not None:
+        errors = [_square(se, names)[np.ix_(kept, kept)][i, j] for se in (first_se, second_se)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            standardised = float(np.sqrt(np.mean(((x - y) / np.hypot(*errors)) ** 2)))
+    drawn = np.random.default_rng(seed).multinomial(len(kept), np.full(len(kept), 1 / len(kept)), size=resamples)
+    weights = np.concatenate([np.ones((1, len(x))), drawn[:, i] * drawn[:, j]])
+    pearson = _correlation(x, y, weights)
+    spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
+    return Agreement(
+        float(pearson[0]), _interval(pearson[1:], level), float(spearman[0]), _interval(spearman[1:], level),
+        float(np.abs(x - y).mean()), standardised, len(x), dropped,
+    )  # fmt: skip
+
+
+def benchmark_agreement(first, second, names, threshold, *, strict=False, first_unclipped=None, second_unclipped=None):
+    """Agreement of the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over `names`.
+
+    Corruptions undefined in either matrix are left out of both. `strict` and the unclipped overlaps are as
+    there.
+    """
+    names = tuple(names)
+    matrices, kept, _ = _common(first, second, names)
+    common = tuple(names[k] for k in kept)
+    free = [
+        None if matrix is None else _square(matrix, names)[np.ix_(kept, kept)]
+        for matrix in (first_unclipped, second_unclipped)
+    ]
+    chosen = [select(matrix, common, threshold, strict, other) for matrix, other in zip(matrices, free, strict=True)]
+    one, two = (selected.members for selected in chosen)
+    shared = tuple(name for name in one if name in two)
+    return BenchmarkAgreement(
+        float(threshold), one, two, shared, len(shared) / len({*one, *two}),
+        _standing(one, chosen[1], matrices[1], common), _standing(two, chosen[0], matrices[0], common),
+    )  # fmt: skip
+
+
+def benchmark_agreement_sweep(first, second, names, thresholds, **options):
+    """`benchmark_agreement` at each threshold, a tuple."""
+    return tuple(benchmark_agreement(first, second, names, float(t), **options) for t in thresholds)
+
+
+def _common(first, second, names):
+    matrices = [_square(matrix, names) for matrix in (first, second)]
+    drop = algorithm.undefined(matrices[0]) | algorithm.undefined(matrices[1])
+    kept = np.flatnonzero(~drop)
+    matrices = [matrix[np.ix_(kept, kept)] for matrix in matrices]
+    off = ~np.eye(len(kept), dtype=bool)
+    if any(np.isnan(matrix[off]).any() for matrix in matrices):
+        raise ValueError("expected an overlap for every pair of corruptions defined in both matrices, found NaN")
+    return matrices, kept, tuple(names[k] for k in np.flatnonzero(drop))
+
+
+def _square(matrix, names):
+    matrix = np.asarray(matrix, float)
+    if matrix.shape != (len(names), len(names)) or len(set(names)) != len(names):
+        raise ValueError(f"expected a square matrix of {len(names)} distinct names, found shape {matrix.shape}")
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9, equal_nan=True):
+        raise ValueError("expected a symmetric matrix, found differences across the diagonal")
+    return matrix
+
+
+def _standing(members, chosen, matrix, names):
+    if members == chosen.members:
+        return WINNER
+    index = [names.index(name) for name in members]
+    inside = matrix[np.ix_(index, index)][np.triu_indices(len(index), 1)]
+    allowed = inside < chosen.threshold if chosen.strict else inside <= chosen.threshold
+    if len(members) != chosen.size or not allowed.all():
+        return OTHER
+    mean = inside.mean() if inside.size else 0.0
+    return TIE if abs(mean - chosen.mean_overlap) <= algorithm.RESOLUTION else MAXIMUM
+
+
+def _correlation(x, y, weights):
+    """Weighted Pearson correlations [B] of x and y, [P] or [B, P], with weights [B, P]."""
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):  # resamples of one corruption alone
+        x, y = (value - (weights * value).sum(axis=1, keepdims=True) / total for value in (x, y))
+        products = [(weights * a * b).sum(axis=1) for a, b in ((x, y), (x, x), (y, y))]
+        flat = np.minimum(products[1], products[2]) <= 1e-20 * total[:, 0]
+        return np.where(flat, np.nan, products[0] / np.sqrt(products[1] * products[2]))
+
+
+def _ranks(values, weights):
+    """Mid-ranks [B, P] of values [P] in which value p occurs weights[b, p] times."""
+    _, group = np.unique(values, return_inverse=True)
+    counts = weights @ (group[:, None] == np.arange(group.max() + 1))
+    return (counts.cumsum(axis=1) - counts / 2)[:, group]
+
+
+def _interval(values, level):
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return (float("nan"), float("nan"))
+    lower, upper = np.percentile(values, [50 * (1 - level), 50 * (1 + level)])
+    return (float(lower), float(upper))

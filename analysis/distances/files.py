@@ -1,0 +1,199 @@
+"""Result files of a distance study, and the rank correlation of distance with error.
+
+msd.csv            scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
+correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
+features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
+"""
+
+import io
+import pathlib
+import zipfile
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.distances import msd_mmd
+from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
+from runtime.files import write_atomically
+
+HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
+CORRELATIONS_HEADER = ("corruption", "schemes", "msd", "msd_lower", "msd_upper", "mmd", "mmd_lower", "mmd_upper")
+MIN_SCHEMES = 3
+
+
+class Distance(NamedTuple):
+    """One line of msd.csv: distances of a scheme to a corruption at a severity (level, fraction or `random`), and
+    their standard deviations over halves (NaN when there are none)."""
+
+    scheme: str
+    corruption: str
+    severity: int | float | str
+    msd: float
+    msd_spread: float
+    mmd: float
+    mmd_spread: float
+
+
+class Correlation(NamedTuple):
+    """Spearman's rho across schemes between a corruption's distance and error, with 95 % intervals over schemes."""
+
+    corruption: str
+    schemes: int
+    msd: float
+    msd_lower: float
+    msd_upper: float
+    mmd: float
+    mmd_lower: float
+    mmd_upper: float
+
+
+def write_msd(path, rows, comment=None):
+    """Writes msd.csv atomically; `rows`: iterable of `Distance`."""
+    write_rows(path, HEADER, rows, comment)
+
+
+def read_msd(path):
+    """Reads msd.csv into a list of `Distance`.
+
+    Raises:
+      ValueError: a line of another kind, or a (scheme, corruption, severity) given twice.
+    """
+    rows, seen = [], set()
+    for number, (scheme, corruption, severity, *values) in read_lines(path, HEADER):
+        where = f"{path}, line {number}"
+        try:
+            row = Distance(scheme, corruption, _severity(severity), *map(float, values))
+        except ValueError as error:
+            raise ValueError(f"{where}: expected numbers, found {error}") from None
+        if not (row.msd >= 0 and row.mmd >= 0):
+            raise ValueError(f"{where}: expected distances of at least 0, found {row.msd} and {row.mmd}")
+        if row[:3] in seen:
+            raise ValueError(f"{where}: expected every measurement once, found {','.join(map(str, row[:3]))} again")
+        seen.add(row[:3])
+        rows.append(row)
+    return rows
+
+
+def write_centres(path, centres):
+    """Writes features.npz atomically; `centres`: {(corruption, severity): [D]}."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **{f"{name}|{severity}": value for (name, severity), value in centres.items()})
+    write_atomically(path, buffer.getvalue())
+
+
+def read_centres(path):
+    """Reads features.npz: {(corruption, severity): [D]}.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: no archive of such features.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
+    try:
+        with np.load(path) as file:
+            stored = {key: file[key] for key in file.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: expected an .npz file of arrays, found one that cannot be read ({error})") from None
+    centres = {}
+    for key, value in stored.items():
+        name, bar, severity = key.rpartition("|")
+        if not bar or value.ndim != 1:
+            raise ValueError(f"{path}: expected vectors called corruption|severity, found {key!r} {value.shape}")
+        centres[name, _severity(severity)] = value
+    return centres
+
+
+def mean_distances(rows):
+    """Distances averaged over severities: {(scheme, corruption): (msd, mmd)}.
+
+    Raises:
+      ValueError: schemes that were measured at different severities of a corruption.
+    """
+    return _over_severities({row[:3]: (row.msd, row.mmd) for row in rows})
+
+
+def mean_errors(counts):
+    """Errors in percent averaged over severities (and seeds): {(model, corruption): error}, without clean images.
+
+    counts: iterable of `analysis.tables.Count`; the model's name is the scheme's.
+    """
+    errors = {}
+    for count in counts:
+        if count.corruption != CLEAN:
+            key = (count.model, count.corruption, count.severity)
+            errors.setdefault(key, []).append(100 * (1 - count.correct / count.total))
+    return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
+
+
+def correlations(distance, errors, *, resamples=1000, seed=0):
+    """Per corruption Spearman's rho between distance and error, across the schemes that have both.
+
+    Args:
+      distance: {(scheme, corruption): (msd, mmd)}.
+      errors: {(scheme, corruption): error}.
+
+    Returns:
+      list of `Correlation`, in the order of `distance`.
+
+    Raises:
+      ValueError: fewer than 3 schemes in common for every corruption.
+    """
+    found = []
+    for corruption in dict.fromkeys(name for _, name in distance):
+        both = [key for key in distance if key[1] == corruption and key in errors]
+        if len(both) < MIN_SCHEMES:
+            continue
+        error = [errors[key] for key in both]
+        values = []
+        for k in range(2):
+            x = [distance[key][k] for key in both]
+            interval = msd_mmd.spearman_interval(x, error, resamples=resamples, seed=seed)
+            values += [msd_mmd.spearman(x, error), *interval]
+        found.append(Correlation(corruption, len(both), *values))
+    if not found:
+        raise ValueError(
+            f"expected errors of at least {MIN_SCHEMES} of the schemes {sorted({s for s, _ in distance})} under one of the "
+            f"corruptions, found errors of {sorted({s for s, _ in errors})} under {sorted({c for _, c in errors})}"
+        )
+    return found
+
+
+def write_correlations(path, rows, comment=None):
+    """Writes correlations.csv atomically; `rows`: iterable of `Correlation`."""
+    write_rows(path, CORRELATIONS_HEADER, rows, comment)
+
+
+def read_correlations(path):
+    """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another kind."""
+    rows = []
+    for number, (corruption, schemes, *values) in read_lines(path, CORRELATIONS_HEADER):
+        try:
+            rows.append(Correlation(corruption, int(schemes), *map(float, values)))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: expected numbers, found {error}") from None
+    return rows
+
+
+def _over_severities(values):
+    """Means over the severities in keys (scheme, corruption, severity); all schemes must have the same ones."""
+    found, severities = {}, {}
+    for (scheme, corruption, severity), value in values.items():
+        found.setdefault((scheme, corruption), {})[severity] = value
+    for (scheme, corruption), by_severity in found.items():
+        expected = severities.setdefault(corruption, (scheme, by_severity.keys()))
+        if by_severity.keys() != expected[1]:
+            raise ValueError(
+                f"expected the same severities of {corruption} for every scheme, found {sorted(map(str, expected[1]))} "
+                f"for {expected[0]} and {sorted(map(str, by_severity))} for {scheme}"
+            )
+    return {
+        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0)) for key, by_severity in found.items()
+    }
+
+
+def _severity(text):
+    if text == RANDOM:
+        return text
+    return int(text) if text.isdigit() else float(text)

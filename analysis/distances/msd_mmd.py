@@ -1,0 +1,183 @@
+"""Distances between distributions of transforms in the feature space of a network: MSD and MMD.
+
+Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed set of images, the
+same a applied to each; `evaluation.features`), a corruption c has the centre fbar(c), the mean of f over its draws.
+
+    MSD(p_a, p_c) = min over sampled a of |f(a) - fbar(c)|      minimal sample distance
+    MMD(p_a, p_c) = |mean over a of f(a) - fbar(c)|             distance of the means
+
+Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
+Robustness" (2021), section 4; features are not normalised, and MMD is no kernel statistic. Both are asymmetric: only
+the corruption is averaged first.
+
+Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the distance (its
+Figure 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes all images, draws and transforms,
+every other row a random half of each. Halves without replacement vary as much as whole samples drawn anew, for means
+and what is smooth in them; for a minimum the spread says how stable it is and is no standard error, and the minimum
+over a half is larger on average than that over all.
+"""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
+
+
+def halves(number, replicates, rng):
+    """Members of the whole and of random halves: bool [1 + replicates, number], row 0 all true.
+
+    A half has number // 2 members, at least one. `rng`: np.random.Generator.
+    """
+    if number < 1 or replicates < 0:
+        raise ValueError(f"expected something to halve and replicates >= 0, found {number} and {replicates}")
+    order = rng.permuted(np.tile(np.arange(number), (replicates, 1)), axis=1)
+    return np.concatenate([np.ones((1, number), bool), order < max(1, number // 2)])
+
+
+def half_weights(number, replicates, rng):
+    """`halves` as weights that sum to one: float32 [1 + replicates, number]."""
+    members = halves(number, replicates, rng)
+    return (members / members.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def spread(values):
+    """Standard deviation of `values` [1 + R, ...] over the R halves; NaN where R < 2."""
+    values = np.asarray(values, float)
+    return np.std(values[1:], axis=0, ddof=1) if len(values) > 2 else np.full(values.shape[1:], np.nan)
+
+
+class Stream:
+    """Running MSD and MMD to m centres, from chunks of transform features that need not be kept.
+
+    Args:
+      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1: just the centres).
+
+    Attributes:
+      number: transforms seen in each weighting, int [G].
+    """
+
+    def __init__(self, centres):
+        self._centres = _finite("centres", centres, 3)
+        groups, targets, width = self._centres.shape
+        self._minimum = np.full((groups, targets), np.inf)
+        self._sum = np.zeros((groups, width))
+        self.number = np.zeros(groups, int)
+
+    def add(self, features, members=None):
+        """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which weighting."""
+        features = _finite("features", features, 3)
+        groups, _, width = self._centres.shape
+        if features.shape[1:] != (groups, width):
+            raise ValueError(f"expected features [K, {groups}, {width}], found shape {features.shape}")
+        shape = (groups, len(features))
+        members = np.ones(shape, bool) if members is None else np.asarray(members)
+        if members.shape != shape or members.dtype != bool:
+            raise ValueError(f"expected members bool {shape}, found {members.dtype} {members.shape}")
+        for g in np.flatnonzero(members.any(axis=1)):
+            own = features[members[g], g]
+            self._minimum[g] = np.minimum(self._minimum[g], cdist(own, self._centres[g]).min(axis=0))
+            self._sum[g] += own.sum(axis=0)
+        self.number += members.sum(axis=1)
+
+    @property
+    def msd(self):
+        """Minimal sample distance, float64 [G, m]."""
+        self._check()
+        return self._minimum.copy()
+
+    @property
+    def mmd(self):
+        """Distance of the means, float64 [G, m]."""
+        self._check()
+        mean = self._sum / self.number[:, None]
+        return np.linalg.norm(mean[:, None] - self._centres, axis=-1)
+
+    def _check(self):
+        if not self.number.all():
+            raise ValueError(f"expected transforms in every weighting, found {self.number.tolist()}")
+
+
+def minimal_sample_distance(features, centres):
+    """MSD of features [n, D] to centres [m, D]: float64 [m]."""
+    return _distances(features, centres).msd[0]
+
+
+def mean_distance(features, centres):
+    """MMD of features [n, D] to centres [m, D]: float64 [m]."""
+    return _distances(features, centres).mmd[0]
+
+
+def mixture_distances(first, second, centres, fractions):
+    """MSD and MMD of mixtures of two distributions of transforms, as in the paper's toy experiment.
+
+    A mixture of fraction p takes round(p n) transforms of the first and the others of the second. With centres of the
+    second, MSD should stay low until the fraction is 1, while MMD grows with it.
+
+    Args:
+      first, second: features [n, D] each.
+      centres: [m, D].
+      fractions: of the first, in [0, 1].
+
+    Returns:
+      (msd, mmd), each [len(fractions), m].
+    """
+    first, second = _finite("features", first, 2), _finite("features", second, 2)
+    if first.shape != second.shape:
+        raise ValueError(f"expected as many features of both, found shapes {first.shape} and {second.shape}")
+    if not all(0 <= p <= 1 for p in fractions):
+        raise ValueError(f"expected fractions in [0, 1], found {list(fractions)}")
+    number = len(first)
+    mixed = [np.concatenate([first[:k], second[k:]]) for k in (round(p * number) for p in fractions)]
+    found = [_distances(features, centres) for features in mixed]
+    return np.stack([one.msd[0] for one in found]), np.stack([one.mmd[0] for one in found])
+
+
+def spearman(x, y):
+    """Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y is constant.
+
+    x, y: [n] without NaN, n >= 2.
+    """
+    return float(_spearman(*_points(x, y)))
+
+
+def spearman_interval(x, y, *, resamples=1000, seed=0, level=0.95):
+    """Percentile interval of `spearman` under resampling of the points with replacement: (lower, upper).
+
+    Resamples in which x or y is constant are not counted; (NaN, NaN) when fewer than half are left.
+    """
+    x, y = _points(x, y)
+    chosen = np.random.default_rng(seed).integers(0, len(x), (resamples, len(x)))
+    found = _spearman(x[chosen], y[chosen])
+    defined = found[~np.isnan(found)]
+    if 2 * len(defined) < len(found):
+        return float("nan"), float("nan")
+    lower, upper = np.percentile(defined, [50 * (1 - level), 50 * (1 + level)])
+    return float(lower), float(upper)
+
+
+def _points(x, y):
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.ndim != 1 or x.shape != y.shape or len(x) < 2 or np.isnan(x).any() or np.isnan(y).any():
+        raise ValueError(f"expected two rows of at least 2 numbers without NaN, found shapes {x.shape} and {y.shape}")
+    return x, y
+
+
+def _spearman(x, y):
+    """Rank correlations [...] of x and y [..., n]."""
+    x, y = (rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (x, y))
+    norm = np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
+    return np.where(norm > 0, (x * y).sum(-1) / np.where(norm > 0, norm, 1), np.nan)
+
+
+def _distances(features, centres):
+    stream = Stream(_finite("centres", centres, 2)[None])
+    stream.add(_finite("features", features, 2)[:, None])
+    return stream
+
+
+def _finite(what, values, rank):
+    values = np.asarray(values, np.float64)
+    if values.ndim != rank or not values.size:
+        raise ValueError(f"expected {what} of rank {rank}, none of them empty, found shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"expected finite {what}, found NaN or infinity")
+    return values

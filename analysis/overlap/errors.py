@@ -1,0 +1,151 @@
+"""Standard errors of everything a report shows, from resampled test images and from what differs between seeds.
+
+Two variances add: test images, and, with several seeds, the jackknife over seeds (as in `analysis.overlap`). Where
+`answers/`, the correctness of every answer, lies in the workdir, the test images themselves are resampled, which sees
+that all models were shown the same images. Without it each accuracy is drawn anew from its binomial distribution,
+independently; then errors of differences between models come out too large.
+"""
+
+import pathlib
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.overlap.bootstrap import accuracies_under_resampling
+from analysis.overlap.score import compute
+from analysis.tables import CLEAN, RANDOM, STANDARD
+
+RESAMPLES = 1000
+_CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
+
+
+class Errors(NamedTuple):
+    """Standard errors; arrays as in `analysis.overlap.Overlap`.
+
+    Attributes:
+      clean: of clean accuracies, [1 + n].
+      standard, own, gain: of R[0,j], R[j,j] and G[j], [n].
+      overlap: of the unclipped overlap, the standard deviation over resamples (as drawn in overlap.png), [n, n].
+      transfer: of T, [n, n].
+      mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
+      resampled: whether the test images were resampled; if not, accuracies were drawn independently.
+    """
+
+    clean: np.ndarray
+    standard: np.ndarray
+    own: np.ndarray
+    gain: np.ndarray
+    overlap: np.ndarray
+    transfer: np.ndarray
+    mean_overlap: np.ndarray
+    outgoing: np.ndarray
+    incoming: np.ndarray
+    resampled: bool
+
+
+def standard_errors(accuracy, number, bits=None, resamples=RESAMPLES):
+    """Errors of a study.
+
+    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard deviation where
+    they are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
+
+    Args:
+      accuracy: [seeds, 1 + n, 1 + n], clean first (`analysis.accuracies.accuracies`).
+      number: test images behind each accuracy.
+      bits: correctness [seeds, 1 + n, 1 + n, number] or None.
+    """
+    if bits is None:
+        mean = accuracy.mean(axis=0)
+        drawn = np.random.default_rng(0).binomial(number, mean, (resamples, *mean.shape)) / number
+    else:
+        drawn = accuracies_under_resampling(bits, resamples, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        samples = _derived(drawn)
+        found = {name: _half_width(values) for name, values in samples.items()}
+        found["overlap"] = _deviation(samples["overlap"])
+        if len(accuracy) > 1:
+            for name, values in _derived(_left_out(accuracy)).items():
+                found[name] = np.hypot(found[name], _jackknife(values))
+    return Errors(**found, resampled=bits is not None)
+
+
+def read_answers(folder, counts, names, seeds):
+    """Correctness [seeds, 1 + n, 1 + n, N] of the answers in a workdir's folder, or None where one is missing.
+
+    Args:
+      folder: one file per condition, arrays of packed bits by `model|seed`.
+      counts: `analysis.tables.Count` of the study, which the answers must add up to.
+      names: corruptions; seeds: in the order of the result.
+
+    Raises:
+      ValueError: answers that do not add up to the counts.
+    """
+    known = {count.key: count for count in counts}
+    models, conditions = (STANDARD, *names), ((CLEAN, 0), *((name, RANDOM) for name in names))
+    columns = []
+    for corruption, severity in conditions:
+        path = pathlib.Path(folder) / f"{corruption.replace('/', '.')}-{severity}.npz"
+        if not path.is_file():
+            return None
+        with np.load(path) as file:
+            if any(f"{model}|{seed}" not in file for model in models for seed in seeds):
+                return None
+            column = []
+            for seed in seeds:
+                for model in models:
+                    count = known[model, seed, corruption, severity]
+                    bits = np.unpackbits(file[f"{model}|{seed}"], count=count.total).astype(bool)
+                    if bits.sum() != count.correct:
+                        raise ValueError(
+                            f"{path}: expected {count.correct} correct answers of {model}, seed {seed}, as counts.csv "
+                            f"says, found {bits.sum()}; run overlap.py again"
+                        )
+                    column.append(bits)
+        columns.append(np.reshape(column, (len(seeds), len(models), -1)))
+    return np.stack(columns, axis=2)
+
+
+def _derived(full):
+    """Everything a report shows, from accuracies [B, 1 + n, 1 + n]."""
+    robustness, gain, transfer, unclipped = compute(full)
+    n = gain.shape[-1]
+    diagonal = np.eye(n, dtype=bool)
+    others = np.where(diagonal, np.nan, transfer)
+    return {
+        "clean": full[..., 0],
+        "standard": robustness[..., 0, :],
+        "own": robustness[..., 1 + np.arange(n), np.arange(n)],
+        "gain": gain,
+        "overlap": unclipped,
+        "transfer": transfer,
+        "mean_overlap": _mean(np.where(diagonal, np.nan, np.maximum(unclipped, 0)), -1),
+        "outgoing": _mean(others, -1),
+        "incoming": _mean(others, -2),
+    }
+
+
+def _mean(values, axis):
+    """Mean without NaN; NaN where nothing else is there."""
+    present = ~np.isnan(values)
+    return np.where(present, values, 0).sum(axis=axis) / present.sum(axis=axis)
+
+
+def _half_width(samples):
+    undefined = np.isnan(samples).all(axis=0)
+    low, high = np.nanpercentile(np.where(undefined, 0, samples), _CENTRAL, axis=0)
+    return np.where(undefined, np.nan, (high - low) / 2)
+
+
+def _deviation(samples):
+    undefined = np.isnan(samples).all(axis=0)
+    return np.where(undefined, np.nan, np.nanstd(np.where(undefined, 0, samples), axis=0))
+
+
+def _left_out(accuracy):
+    seeds = len(accuracy)
+    return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
+
+
+def _jackknife(left_out):
+    seeds = len(left_out)
+    return np.sqrt((seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))

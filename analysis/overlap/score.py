@@ -1,0 +1,227 @@
+"""Overlap: does robustness to one corruption bring robustness to another?
+
+Model 0 is standard, model i was trained with corruption i; A[m,c] is the accuracy of model m on
+corruption c, A[m,0] on clean images.
+
+    R[m,c]    = A[m,c] / A[m,0]                             robustness
+    G[j]      = R[j,j] - R[0,j]                             gain
+    T[i->j]   = (R[i,j] - R[0,j]) / G[j]                    directed transfer, trained with i, tested on j
+    O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
+
+Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks"
+(2021). The variant `bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+VARIANTS = ("robustness", "bmvc")
+WEAK_GAIN = 0.03
+_SIGMAS = 3
+_CHANCE_MARGIN = 0.05
+_CLEAN_DROP = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained, tested].
+
+    Attributes:
+      names: corruptions, n of them.
+      overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
+      unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
+      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
+        to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.bootstrap` has no
+        such limit, and gives intervals of the clipped score).
+      transfer: T; column j is NaN where j is invalid.
+      gain, gain_se: G and its standard error, [n].
+      robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
+      clean_accuracy: A[m, 0], [1 + n].
+      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE)) or "invalid" (G <= 0).
+      warnings: sentences for the reader.
+      variant: "robustness" or "bmvc".
+      number: test images, or None.
+      seeds: number of trainings averaged.
+    """
+
+    names: tuple[str, ...]
+    overlap: np.ndarray
+    unclipped: np.ndarray
+    se: np.ndarray
+    transfer: np.ndarray
+    gain: np.ndarray
+    gain_se: np.ndarray
+    robustness: np.ndarray
+    clean_accuracy: np.ndarray
+    flags: tuple[str, ...]
+    warnings: tuple[str, ...]
+    variant: str
+    number: int | None
+    seeds: int
+
+
+def overlap_matrix(accuracy, clean_accuracy=None, *, names, number=None, variant="robustness", num_classes=None):
+    """The overlap score of every pair of corruptions, with standard errors.
+
+    Several seeds are averaged as accuracies, before any ratio is taken. Standard errors add two
+    variances: binomial noise over the test images (delta method, accuracies taken as independent;
+    not divided by the number of seeds, because all seeds see the same images) and, with several
+    seeds, the jackknife variance over seeds (all models of a seed left out together).
+
+    Args:
+      accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained with
+        names[i - 1], columns in the order of names. Without `clean_accuracy`: one more column, first,
+        with clean accuracies.
+      clean_accuracy: [1 + n] or [S, 1 + n].
+      names: the n corruptions, each once.
+      number: test images behind each accuracy, >= 1; None leaves binomial noise out.
+      variant: "robustness" (papers) or "bmvc" (raw accuracies).
+      num_classes: for the check that the standard model is better than chance; None skips it.
+
+    Raises:
+      ValueError: shapes that do not fit, values outside [0, 1], clean accuracy 0, or a standard model
+        near chance: A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)) for K classes.
+    """
+    names = tuple(names)
+    full = _check(accuracy, clean_accuracy, names, variant, number)
+    mean = full.mean(axis=0)
+    notes = _check_clean(mean[:, 0], names, number, num_classes)
+    robustness, gain, transfer, unclipped = compute(mean, variant)
+    n, seeds = len(names), len(full)
+    gain_variance, variance = np.zeros(n), np.zeros((n, n))
+    if number is not None:
+        gain_variance = gain_variance + _gain_variance(mean, number, variant)
+        variance = variance + _overlap_variance(mean, number, variant)
+    if seeds > 1:
+        left_out = (seeds * mean - full) / (seeds - 1)
+        _, gains, _, overlaps = compute(left_out, variant)
+        gain_variance = gain_variance + _jackknife(gains)
+        variance = variance + _jackknife(overlaps)
+    if number is None and seeds == 1:
+        gain_variance, variance = np.full(n, np.nan), np.full((n, n), np.nan)
+    gain_se, se = np.sqrt(gain_variance), np.sqrt(variance)
+    np.fill_diagonal(se, np.where(np.isnan(np.diag(unclipped)), np.nan, 0.0))
+    tau = np.maximum(WEAK_GAIN, _SIGMAS * np.nan_to_num(gain_se))
+    flags = tuple("invalid" if not g > 0 else "weak" if g < t else "" for g, t in zip(gain, tau, strict=True))
+    notes += [
+        f"{name}: training on it gives a gain of {g:+.4f} on itself ("
+        + ("no overlap is defined)" if flag == "invalid" else f"below {t:.3f}: overlap is unreliable)")
+        for name, g, t, flag in zip(names, gain, tau, flags, strict=True)
+        if flag
+    ]
+    return Overlap(
+        names, np.maximum(unclipped, 0), unclipped, se, transfer, gain, gain_se, robustness,
+        mean[:, 0], flags, tuple(notes), variant, number, seeds,
+    )  # fmt: skip
+
+
+def compute(full, variant="robustness"):
+    """(R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
+
+    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips.
+    """
+    full = np.asarray(full, float)
+    robustness = full[..., 1:]
+    if variant == "robustness":
+        robustness = robustness / full[..., :1]
+    standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
+    own = np.diagonal(trained, axis1=-2, axis2=-1)
+    gain = own - standard[..., 0, :]
+    divisor = np.where(gain > 0, gain, np.nan)[..., None, :]
+    transfer = (trained - standard) / divisor
+    return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
+
+
+def _gain_variance(full, number, variant):
+    """SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2."""
+    a, clean = full[:, 1:], full[:, :1]
+    variance = a * (1 - a) / number
+    if variant == "robustness":
+        variance = (variance + (a / clean) ** 2 * clean * (1 - clean) / number) / clean**2
+    return variance[0] + np.diag(variance[1:])
+
+
+def _overlap_variance(full, number, variant):
+    """Delta-method variance of the unclipped O: sum over the nine accuracies in it of
+    (dO/dA)^2 A (1 - A) / N. Symmetric [n, n]; the diagonal means nothing."""
+    robustness, gain, transfer, _ = compute(full, variant)
+    noise = full * (1 - full) / number
+    relative = variant == "robustness"
+    clean = full[1:, 0] if relative else np.ones(len(gain))  # A[i,0]
+    standard_clean = full[0, 0] if relative else 1.0
+    gain = np.where(gain > 0, gain, np.nan)
+    own = np.diag(robustness[1:])
+
+    # One direction, T[i->j]; rows i, columns j.
+    cross = 1 / (gain[None, :] * clean[:, None])  # d / dA[i,j]
+    baseline = (transfer - 1) / gain / standard_clean  # d / dA[0,j]
+    self_ = -transfer / gain / clean[None, :]  # d / dA[j,j]
+    # Accuracies of clean images enter both directions, so their derivatives add before squaring.
+    clean_i = -robustness[1:] / (gain * clean[:, None])  # d / dA[i,0], through R[i,j]
+    clean_j = transfer * own / gain / clean[None, :]  # d / dA[j,0], through R[j,j]
+    clean_0 = -(transfer - 1) * robustness[0] / gain / standard_clean  # d / dA[0,0]
+
+    trained, own_noise = noise[1:, 1:], np.diag(noise[1:, 1:])
+    one = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * own_noise
+    variance = one + one.T
+    if relative:
+        both = clean_i + clean_j.T
+        variance += both**2 * noise[1:, :1] + (both**2 * noise[1:, :1]).T
+        variance += (clean_0 + clean_0.T) ** 2 * noise[0, 0]
+    return variance / 4
+
+
+def _jackknife(left_out):
+    """Jackknife variance (S - 1) / S sum (x_s - mean)^2 over the first axis."""
+    seeds = len(left_out)
+    return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def _check(accuracy, clean_accuracy, names, variant, number):
+    """Accuracies as [S, 1 + n, 1 + n] with the clean column first."""
+    n = len(names)
+    if n < 1 or len(set(names)) != n:
+        raise ValueError(f"expected at least one name and each once, found {names}")
+    if variant not in VARIANTS:
+        raise ValueError(f"expected a variant of {VARIANTS}, found {variant!r}")
+    if number is not None and number < 1:
+        raise ValueError(f"expected at least 1 test image, found {number}")
+    full = np.asarray(accuracy, float)
+    if clean_accuracy is not None:
+        clean = np.asarray(clean_accuracy, float)
+        if clean.shape != full.shape[:-1]:
+            raise ValueError(f"expected a clean accuracy per model, shape {full.shape[:-1]}, found {clean.shape}")
+        full = np.concatenate([clean[..., None], full], axis=-1)
+    full = full[None] if full.ndim == 2 else full
+    if full.ndim != 3 or full.shape[1:] != (n + 1, n + 1) or not len(full):
+        raise ValueError(
+            f"expected accuracies of standard and {n} models on clean images and {n} corruptions, "
+            f"shape [{n + 1}, {n + 1}] with the clean column, found {full.shape}"
+        )
+    if not np.all((full >= 0) & (full <= 1)):
+        raise ValueError(f"expected accuracies in [0, 1], found {full.min()}..{full.max()}")
+    return full
+
+
+def _check_clean(clean, names, number, num_classes):
+    """Refuses a standard model near chance; returns warnings about models far below it."""
+    if np.any(clean == 0):
+        model = ("standard", *names)[int(np.argmax(clean == 0))]
+        raise ValueError(f"expected a clean accuracy above 0, found 0 for model {model}")
+    noise = 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
+    noise = np.broadcast_to(noise, clean.shape)
+    if num_classes is not None:
+        chance = 1 / num_classes
+        least = chance + max(_SIGMAS * noise[0], _CHANCE_MARGIN * (1 - chance))
+        if clean[0] < least:
+            raise ValueError(
+                f"expected a standard model above chance (clean accuracy at least {least:.4f} with "
+                f"{num_classes} classes), found {clean[0]:.4f}: robustness would mean nothing"
+            )
+    far = np.maximum(_CLEAN_DROP, _SIGMAS * np.hypot(noise, noise[0]))
+    return [
+        f"{name}: clean accuracy {clean[1 + i]:.4f} is far below the standard model's {clean[0]:.4f}"
+        for i, name in enumerate(names)
+        if clean[0] - clean[1 + i] > far[1 + i]
+    ]

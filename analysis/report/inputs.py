@@ -1,0 +1,201 @@
+"""What a report is made of: the result files in a workdir of overlap.py, read strictly and held against each other."""
+
+import hashlib
+import json
+import pathlib
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis import accuracies, tables
+from analysis.comparison import mixtures
+from analysis.distances.files import Distance, read_msd
+from analysis.overlap import overlap_matrix
+from analysis.overlap.errors import Errors, read_answers, standard_errors
+from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
+from analysis.overlap.score import Overlap
+
+REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
+OPTIONAL = {  # file -> what a JSON file must hold
+    "scores.csv": (),
+    "mixtures.csv": (),
+    "benchmark.json": ("members", "threshold", "strict", "mean_overlap", "summary"),
+    "stability.json": ("members", "sets", "resamples", "sizes"),
+    "ranges.json": ("corruptions",),
+    "comparison.json": ("first", "second", "matrices", "threshold", "benchmarks", "training_seconds"),
+    "timing.json": ("training_seconds",),
+    "samples.png": (),
+    "msd/msd.csv": (),
+}
+_TOLERANCE = 1e-9
+
+
+class Study(NamedTuple):
+    """A study as its report needs it.
+
+    Attributes:
+      workdir: folder.
+      config, provenance: as stored.
+      names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay distinct.
+      found: the `Overlap`, computed from counts.csv and found equal to overlap.csv and overlap_long.csv.
+      seeds: of the trainings.
+      errors: `report_errors.Errors`; where no answers are stored, `overlap` is the `se` of overlap_long.csv.
+      benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or None.
+      mixtures: rows of mixtures.csv as dictionaries, or None.
+      samples: bytes of samples.png, or None.
+      distances: rows of msd/msd.csv (`msd_files.Distance`), or None.
+      files: (name, bytes, SHA-256) of every file that was read.
+      models: (model/seed, revision, device) of every trained model's own provenance, where recorded.
+      revisions: of the code that the tables name in their first lines, {file: revision}.
+    """
+
+    workdir: pathlib.Path
+    config: dict
+    provenance: dict
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    found: Overlap
+    seeds: tuple[int, ...]
+    errors: Errors
+    benchmark: dict | None
+    stability: dict | None
+    ranges: dict | None
+    comparison: dict | None
+    timing: dict | None
+    mixtures: list[dict] | None
+    samples: bytes | None
+    distances: list[Distance] | None
+    files: tuple[tuple[str, int, str], ...]
+    models: tuple[tuple[str, str, str], ...]
+    revisions: dict[str, str]
+
+
+def read(workdir):
+    """Reads a workdir.
+
+    Raises:
+      FileNotFoundError: no such folder, or one without the required files (all of them named).
+      ValueError: a file that is broken, or files that do not belong together.
+    """
+    workdir = pathlib.Path(workdir)
+    if not workdir.is_dir():
+        raise FileNotFoundError(f"expected a workdir of overlap.py, found no folder {workdir}")
+    missing = [name for name in REQUIRED if not (workdir / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"expected a workdir of overlap.py with {', '.join(REQUIRED)}, found {workdir} without {', '.join(missing)}; "
+            "run overlap.py to its end"
+        )
+    config, provenance = (_object(workdir / name) for name in ("config.json", "provenance.json"))
+    names, matrix = read_overlap(workdir / "overlap.csv")
+    if len(names) < 2:
+        raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
+    counts = tables.read_counts(workdir / "counts.csv")
+    accuracy, number, seeds = accuracies.accuracies(counts, names)
+    found = overlap_matrix(accuracy, names=names, number=number)
+    pairs = read_overlap_long(workdir / "overlap_long.csv")
+    file_se = _check(workdir, found, matrix, pairs)
+    bits = read_answers(workdir / "answers", counts, names, seeds)
+    errors = standard_errors(accuracy, number, bits)
+    if bits is None:
+        errors = errors._replace(overlap=file_se)
+    present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
+    optional = {name: _optional(workdir / name, names) for name in OPTIONAL if name.endswith(".json")}
+    return Study(
+        workdir, config, provenance, names, short_names(names), found, seeds, errors, *optional.values(),
+        _mixtures(workdir / "mixtures.csv"),
+        (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
+        read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
+        tuple(_file(workdir / name) for name in present), _models(workdir), _revisions(workdir, present),
+    )  # fmt: skip
+
+
+def short_names(names):
+    """`gaussian noise` for `imagenet_c/gaussian_noise`; names that differ only by their benchmark keep it."""
+    last = [name.split("/", 1)[-1] for name in names]
+    return tuple((one if last.count(one) == 1 else name).replace("_", " ") for one, name in zip(last, names))
+
+
+def _check(workdir, found, matrix, pairs):
+    """Standard errors of overlap_long.csv; refuses tables that were not made from the counts beside them."""
+    index = {name: k for k, name in enumerate(found.names)}
+    _same(workdir / "overlap.csv", found, matrix, found.overlap)
+    transfer = np.array(found.transfer)
+    for pair in pairs:
+        if pair.i in index and pair.j in index:
+            i, j = index[pair.i], index[pair.j]
+            transfer[i, j], transfer[j, i] = pair.T_ij, pair.T_ji
+    _same(workdir / "overlap_long.csv", found, transfer, found.transfer)
+    try:
+        return pair_matrix(pairs, found.names, lambda pair: pair.se)
+    except ValueError as error:
+        raise ValueError(f"{workdir / 'overlap_long.csv'}: {error}") from None
+
+
+def _same(path, found, stored, computed):
+    different = ~np.isclose(stored, computed, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
+    if different.any():
+        i, j = np.argwhere(different)[0]
+        raise ValueError(
+            f"{path}: expected {computed[i, j]} for ({found.names[i]}, {found.names[j]}), which follows from counts.csv, "
+            f"found {stored[i, j]}; run overlap.py again"
+        )
+
+
+def _object(path):
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected valid JSON, found an error: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content
+
+
+def _optional(path, names):
+    """Content of an optional JSON file, or None; refuses one without its keys, or that is of other corruptions."""
+    if not path.is_file():
+        return None
+    content = _object(path)
+    lacking = [key for key in OPTIONAL[path.name] if key not in content]
+    if lacking:
+        raise ValueError(f"{path}: expected {', '.join(OPTIONAL[path.name])}, found none of {', '.join(lacking)}")
+    unknown = sorted(set(content.get("members", ())) - set(names))
+    if unknown:
+        raise ValueError(
+            f"{path}: expected members among the corruptions of overlap.csv, found {', '.join(unknown)}; make it again"
+        )
+    return content
+
+
+def _mixtures(path):
+    if not path.is_file():
+        return None
+    return [dict(zip(mixtures.HEADER, fields)) for _, fields in tables.read_lines(path, mixtures.HEADER)]
+
+
+def _file(path):
+    content = path.read_bytes()
+    return path.name, len(content), hashlib.sha256(content).hexdigest()
+
+
+def _models(workdir):
+    found = []
+    for path in sorted(workdir.glob("models/*/*/provenance.json")):
+        record = _object(path)
+        name = f"{path.parts[-3]}/{path.parts[-2]}"
+        found.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
+    return tuple(found)
+
+
+def _revisions(workdir, present):
+    """The revision in the comment of each table's first line."""
+    found = {}
+    for name in present:
+        if name.endswith(".csv"):
+            with open(workdir / name, encoding="utf-8") as file:
+                match = re.match(r"#.*\brevision (\S+)", file.readline())
+            if match:
+                found[name] = match[1]
+    return found

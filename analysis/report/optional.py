@@ -1,0 +1,147 @@
+"""Section of a report for results that not every study has, and for what is missing, the command that makes it.
+
+Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of augmentation schemes.
+"""
+
+from analysis.distances.files import mean_distances
+from analysis.report.html import join, missing, section, table, tag
+from analysis.rounding import fixed, with_error
+
+
+def optional_section(study):
+    """What is there, then what is not, then the files."""
+    chosen = study.benchmark or {}
+    there = (
+        _ranges(study.ranges), _coverage(chosen.get("coverage")), _categories(chosen.get("categories")),
+        _mixtures(study.mixtures), _comparison(study.comparison), _distances(study.distances),
+    )  # fmt: skip
+    overlap = study.workdir / "overlap.csv"
+    commands = (
+        ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={study.workdir}"),
+        (
+            "Which candidates a benchmark covers, and categories of candidates.",
+            f"python select_noc.py --overlap={overlap} --coverage=imagenet_c --categories",
+        ),
+        None,
+        ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
+        (
+            "Comparison with another study of the same corruptions.",
+            f"python -m tools.compare --first=... --second={study.workdir}",
+        ),
+        (
+            "Distances of augmentation schemes to corruptions (msd/msd.csv).",
+            f"python -m tools.msd --config=configs/msd.py --workdir={study.workdir}",
+        ),
+    )  # fmt: skip
+    absent = [missing(*command) for found, command in zip(there, commands) if found is None and command]
+    rows = [(name, (f"{size:,}", "number"), tag("code", digest[:16])) for name, size, digest in study.files]
+    return section(
+        "further", "Further results and files", *there,
+        join((tag("h3", "Not in this workdir"), *absent)) if absent else None,
+        tag("h3", "Files this report was made from"),
+        table(("file", ("bytes", "number"), "SHA-256, first 16 digits"), rows),
+    )  # fmt: skip
+
+
+def _ranges(content):
+    if content is None:
+        return None
+    rows = []
+    for name, entry in content["corruptions"].items():
+        ends = [with_error(r, se) for r, se in zip(entry["robustness"], entry["robustness_se"])]
+        notes = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
+        notes += [] if entry["monotone"] else ["R not monotone"]
+        bounds = [f"{value:.4g}" for value in entry["range"]]
+        mean = with_error(entry["mean_robustness"], entry["mean_robustness_se"])
+        rows.append((name, *_numbers(*bounds), entry["unit"], *_numbers(*ends, mean), "; ".join(notes)))
+    header = ("corruption", *_numbers("mild", "severe"), "unit", *_numbers("R mild", "R severe", "R mean"), "notes")
+    return join((tag("h3", "Calibrated severity ranges"), table(header, rows)))
+
+
+def _coverage(content):
+    if content is None:
+        return None
+    order = sorted(content["corruptions"].items(), key=lambda one: -(one[1]["overlap"] or 0))
+    rows = [
+        (
+            name,
+            *_numbers(with_error(one["overlap"], one["se"])),
+            one["member"],
+            *_numbers(fixed(one["p"], 3)),
+            one["verdict"],
+        )
+        for name, one in order
+    ]
+    header = ("corruption", *_numbers("largest overlap"), "with member", *_numbers("p"), "verdict")
+    text = f"By {', '.join(content['benchmark'])}. p is of “no overlap with any member”, corrected for their number."
+    return join((tag("h3", "Coverage"), tag("p", text), table(header, rows)))
+
+
+def _categories(content):
+    if content is None:
+        return None
+    rows = [(number, ", ".join(names)) for number, names in enumerate(content, 1)]
+    return join((tag("h3", "Categories of candidates"), table(("category", "corruptions"), rows)))
+
+
+def _mixtures(rows):
+    if rows is None:
+        return None
+    lines = [
+        (
+            row["mixture"], row["corruption"], "member" if row["member"] == "1" else "",
+            *_numbers(fixed(float(row["relative_ce"]), 1)),
+            *_numbers(with_error(float(row["relative_gain"]), float(row["relative_gain_se"]), sign=True)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    header = ("trained on", "tested on", "", *_numbers("relative CE", "gain"))
+    text = "Relative corruption error in percent of the standard model's, and what is gained over it."
+    return join((tag("h3", "Models trained on whole benchmarks"), tag("p", text), table(header, lines)))
+
+
+def _comparison(content):
+    if content is None:
+        return None
+    found, chosen = content["matrices"], [b for b in content["benchmarks"] if b["threshold"] == content["threshold"]]
+    low, high = found["spearman_interval"]
+    facts = [
+        f"{found['pairs']} pairs of corruptions: Spearman {fixed(found['spearman'], 2)} (95 % interval {fixed(low, 2)} to "
+        f"{fixed(high, 2)}), Pearson {fixed(found['pearson'], 2)}, mean absolute difference "
+        f"{fixed(found['mean_difference'], 3)}; the root mean square difference is {fixed(found['standardised'], 1)} standard "
+        "errors, 1 being noise alone."
+    ]
+    facts += [
+        f"Benchmarks at threshold {b['threshold']:g}: {', '.join(b['first'])}; and {', '.join(b['second'])}. "
+        f"{len(b['shared'])} members are shared (Jaccard {b['jaccard']:.2f})."
+        for b in chosen
+    ]
+    if content["training_seconds"]:
+        first, second = content["training_seconds"]
+        facts.append(f"Training took {first:.0f} s and {second:.0f} s.")
+    title = tag("h3", f"{content['first']} compared with {content['second']}")
+    return join((title, *(tag("p", fact) for fact in facts)))
+
+
+def _distances(rows):
+    if rows is None:
+        return None
+    means = mean_distances(rows)
+    lines = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        own = {name: both for (one, name), both in means.items() if one == scheme}
+        nearest, farthest = (choose(own, key=lambda name: own[name][0]) for choose in (min, max))
+        average = [sum(both[k] for both in own.values()) / len(own) for k in range(2)]
+        ends = [f"{name} {fixed(own[name][0], 3)}" for name in (nearest, farthest)]
+        lines.append((scheme, *_numbers(*(fixed(value, 3) for value in average)), *ends))
+    header = ("scheme", *_numbers("MSD", "MMD"), "nearest corruption, MSD", "farthest corruption, MSD")
+    text = (
+        "Between the features of augmented and of corrupted images in the standard model: the minimal sample distance, to "
+        "the nearest single augmentation, and the distance of the means; both averaged over the corruptions."
+    )
+    title = tag("h3", "Distances of augmentation schemes to corruptions")
+    return join((title, tag("p", text), table(header, lines)))
+
+
+def _numbers(*texts):
+    return [(text, "number") for text in texts]

@@ -1,0 +1,196 @@
+"""Random benchmarks of given size and balance, to see how both matter for a benchmark's predictions.
+
+An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each. From it,
+benchmarks of the same n and size but less balance are made by substitution: one corruption leaves a
+category, one enters a category that is represented at least as well, so the standard deviation of the
+counts grows at every step.
+Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
+Distribution Shifts" (BMVC 2021). The functions that draw and substitute are in no published version of its
+code; the laws below (uniform at each choice) are ours.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+_LISTED = 20_000
+_BATCH = 20_000
+
+
+def count_balanced(clusters, n, k):
+    """Number of different (n, k) benchmarks, exactly: over all n categories, the product of C(size, k)."""
+    _check(clusters, n, k)
+    sums = [1] + [0] * n  # elementary symmetric polynomials
+    for cluster in clusters:
+        ways = math.comb(len(cluster), k)
+        for chosen in range(n, 0, -1):
+            sums[chosen] += sums[chosen - 1] * ways
+    return sums[n]
+
+
+def balanced(clusters, n, k, number, *, seed=0):
+    """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more, then k
+    members of each uniformly, until there are `number` different ones.
+
+    Args:
+      clusters: categories, a sequence of tuples of names, each name once.
+      n: categories represented, >= 1.
+      k: corruptions from each, >= 1.
+      number: benchmarks, >= 1.
+      seed: of the draws.
+
+    Returns:
+      `number` tuples of n k names in alphabetical order, in the order in which they were drawn.
+
+    Raises:
+      ValueError: fewer than `number` exist (before any is drawn), or numbers or names out of range.
+    """
+    possible = count_balanced(clusters, n, k)
+    if not 1 <= number <= possible:
+        raise ValueError(
+            f"expected a number of benchmarks between 1 and the {possible} that exist with {n} categories of {k} "
+            f"among categories of {sorted(map(len, clusters), reverse=True)}, found {number}"
+        )
+    names = sorted(itertools.chain(*clusters))
+    position = {name: i for i, name in enumerate(names)}
+    eligible = [np.array([position[name] for name in cluster]) for cluster in clusters if len(cluster) >= k]
+    rng = np.random.default_rng(seed)
+    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears `possible`.
+    if possible <= max(_LISTED, 4 * number):
+        rows = _draw_from_list(eligible, n, k, number, rng)
+    else:
+        found = {}
+        while len(found) < number:
+            found |= dict.fromkeys(map(tuple, _draw(eligible, n, k, min(2 * number, _BATCH), rng).tolist()))
+        rows = itertools.islice(found, number)
+    return tuple(tuple(names[i] for i in row) for row in rows)
+
+
+def unbalanced(benchmarks, clusters, *, copies=10, seed=0):
+    """All different benchmarks met on the way from balanced to as unbalanced as possible.
+
+    Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them, where
+    possible: the pair of categories (left, entered), the corruption that leaves and the one that enters are
+    drawn uniformly among what is allowed. The category left must keep one; the category entered must have as
+    many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
+
+    Args:
+      benchmarks: tuples of names, as from `balanced`.
+      clusters: the categories, which hold all names.
+      copies: of each benchmark, >= 1: every copy takes its own way.
+      seed: of the draws.
+
+    Returns:
+      Tuples of names in alphabetical order, without those started from, in the order of the sweeps.
+    """
+    names = sorted(itertools.chain(*clusters))
+    category, start = _category(names, clusters), _membership(benchmarks, names)
+    rng, seen = np.random.default_rng(seed), [start]
+    member = np.tile(start, (copies, 1))
+    while len(member):
+        member = _substitute(member, category, rng)
+        seen.append(member)
+    packed = np.packbits(np.concatenate(seen), axis=1)
+    _, first = np.unique(packed, axis=0, return_index=True)
+    first = np.sort(first[first >= len(start)])
+    rows = np.unpackbits(packed[first], axis=1, count=len(names))
+    return tuple(tuple(names[i] for i in np.flatnonzero(row)) for row in rows)
+
+
+def representation(benchmarks, clusters):
+    """Corruptions from each category, int [benchmarks, categories]."""
+    names = sorted(itertools.chain(*clusters))
+    return _counts(_membership(benchmarks, names), _category(names, clusters))
+
+
+def spread(counts):
+    """Population standard deviation of the non-zero counts of each row [benchmarks, categories]."""
+    counts = np.asarray(counts)
+    represented = counts > 0
+    n = represented.sum(axis=-1)
+    mean = counts.sum(axis=-1) / n
+    return np.sqrt((np.where(represented, counts - mean[..., None], 0) ** 2).sum(axis=-1) / n)
+
+
+def by_spread(benchmarks, clusters, *, more_than=200):
+    """{standard deviation of the counts, rounded to .1: benchmarks}, ascending; bins of more than so many."""
+    benchmarks = tuple(benchmarks)
+    rounded = np.round(spread(representation(benchmarks, clusters)), 1)
+    bins = {float(value): np.flatnonzero(rounded == value) for value in np.unique(rounded)}
+    return {value: tuple(benchmarks[i] for i in rows) for value, rows in bins.items() if len(rows) > more_than}
+
+
+def _draw(eligible, n, k, number, rng):
+    """Sorted positions int [number, n k] of benchmarks drawn independently."""
+    members = np.stack([c[_subsets(len(c), k, number, rng)] for c in eligible], axis=1)
+    chosen = _subsets(len(eligible), n, number, rng)
+    return np.sort(np.take_along_axis(members, chosen[:, :, None], axis=1).reshape(number, n * k), axis=1)
+
+
+def _subsets(size, k, number, rng):
+    """Uniform subsets of k among `size`, int [number, k]."""
+    return np.argpartition(rng.random((number, size)), k - 1, axis=1)[:, :k]
+
+
+def _draw_from_list(eligible, n, k, number, rng):
+    """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first (Efraimidis
+    and Spirakis, 2006)."""
+    rows, weights = [], []
+    for chosen in itertools.combinations(eligible, n):
+        weight = -sum(math.log(math.comb(len(c), k)) for c in chosen)
+        for members in itertools.product(*(itertools.combinations(c.tolist(), k) for c in chosen)):
+            rows.append(sorted(itertools.chain(*members)))
+            weights.append(weight)
+    keys = np.array(weights) + rng.gumbel(size=len(rows))
+    return [rows[i] for i in np.argsort(-keys)[:number]]
+
+
+def _substitute(member, category, rng):
+    """One substitution in each row of bool [M, names]; rows that allow none are left out."""
+    counts, sizes = _counts(member, category), np.bincount(category)
+    left, entered = counts[:, :, None], counts[:, None, :]
+    allowed = (left >= 2) & (entered >= left) & (entered < sizes) & ~np.eye(len(sizes), dtype=bool)
+    able = allowed.any(axis=(1, 2))
+    member, allowed = member[able].copy(), allowed[able]
+    pair = _choose(allowed.reshape(len(member), len(sizes) ** 2), rng)
+    left, entered = (index[:, None] for index in np.divmod(pair, len(sizes)))
+    leaves = _choose(member & (category == left), rng)
+    enters = _choose(~member & (category == entered), rng)
+    rows = np.arange(len(member))
+    member[rows, leaves], member[rows, enters] = False, True
+    return member
+
+
+def _choose(allowed, rng):
+    """One allowed column of each row, uniformly."""
+    return np.where(allowed, rng.random(allowed.shape), -1).argmax(axis=1)
+
+
+def _counts(member, category):
+    return member.astype(int) @ (category[:, None] == np.arange(category.max() + 1))
+
+
+def _category(names, clusters):
+    _check(clusters)
+    of = {name: c for c, cluster in enumerate(clusters) for name in cluster}
+    return np.array([of[name] for name in names])
+
+
+def _membership(benchmarks, names):
+    position = {name: i for i, name in enumerate(names)}
+    member = np.zeros((len(benchmarks), len(names)), bool)
+    for row, benchmark in zip(member, benchmarks, strict=True):
+        unknown = [name for name in benchmark if name not in position]
+        if unknown or not benchmark or len(set(benchmark)) != len(benchmark):
+            raise ValueError(f"expected members of the categories, each once, found {unknown or benchmark}")
+        row[[position[name] for name in benchmark]] = True
+    return member
+
+
+def _check(clusters, n=1, k=1):
+    names = [*itertools.chain(*clusters)]
+    if not names or len(set(names)) != len(names) or not all(len(cluster) for cluster in clusters):
+        raise ValueError(f"expected categories with members, each name in one of them, found {clusters}")
+    if n < 1 or k < 1:
+        raise ValueError(f"expected n and k of at least 1, found {n} and {k}")

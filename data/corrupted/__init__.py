@@ -1,0 +1,53 @@
+"""Corrupted datasets that are on disk already: published ones, and those of `python -m corruptions.write`.
+
+    CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted.arrays`)
+    ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`                   (`data.corrupted.folders`)
+    cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, array_record    (`data.corrupted.tfds`)
+
+    dataset = data.corrupted.open_corrupted("CIFAR-10-C")
+    for corruption, severity in dataset.conditions():
+        for images, labels in dataset.batches(corruption, severity, batch_size=256):
+            ...
+
+Nothing is held in memory but the batch at hand and the next.
+"""
+
+import importlib
+import os
+from pathlib import Path
+
+from data.corrupted.dataset import Batch, CorruptedDataset, read_manifest
+
+__all__ = ["Batch", "CorruptedDataset", "open_corrupted"]
+
+TFDS = ("cifar10_corrupted", "imagenet2012_corrupted")
+
+
+def open_corrupted(
+    path_or_name: str | os.PathLike, *, data_dir: str | os.PathLike | None = None, threads: int | None = None
+) -> CorruptedDataset:
+    """Opens a corrupted dataset; images are read when `batches` asks for them.
+
+    Args:
+      path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets: `cifar10_corrupted`,
+        `imagenet2012_corrupted`, or one condition of it, `cifar10_corrupted/brightness_1`.
+      data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      threads: that decode image files; None is one per core.
+
+    Raises:
+      FileNotFoundError: nothing is there, or files are missing; says what was expected.
+      ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
+    """
+    name, _, config = str(path_or_name).partition("/")
+    # Modules are imported when asked for: arrays must not wait for what reads tfds.
+    if name in TFDS and not Path(path_or_name).exists():
+        return importlib.import_module("data.corrupted.tfds").CorruptedTfds(name, config, data_dir, threads)
+    path = Path(path_or_name).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"expected a folder, or one of the datasets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
+        )
+    manifest = read_manifest(path)
+    if any(path.glob("*.npy")):
+        return importlib.import_module("data.corrupted.arrays").CorruptedArrays(path, manifest)
+    return importlib.import_module("data.corrupted.folders").CorruptedFolders(path, manifest, threads)

@@ -1,0 +1,89 @@
+"""`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, prepared as array_record: no TensorFlow."""
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from data import tfds_source
+from data.corrupted.dataset import Batch, CorruptedDataset
+from data.corrupted.folders import in_batches, read_image
+from data.corrupted.names import published_order, qualified
+
+_SPLITS = ("test", "validation")
+_CHUNK = 2000  # records of array_record are read faster together
+
+
+class CorruptedTfds(CorruptedDataset):
+    """The configurations `<corruption>_<severity>` that are prepared, or the one that is asked for."""
+
+    def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
+        parent = tfds_source.data_folder(data_dir) / name
+        found = _prepared(parent)
+        if not found or (config and config not in found):
+            raise FileNotFoundError(
+                f"no prepared {name}/{config or '<corruption>_<severity>'} in {parent} (the folder comes from data_dir "
+                "or TFDS_DATA_DIR). Prepare it, which needs TensorFlow, with:\n"
+                f"  tfds build {name}{'/' + config if config else ''} --file_format=array_record --data_dir={parent.parent}"
+            )
+        configs = [config] if config else _in_order(found)
+        super().__init__(parent, {_condition(one): (one, found[one]) for one in configs})
+        self._threads = threads or os.cpu_count()
+        source, info = _open(found[configs[0]])
+        self.number = len(source)
+        self.class_names = tuple(info.features["label"].names)
+        self.image_shape = read_image(io.BytesIO(source[0]["image"]), f"{configs[0]} [0]").shape
+        version = found[configs[0]].name
+        self.provenance = {"source": str(parent), "format": "tfds array_record", "version": version}
+
+    def _read(self, place: tuple[str, Path], batch_size: int) -> Iterator[Batch]:
+        _, folder = place
+        source, _ = _open(folder)
+        if len(source) != self.number:
+            raise ValueError(f"{folder}: expected {self.number} images as in the others, found {len(source)}")
+        # Whole batches at a time, about _CHUNK records.
+        step = batch_size * max(1, _CHUNK // batch_size)
+        for start in range(0, self.number, step):
+            records = source.__getitems__(list(range(start, min(start + step, self.number))))
+            names = [f"{folder} record {start + i}" for i in range(len(records))]
+            fetch = [
+                lambda record=record, name=name: (name, read_image(io.BytesIO(record["image"]), name))
+                for record, name in zip(records, names)
+            ]
+            labels = [int(record["label"]) for record in records]
+            yield from in_batches(fetch, labels, self.image_shape, batch_size, self._threads)
+
+
+def _prepared(parent: Path) -> dict[str, Path]:
+    """Configuration -> the folder of its newest version."""
+    configs = [folder for folder in parent.glob("*") if re.fullmatch(r"\w+_\d+", folder.name)]
+    return {config.name: version for config in configs if (version := tfds_source.newest(config))}
+
+
+def _condition(config: str) -> tuple[str, int]:
+    corruption, _, severity = config.rpartition("_")
+    return qualified(corruption), int(severity)
+
+
+def _in_order(configs: Any) -> list[str]:
+    corruptions = published_order({config.rpartition("_")[0] for config in configs})
+    rank = {corruption: i for i, corruption in enumerate(corruptions)}
+    return sorted(configs, key=lambda config: (rank[config.rpartition("_")[0]], _condition(config)[1]))
+
+
+def _open(folder: Path) -> tuple[Any, Any]:
+    """The source of still encoded records, and the dataset's info."""
+    import tensorflow_datasets as tfds
+
+    if (found := tfds_source.file_format(folder)) != "array_record":
+        raise ValueError(
+            f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it in "
+            "another folder with `tfds build ... --file_format=array_record`"
+        )
+    builder = tfds.builder_from_directory(folder)
+    split = next((name for name in _SPLITS if name in builder.info.splits), None)
+    if split is None:
+        raise ValueError(f"{folder}: expected a split test or validation, found {', '.join(builder.info.splits)}")
+    return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()}), builder.info

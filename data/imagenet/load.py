@@ -1,0 +1,81 @@
+"""ImageNet and ImageNet-100 (every tenth class by WordNet ID), from a prepared store or a tree of class folders."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from data import tree
+from data.dataset import Dataset
+from data.image_folder import load_image_folder
+from data.imagenet import store
+
+CLASSES = {"imagenet100": 100, "imagenet": 1000}
+_SIZE = 224
+
+
+def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
+    """Every so many-th of the `found` classes in sorted order belongs to the dataset `name`.
+
+    Raises:
+      ValueError: `found` is neither 1,000 nor the number of classes of `name`.
+    """
+    if found == CLASSES[name]:
+        return 1
+    if found == 1000:
+        return 1000 // CLASSES[name]
+    wanted = " or ".join(str(n) for n in sorted({1000, CLASSES[name]}, reverse=True))
+    raise ValueError(f"{where}: expected {wanted} class folders for {name}, found {found}")
+
+
+def tree_stride(name: str, root: Path) -> int:
+    """`class_stride` of the tree at `root`."""
+    folders = (root / folder for folder in ("train", *tree.TEST_FOLDERS))
+    first = next((folder for folder in folders if folder.is_dir()), root)
+    return class_stride(name, len(tree.class_folders(first)), first)
+
+
+def load_imagenet(
+    name: str,
+    *,
+    data_dir: str | os.PathLike | None = None,
+    seed: int = 0,
+    image_size: int | None = None,
+    train_size: int | None = None,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+    **kwargs: Any,
+) -> Dataset:
+    """ImageNet-100 or ImageNet: what `python -m data.prepare` wrote below `data_dir`, else the tree that lies there.
+
+    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded at the first load
+    into `data.cache`, on one machine and in one go; prepare a whole ImageNet instead.
+
+    Args:
+      name: "imagenet100" or "imagenet".
+      data_dir: the folder given to data.prepare, or the root of a tree.
+      seed: of the split of a flat tree.
+      image_size: side in pixels; None is 224.
+      train_size: side of training images that were stored larger, to be cropped at random; None is image_size.
+      train_limit: at most so many training images, as a class-balanced prefix.
+      test_limit: the same for test images.
+      **kwargs: of `load_image_folder`, for a tree.
+
+    Raises:
+      FileNotFoundError: nothing is there, or it was prepared for other sizes; the message has the command.
+      ValueError: a prepared file is damaged, or the tree has another number of classes.
+    """
+    size = _SIZE if image_size is None else image_size
+    root = tree.find_root(name, data_dir)
+    folder = store.folder(root, name, size, train_size)
+    if (folder / store.META).exists():
+        return store.load(folder, train_limit, test_limit)
+    if (root / name).is_dir():
+        ready = sorted(path.parent.name for path in (root / name).glob(f"*/{store.META}"))
+        raise FileNotFoundError(
+            f"{root / name} holds no finished {name} of size {folder.name}, found {', '.join(ready) or 'nothing'}. "
+            f"Prepare it, or continue, with:\n  {store.command(name, root, size, train_size)}"
+        )
+    limits = {"train_limit": train_limit, "test_limit": test_limit}
+    sizes = {"image_size": size, "train_size": train_size}
+    stride = tree_stride(name, root)
+    return load_image_folder(name, data_dir=root, seed=seed, class_stride=stride, **sizes, **limits, **kwargs)

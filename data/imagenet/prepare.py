@@ -1,0 +1,249 @@
+"""Prepares ImageNet or ImageNet-100: every image decoded and resized once, in parallel, into a store (`data.imagenet.store`).
+
+A killed run continues when the same command is given again: finished shards are kept.
+"""
+
+import errno
+import json
+import math
+import multiprocessing
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from data import decode
+from data.image_folder import too_many_damaged
+from data.imagenet import shard, source, store
+from runtime import files
+
+_PLAN = "plan.json"
+
+
+class PrepareError(RuntimeError):
+    """The store cannot be written as asked, or not now; finished shards are kept."""
+
+
+class Job(NamedTuple):
+    """One shard to make."""
+
+    path: Path
+    piece: source.FilePiece | source.RecordPiece
+    image_size: int
+    short: int
+
+
+def prepare(
+    name: str,
+    source: str | os.PathLike,
+    data_dir: str | os.PathLike,
+    *,
+    image_size: int = 224,
+    train_size: int | None = None,
+    workers: int | None = None,
+    shard_images: int = 1024,
+    max_damaged: float = 0.01,
+    test_fraction: float = 0.1,
+    progress: bool = True,
+) -> Path:
+    """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
+
+    Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training images the same; or,
+    with train_size, the largest centre square, resized to train_size, from which training cuts random boxes.
+
+    Args:
+      name: "imagenet100" or "imagenet".
+      source: root of a tree {train,val}/class/*, or a folder of tfds with imagenet2012.
+      data_dir: folder to write `name`/... in.
+      image_size: side of the images in pixels.
+      train_size: side of the training images; None is image_size.
+      workers: processes; None is one for each core this process may use.
+      shard_images: images in a shard, about (a killed run loses at most one shard per worker).
+      max_damaged: fraction of unreadable images of a split above which preparing stops; up to there they are left out
+        and listed in damaged.txt.
+      test_fraction: of a flat tree, see `data.image_folder`.
+      progress: show a progress bar (on a terminal).
+
+    Raises:
+      PrepareError: no space, a folder that cannot be written, is in use, or holds a store of other settings.
+      FileNotFoundError: the source is not there.
+      ValueError: the source has other classes than expected, too many images are damaged, or an argument is wrong.
+    """
+    workers = len(os.sched_getaffinity(0)) if workers is None else workers
+    if workers < 1 or shard_images < 1:
+        raise ValueError(f"expected workers and shard_images >= 1, found {workers} and {shard_images}")
+    sides = decode.sides(image_size, train_size)
+    opened = source.open_source(name, source, test_fraction)
+    made_from = {
+        "dataset": name, "source": opened.identity(), "sides": sides, "preprocess": decode.description(sides),
+        "pillow": _pillow_version(), "shard_images": shard_images,
+    }  # fmt: skip
+    path = store.folder(data_dir, name, image_size, train_size)
+    try:
+        (path / "shards").mkdir(parents=True, exist_ok=True)
+        with files.locked(path):
+            files.remove_parts(path / "shards")
+            _check_plan(path, made_from)
+            jobs = _jobs(opened, path / "shards", sides, shard_images)
+            records = _make(jobs, opened, path, workers, max_damaged, progress)
+            store.finish(path, name, opened.class_names, made_from, records)
+    except OSError as error:
+        raise PrepareError(_write_failure(path, error)) from error
+    return path
+
+
+def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
+    """`prepare`, where there is a source, and with `verify` a check of every file against its sha256.
+
+    Shards that differ are made again from the source. Returns the store's folder; `options` are those of `prepare`.
+
+    Raises:
+      ValueError: files differ and there is no source to mend them from, or neither source nor `verify` is given.
+    """
+    if source is None and not verify:
+        raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")
+    path = store.folder(data_dir, name, options["image_size"], options["train_size"])
+    mend = source is not None and (path / store.META).exists()
+    if source is not None and not (verify and mend):
+        prepare(name, source, data_dir, **options)
+    if verify and (wrong := store.verify(path)):
+        if source is None:
+            raise ValueError(store.complaint(path, wrong))
+        for file in wrong:
+            shard.discard(path / "shards" / file)
+        prepare(name, source, data_dir, **options)
+    return path
+
+
+def _check_plan(path: Path, made_from: dict[str, Any]) -> None:
+    """A store is continued only with what it was begun with."""
+    plan, now = path / _PLAN, json.loads(json.dumps(made_from))
+    if plan.exists():
+        try:
+            before = json.loads(plan.read_text())
+        except ValueError as error:
+            raise PrepareError(f"{plan} cannot be read ({error}); remove the folder {path} and prepare anew") from error
+        differ = [key for key in now if before.get(key) != now[key]]
+        if differ:
+            lines = (f"{key}: begun with {before.get(key)}, asked {now[key]}" for key in differ)
+            raise PrepareError(
+                f"{path} was begun with other settings or another source; remove it, or use the same:\n  "
+                + "\n  ".join(lines)
+            )
+    files.write_json(plan, made_from)
+
+
+def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:
+    """{split: every shard, in order}."""
+    step = shard_images * source.stride
+    jobs = {}
+    for split in store.SPLITS:
+        starts = range(0, source.count(split), step)
+        pieces = [source.piece(split, start, min(start + step, source.count(split))) for start in starts]
+        jobs[split] = [Job(folder / f"{split}-{i:05d}.npy", piece, *sides[split]) for i, piece in enumerate(pieces)]
+    return jobs
+
+
+def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: bool) -> dict[str, list[dict]]:
+    """{split: records of all its shards, in order}; those that are not there are made."""
+    from tqdm import tqdm
+
+    records = {job.path: shard.read_record(job.path) for some in jobs.values() for job in some}
+    missing = {split: [job for job in some if records[job.path] is None] for split, some in jobs.items()}
+    wanted = {split: math.ceil(source.count(split) / source.stride) for split in jobs}
+    _check_space(path, jobs, missing, wanted)
+    done = sum(record["seen"] for record in records.values() if record)
+    bar = tqdm(
+        total=sum(wanted.values()), initial=done, desc=f"preparing {path.parent.name}", unit="image", smoothing=0.05,
+        disable=None if progress else True,
+    )  # fmt: skip
+    with bar:
+        for split, some in jobs.items():
+            damaged = [line for job in some if (record := records[job.path]) for line in record["damaged"]]
+            _check_damaged(split, damaged, wanted[split], max_damaged)
+            for job, record in _run(missing[split], workers):
+                records[job.path] = record
+                damaged += record["damaged"]
+                _check_damaged(split, damaged, wanted[split], max_damaged)
+                bar.set_postfix_str(f"{split}, {len(damaged)} damaged", refresh=False)
+                bar.update(record["seen"])
+    return {split: [records[job.path] for job in some] for split, some in jobs.items()}
+
+
+def _check_damaged(split: str, damaged: list[str], number: int, limit: float) -> None:
+    if len(damaged) > limit * number:
+        raise ValueError(too_many_damaged(split, damaged, number, limit))
+
+
+def _check_space(path: Path, jobs: dict[str, list[Job]], missing: dict[str, list[Job]], wanted: dict[str, int]) -> None:
+    """PrepareError when the shards that are missing do not fit the disk."""
+    needed = sum(
+        len(some) / len(jobs[split]) * wanted[split] * 3 * some[0].image_size ** 2
+        for split, some in missing.items()
+        if some
+    )
+    free = shutil.disk_usage(path).free
+    if needed * 1.01 > free:
+        number = sum(map(len, missing.values()))
+        raise PrepareError(
+            f"{path}: expected {needed / 1e9:.1f} GB of free space for {number} shards, found {free / 1e9:.1f} GB"
+        )
+
+
+def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Makes shards in parallel; yields each as it is finished, in any order."""
+    if workers == 1 or len(jobs) < 2:
+        yield from ((job, _make_one(job)) for job in jobs)
+        return
+    # Fresh processes, not forks: whoever calls may have threads (JAX has).
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_end_with_parent) as pool:
+        try:
+            yield from _bounded(pool, jobs, 2 * workers)
+        except BrokenProcessPool as error:
+            raise PrepareError("a worker process was killed (out of memory?); use fewer --workers") from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """At most `ahead` jobs are handed over at a time: a million paths need not wait in a pipe."""
+    running, waiting = {}, iter(jobs)
+    while True:
+        while len(running) < ahead and (job := next(waiting, None)):
+            running[pool.submit(_make_one, job)] = job
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            yield running.pop(future), future.result()
+
+
+def _make_one(job: Job) -> dict[str, Any]:
+    return shard.write(job.path, job.piece.read(), job.image_size, job.short)
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+
+    def watch():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _write_failure(path: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        kept = "Finished shards are kept: free space, then repeat the command"
+        return f"{path}: the disk is full ({error.strerror}). {kept}"
+    return str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"
+
+
+def _pillow_version() -> str:
+    import PIL
+
+    return PIL.__version__

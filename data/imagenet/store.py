@@ -1,0 +1,186 @@
+"""The prepared form of a large dataset: shards of decoded images on disk, read as memory maps.
+
+A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
+
+- `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written last
+- `train-labels.npy`, `train-index.npy`, and the same of test
+- `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON, from which an
+  interrupted preparation continues (`data.imagenet.shard`)
+- `damaged.txt`: the images that were left out, with the reason
+
+Opening checks the size of every file and the hashes of labels and index; `verify` reads all pixels.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.dataset import Dataset, Split, describe, limited, make_split, sha256
+from data.sharded import ShardedImages
+from runtime import files
+
+META = "store.json"
+SPLITS = ("train", "test")
+_FORMAT = 1
+_COLUMNS = ("labels", "index")
+
+
+def folder(data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None) -> Path:
+    """Where the store of a dataset lies, one for each pair of sizes."""
+    sizes = str(image_size) if train_size in (None, image_size) else f"{image_size}-train{train_size}"
+    return Path(data_dir).expanduser() / name / sizes
+
+
+def command(name: str, data_dir: str | os.PathLike, image_size: int, train_size: int | None = None) -> str:
+    """What makes a store, or continues or mends it."""
+    sizes = f"--image_size={image_size}" + ("" if train_size in (None, image_size) else f" --train_size={train_size}")
+    return f"python -m data.prepare --dataset={name} --source=TREE --data_dir={data_dir} {sizes}"
+
+
+def finish(
+    path: Path, name: str, class_names: Iterable[str], made_from: dict[str, Any], records: dict[str, list[dict]]
+) -> None:
+    """Writes what `load` reads, from the records of all shards, in order.
+
+    Args:
+      path: the store's folder.
+      name: of the dataset.
+      class_names: of every label.
+      made_from: JSON-able facts about source and preprocessing.
+      records: {split: records of `data.imagenet.shard.write`}.
+    """
+    splits = {}
+    for split, shards in records.items():
+        # The index counts damaged images too: the others keep theirs when one is mended.
+        begins = np.cumsum([0] + [shard["seen"] for shard in shards])
+        index = [np.asarray(shard["positions"], np.int32) + begin for shard, begin in zip(shards, begins)]
+        labels = [np.asarray(shard["labels"], np.int32) for shard in shards]
+        columns = {"labels": np.concatenate([*labels, []]), "index": np.concatenate([*index, []])}
+        hashes = {}
+        for column, array in columns.items():
+            array = array.astype(np.int32)
+            with files.writing(path / f"{split}-{column}.npy") as file:
+                np.save(file, array)
+            hashes[column] = sha256(array)
+        kept = [{key: shard[key] for key in ("file", "count", "bytes", "sha256")} for shard in shards]
+        splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}
+        splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
+        splits[split]["image_size"] = made_from["sides"][split][0]
+    damaged = [line for shards in records.values() for shard in shards for line in shard["damaged"]]
+    files.write_text(path / "damaged.txt", "".join(f"{line}\n" for line in damaged))
+    meta = {"format": _FORMAT, "name": name, "class_names": list(class_names), "made_from": made_from, "splits": splits}
+    files.write_json(path / META, meta)
+
+
+def load(path: Path, train_limit: int | None = None, test_limit: int | None = None) -> Dataset:
+    """The dataset in a finished store; images are memory maps.
+
+    Raises:
+      ValueError: a file is missing, of another size or otherwise not what was written; each is named.
+    """
+    meta = read_meta(path)
+    if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
+        raise ValueError(complaint(path, wrong))
+    splits, facts = {}, {}
+    for name, limit in zip(SPLITS, (train_limit, test_limit)):
+        whole, known = _split(path, meta, name), meta["splits"][name]
+        splits[name] = limited(whole, limit)
+        # Pixels are hashed by shard: their sha256 stand for the sha256 of the whole.
+        hashes = {"image_shards": sha256(np.array([s["sha256"] for s in known["shards"]], "S64")), **known["sha256"]}
+        facts[name] = {**describe(splits[name], hashes if limit is None else None), "damaged": known["damaged"]}
+    provenance = {"source": str(path), "format": "prepared store", "made_from": meta["made_from"], **facts}
+    return Dataset(meta["name"], tuple(meta["class_names"]), splits["train"], splits["test"], provenance)
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """`store.json` of a finished store.
+
+    Raises:
+      FileNotFoundError: the store is not there or not finished.
+      ValueError: it cannot be read.
+    """
+    try:
+        meta = json.loads((path / META).read_text())
+        if meta["format"] != _FORMAT:
+            raise ValueError(f"expected format {_FORMAT}, found {meta['format']}")
+        _shards(meta)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"expected a finished store in {path}, found no {META}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path / META} cannot be read ({error}); remove it and repeat data.prepare, which rewrites it"
+        ) from error
+    return meta
+
+
+def verify(path: Path, progress: bool = True) -> dict[str, str]:
+    """Reads every file of a finished store against its sha256; {name of a shard that differs: the reason}.
+
+    Raises:
+      ValueError: labels or index differ.
+    """
+    from tqdm import tqdm
+
+    meta = read_meta(path)
+    shards = _shards(meta)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda shard: _size_problem(path, shard) or _hash_problem(path, shard), shards)
+        shown = tqdm(found, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
+        wrong = {shard["file"]: line for shard, line in zip(shards, shown) if line}
+    for name in SPLITS if not wrong else ():
+        _split(path, meta, name)
+    return wrong
+
+
+def complaint(path: Path, wrong: dict[str, str]) -> str:
+    """The message about shards that differ from what was written."""
+    meta = read_meta(path)
+    again = command(
+        meta["name"], path.parents[1], *(meta["splits"][split]["image_size"] for split in ("test", "train"))
+    )
+    shown = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])
+    return f"{path}: {len(wrong)} files are not what was written:\n  {shown}\nMend them with:\n  {again} --verify"
+
+
+def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:
+    return [shard for split in SPLITS for shard in meta["splits"][split]["shards"]]
+
+
+def _split(path: Path, meta: dict[str, Any], name: str) -> Split:
+    known = meta["splits"][name]
+    shape = (known["image_size"], known["image_size"], 3)
+    # An empty shard (all its images damaged) cannot be mapped.
+    shards = [np.load(path / "shards" / s["file"], mmap_mode="r") for s in known["shards"] if s["count"]]
+    images = ShardedImages(shards, shape)
+    columns = {}
+    for column in _COLUMNS:
+        file = path / f"{name}-{column}.npy"
+        try:
+            columns[column] = np.load(file)
+            if (found := sha256(columns[column])) != known["sha256"][column]:
+                raise ValueError(f"expected sha256 {known['sha256'][column]}, found {found}")
+        except (OSError, ValueError, EOFError) as error:
+            raise ValueError(
+                f"{file} is not what was written ({error}); remove {path / META} and repeat data.prepare, which "
+                "writes both anew"
+            ) from error
+    return make_split(images, columns["labels"], columns["index"], len(meta["class_names"]), f"{meta['name']} {name}")
+
+
+def _size_problem(path: Path, shard: dict[str, Any]) -> str | None:
+    file = path / "shards" / shard["file"]
+    found = file.stat().st_size if file.exists() else "no file"
+    return None if found == shard["bytes"] else f"expected {shard['bytes']} bytes, found {found}"
+
+
+def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
+    try:
+        found = sha256(np.load(path / "shards" / shard["file"]))
+    except (OSError, ValueError) as error:  # a damaged header
+        return f"cannot be read ({error})"
+    return None if found == shard["sha256"] else f"expected sha256 {shard['sha256']}, found {found}"

@@ -1,0 +1,112 @@
+"""BatchNorm statistics of other images in place of a trained network's, its weights unchanged.
+
+    mu    = N / (N + n) mu_source  + n / (N + n) mu_target
+    var   = N / (N + n) var_source + n / (N + n) var_target
+
+with the pseudo-count N (0: full replacement) and n target images. S. Schneider et al., "Improving robustness against
+common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun, A. Kirillov, S. Xie (2021), supplement
+B.3, take N = 0 and augmented training data.
+
+The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean and variance, so
+what a layer sees depends on earlier layers normalised by their batches; the moments of all batches are then pooled, so
+that var_target is the variance over all n images and not a mean of variances within batches. With one batch of all n
+images this is exact: each layer has the statistics of what it gets when all earlier layers use theirs.
+"""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from models.layers import BatchNorm
+from runtime import distributed, meshes
+
+_TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
+
+
+class _Observing(BatchNorm):
+    """Takes mean and biased variance of what it gets for its statistics, then normalises with them."""
+
+    def __call__(self, x, train):
+        values = x.astype(jnp.float32)
+        axes = tuple(range(x.ndim - 1))
+        self.mean.set_value(values.mean(axes))
+        self.var.set_value(values.var(axes))
+        return super().__call__(x, train=False)
+
+
+def adapt(graphdef, state, batches, pseudo_count=0.0):
+    """A state with the BatchNorm statistics of other images.
+
+    Args:
+      graphdef, state: a model as `training.loop.read_back` returns it.
+      batches: iterable of images [B, H, W, 3], uint8 or float32 in [0, 1].
+      pseudo_count: N, at least 0; infinity leaves the statistics as they are.
+
+    Returns:
+      (state, n): n images were seen.
+
+    Raises:
+      ValueError: a negative N, no images, or a network without BatchNorm.
+    """
+    if not pseudo_count >= 0:
+        raise ValueError(f"expected a pseudo-count of at least 0, found {pseudo_count}")
+    number, mean, square = 0, {}, {}
+    for images in batches:
+        size = images.shape[0]
+        number += size
+        for layer, (own_mean, own_var) in _moments(graphdef, state.params, state.statistics, images).items():
+            own_mean, own_var = (distributed.fetch(own).astype(np.float64) for own in (own_mean, own_var))
+            mean[layer] = mean.get(layer, 0) + size * own_mean
+            square[layer] = square.get(layer, 0) + size * (own_var + own_mean**2)
+    if not number:
+        raise ValueError("expected images to adapt to, found none")
+    if not mean:
+        raise ValueError("expected a network with BatchNorm layers, found none")
+    target = number / (pseudo_count + number)
+    model = nnx.merge(graphdef, state.params, state.statistics, copy=True)
+    for name, layer in _layers(model):
+        new = mean[name] / number
+        for variable, value in ((layer.mean, new), (layer.var, square[name] / number - new**2)):
+            blend = (1 - target) * np.asarray(variable[...], np.float64) + target * value
+            variable.set_value(jnp.asarray(blend, jnp.float32))
+    _, _, statistics = nnx.split(model, nnx.Param, ...)
+    place = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)
+    return state._replace(statistics=jax.tree.map(meshes.place, statistics, place)), number
+
+
+def _layers(model):
+    """(name, layer) of the BatchNorm layers of a model."""
+    return [("/".join(map(str, path)), node) for path, node in nnx.iter_graph(model) if isinstance(node, BatchNorm)]
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef",))
+def _moments(graphdef, params, statistics, images):
+    """{layer: (mean, biased variance) of what it gets} for one batch, each layer using its own."""
+    model = nnx.merge(graphdef, params, statistics, copy=True)
+    layers = _layers(model)
+    for _, layer in layers:
+        layer.__class__ = _Observing  # of this copy alone, whatever the architecture
+    model(images, train=False)
+    return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
+
+
+def label(settings):
+    """What marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N."""
+    if settings.adapt != "test" or settings.stored:
+        raise ValueError(
+            "expected config.eval.adapt '' or 'test', and no config.eval.stored with it, found "
+            f"{settings.adapt!r} and {settings.stored!r}"
+        )
+    return "bn=test" + (f":{settings.pseudo_count:g}" if settings.pseudo_count else "")
+
+
+def adapt_to_test(pseudo_count, model, shown):
+    """The model (graphdef, state) with the statistics of the images it is shown, a `correctness.Shown`."""
+    graphdef, state = model
+    pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # whole batches, whatever those of evaluation
+    batches = (images[start : start + _TEST_BATCH] for images in pieces for start in range(0, len(images), _TEST_BATCH))
+    return graphdef, adapt(graphdef, state, batches, pseudo_count)[0]

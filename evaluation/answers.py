@@ -1,0 +1,62 @@
+"""Per-image correctness of every model under every condition: what all scores derive from."""
+
+import io
+import pathlib
+
+import numpy as np
+
+from corruptions.write import files
+from runtime import distributed
+from runtime.workdirs import WorkdirError, config_differences, read_json, write_json
+
+
+class Answers:
+    """Per-image correctness of every model under every condition, one file per condition, in `workdir/answers`.
+
+    Each file holds packed bits by `model|seed`. Counts, scores and bootstraps all derive from these bits.
+    """
+
+    def __init__(self, workdir, number, draws):
+        self._directory = pathlib.Path(workdir) / "answers"
+        self._number = number
+        distributed.on_main(lambda: self._claim(draws))
+
+    def _claim(self, draws):
+        self._directory.mkdir(exist_ok=True)
+        stored = self._directory / "draws.json"
+        if stored.exists() and (different := config_differences(read_json(stored), draws)):
+            raise WorkdirError(
+                f"{self._directory} holds answers to other corrupted images; remove it or use the same settings:\n  "
+                + "\n  ".join(different)
+            )
+        write_json(stored, draws)
+
+    def read(self, condition):
+        """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
+        path = self._directory / f"{condition.file_name}.npz"
+        content = distributed.from_main(lambda: path.read_bytes() if path.exists() else None)
+        if content is None:
+            return {}
+        try:
+            with np.load(io.BytesIO(content)) as file:
+                stored = {name: file[name] for name in file.files}
+        except Exception as error:
+            raise WorkdirError(
+                f"{path} cannot be read ({error}); remove it to evaluate this condition again"
+            ) from error
+        answers = {}
+        for name, bits in stored.items():
+            model, seed = name.rsplit("|", 1)
+            if bits.shape != (-(-self._number // 8),):
+                raise WorkdirError(
+                    f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}"
+                )
+            answers[model, int(seed)] = np.unpackbits(bits, count=self._number).astype(bool)
+        return answers
+
+    def write(self, condition, answers):
+        if not distributed.is_main():
+            return
+        buffer = io.BytesIO()
+        np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
+        files.replace(self._directory / f"{condition.file_name}.npz", buffer.getvalue())

@@ -1,0 +1,147 @@
+"""Features of transforms: what a network sees of one transform t applied to each of a fixed set of images.
+
+    f_g(t) = sum_i w_gi phi(t(x_i)),   phi: the feature `penultimate` in eval mode, not normalised
+
+The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirillov, S. Xie 2021, section 4). Weights w
+[G, N] give several averages at once, e.g. over all images and over halves of them (`analysis.distances.msd_mmd.half_weights`).
+
+A call works on `chunk` transforms x N images, spread over the devices of a mesh. It needs about
+
+    chunk N (12 H W + T + A) bytes over all devices
+
+with 12 H W bytes of an image in float32, T the temporaries of the transform and A the network's activations, both for
+one image; on a CPU T counts for N images at a time only, as the transforms of a device follow one another there.
+"""
+
+import collections
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax.sharding import PartitionSpec
+from tqdm import tqdm
+
+from corruptions.batch import to_float
+
+FEATURE = "penultimate"
+_CPU_VALUES = 2**22  # values of the transformed images of one call, 16 MiB
+_VALUES = 2**26
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Extractor:
+    """A network, a set of images and weights over them.
+
+    Attributes:
+      mesh: device mesh with axes ('model', 'data'); transforms are spread over 'data'.
+      graphdef, state: a model as `training.loop.read_back` returns it.
+      images: uint8 [N, H, W, 3].
+      weights: float32 [G, N].
+      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the devices.
+    """
+
+    mesh: jax.sharding.Mesh
+    graphdef: Any
+    state: Any
+    images: Any
+    weights: Any
+    chunk: int = 0
+
+    def __post_init__(self):
+        images, weights = self.images, self.weights
+        if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8 or not len(images):
+            raise ValueError(f"expected images uint8 [N, H, W, 3], found {images.dtype} {images.shape}")
+        if weights.ndim != 2 or weights.shape[1] != len(images):
+            raise ValueError(f"expected weights [G, {len(images)}], found shape {weights.shape}")
+        if self.chunk < 0:
+            raise ValueError(f"expected a chunk of at least 1 transform, or 0, found {self.chunk}")
+        values = _CPU_VALUES if jax.default_backend() == "cpu" else _VALUES
+        chunk = self.chunk or max(1, values // math.prod(images.shape))
+        object.__setattr__(self, "chunk", chunk + -chunk % self.mesh.shape["data"])
+
+    def __call__(self, apply, params):
+        """Features [K, G, D] of K transforms, on the device; compiled once for each `apply` and K.
+
+        Args:
+          apply: `(image, params) -> image`, the same object in all calls.
+          params: pytree of arrays, their first axis the transforms; K is a multiple of the devices.
+        """
+        shown = _transformed(apply, self.mesh, params, self.images)
+        state = self.state
+        return _mean_features(self.graphdef, self.mesh, state.params, state.statistics, shown, self.weights)
+
+    def stream(self, transform, key, number, *, first=0, description=""):
+        """Yields features float32 [k, G, D], k <= chunk, of the transforms first .. first + number - 1.
+
+        Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the devices.
+
+        Args:
+          transform: a `evaluation.transforms.Transform`.
+          key: a typed PRNG key.
+          number: how many transforms.
+          first: number of the first one.
+          description: text beside the progress bar.
+        """
+        shape, images = tuple(self.images.shape[1:]), len(self.images)
+        waiting = collections.deque()
+        bar = tqdm(total=number * images, desc=description, unit="image", unit_scale=True, leave=False)
+        with bar:
+            for start in range(0, number, self.chunk):
+                params = drawn(transform, key, first + start + jnp.arange(self.chunk), shape)
+                waiting.append((start, self(transform.apply, params)))
+                # The device works on the last chunk while the caller has the one before.
+                while len(waiting) > 1 or (waiting and start + self.chunk >= number):
+                    begin, features = waiting.popleft()
+                    features = np.asarray(features)[: number - begin]
+                    bar.update(len(features) * images)
+                    yield features
+
+
+def drawn(transform, key, index, shape):
+    """Parameters of the transforms `index` [K] of a `evaluation.transforms.Transform`, a pytree with K as first axis."""
+    return _drawn(transform.sample, key, index, shape, transform.argument)
+
+
+@functools.partial(jax.jit, static_argnames=("sample", "shape"))
+def _drawn(sample, key, index, shape, argument):
+    return jax.vmap(lambda i: sample(jax.random.fold_in(key, i), shape, argument))(index)
+
+
+@functools.partial(jax.jit, static_argnames=("apply", "mesh"))
+def _transformed(apply, mesh, params, images):
+    """Every image under every transform, float32 [K, N, H, W, 3]; compiled apart from the network."""
+
+    def local(params, images):
+        images = to_float(images)
+
+        def one(params):
+            return jax.vmap(lambda image: apply(image, params))(images)
+
+        # In a loop over transforms only the drawn branch of a scheme is carried out, and what it needs fits the caches
+        # of a CPU; all at once keeps an accelerator busy.
+        return jax.lax.map(one, params) if jax.default_backend() == "cpu" else jax.vmap(one)(params)
+
+    split, whole = PartitionSpec("data"), PartitionSpec()
+    return jax.shard_map(local, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)(params, images)
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef", "mesh"))
+def _mean_features(graphdef, mesh, params, statistics, shown, weights):
+    """Weighted means over images of the features of `shown` [K, N, H, W, 3]: [K, G, D]."""
+
+    def local(params, statistics, shown, weights):
+        model = nnx.merge(graphdef, params, statistics, copy=True)
+        number, images = shown.shape[:2]
+        _, found = model(shown.reshape(number * images, *shown.shape[2:]), train=False)
+        features = found[FEATURE].reshape(number, images, -1)
+        return jnp.einsum("gn,knd->kgd", weights, features, precision=jax.lax.Precision.HIGHEST)
+
+    split, whole = PartitionSpec("data"), PartitionSpec()
+    specs = (whole, whole, split, whole)
+    compute = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)
+    return compute(params, statistics, shown, weights)

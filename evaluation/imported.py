@@ -1,0 +1,67 @@
+"""A workdir made of weights trained elsewhere: from then on the same as one of train.py."""
+
+import contextlib
+import pathlib
+
+from flax import nnx
+
+from corruptions.write import files
+from models import torchvision
+from runtime import distributed, workdirs
+from runtime.log import log
+from training import states
+from training.checkpoint import Checkpoints, digest
+
+
+def prepare(config, wanted, workdir, free=()):
+    """Makes `workdir` that of a finished model with imported weights; does nothing when it is that already.
+
+    config.json names the file, its sha256 and the stride under `imported`: other weights in the same workdir are
+    refused. final.json holds the number of classes.
+
+    Args:
+      config: of one model (`study.model_config`). Its training settings say nothing here, so its epochs become 0.
+      wanted: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
+        `models.torchvision.load`.
+      workdir: directory, made when missing.
+      free: dotted keys of the config that may change later.
+
+    Raises:
+      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
+      WorkdirError: `workdir` holds something else.
+    """
+    checkpoint = pathlib.Path(wanted.checkpoint).expanduser()
+    if not checkpoint.is_file():
+        raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
+    config.train.epochs = 0
+    sha256 = files.describe_file(checkpoint)["sha256"]
+    config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": wanted.class_stride}
+    done = distributed.from_main((workdir / "final.json").exists)
+    if not done and distributed.several():
+        raise ValueError(
+            f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
+        )
+    if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
+        options = {key: value for key, value in config.model.items() if key != "name"}
+        name = config.model.name
+        model, num_classes = torchvision.load(name, checkpoint, class_stride=wanted.class_stride, **options)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
+        if done:
+            return
+        _, params, statistics = nnx.split(model, nnx.Param, ...)
+        state = states.initial_state(params, statistics, states.make_optimizer(config.train, 1))
+        with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
+            checkpoints.save(state)
+        final = {"step": 0, "digest": digest(state), "num_classes": num_classes}
+        workdirs.write_json(path / "final.json", final)
+    log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
+
+
+def check_classes(directory, num_classes):
+    """Raises ValueError when `directory` holds an imported model of another number of classes."""
+    own = workdirs.read_for_all(directory / "final.json").get("num_classes", num_classes)
+    if own != num_classes:
+        raise ValueError(
+            f"expected a dataset of {own} classes, as many as the model imported into {directory} has, found "
+            f"{num_classes}; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
+        )

@@ -1,0 +1,142 @@
+"""The device mesh, axes ('model', 'data'), and how arrays lie on it.
+
+A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows
+of the mesh, a row being the devices with one place on 'model', and share nothing. Evaluation takes one model at a time
+and splits its batches over all devices.
+"""
+
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from corruptions.batch import cpu_count
+
+
+def use_all_cores():
+    """On a CPU, makes one JAX device of each core: XLA runs most of a small network's step on one core only.
+
+    To be called before JAX starts; does nothing when the user chose a number of CPU devices.
+    """
+    chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if not chosen and jax.config.jax_num_cpu_devices < 1:
+        jax.config.update("jax_num_cpu_devices", cpu_count())
+
+
+def data_mesh(batch_size=None):
+    """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
+    devices = np.asarray(jax.devices())
+    if batch_size and devices[0].platform == "cpu":
+        devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
+        counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
+        devices = devices[:, : max(counts, default=None)]
+    return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
+
+
+def place_array(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> jax.Array:
+    """`jax.device_put` of an array that every process of a run holds as a whole.
+
+    Over many processes device_put compares what all hold, at the cost of a copy of each everywhere; this does not.
+
+    Args:
+      array: on the host.
+      sharding: where it lies; None is the default device.
+    """
+    if sharding is None or sharding.is_fully_addressable:
+        return jax.device_put(array, sharding)
+    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+
+def place(tree, sharding):
+    """`jax.device_put` of arrays which every process holds as a whole, also onto a mesh over many processes."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+
+    def one(leaf):
+        spans = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(one(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
+        return jax.device_put(leaf, sharding) if spans else place_array(np.asarray(leaf), sharding)
+
+    return jax.tree.map(one, tree)
+
+
+def study_mesh(batch_size, parallel):
+    """The mesh (1, D) of a study: `data_mesh`, of every device when several models may train at once."""
+    return data_mesh(batch_size if parallel <= 1 else None)
+
+
+def training_mesh(mesh, parallel, models, batch_size):
+    """The mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
+
+    It follows from the settings, the devices and the number of models asked for, not from what is left to do: a study
+    that was stopped continues on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices
+    left over are idle while models train.
+
+    Args:
+      mesh: with one row.
+      parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores share 'data'.
+      models: how many there are to train; M is at most this.
+      batch_size: of one model, split over D / M devices.
+
+    Raises:
+      ValueError: `parallel` is negative or more than the devices, or several processes share the mesh.
+    """
+    devices = mesh.devices.reshape(-1)
+    if not 0 <= parallel <= devices.size:
+        raise ValueError(f"expected config.study.parallel from 0 to the {devices.size} devices, found {parallel}")
+    if jax.process_count() > 1:
+        if parallel > 1:
+            raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
+        return mesh
+    on_cpu = devices[0].platform == "cpu"
+    if parallel == 0:
+        parallel = 1 if on_cpu else devices.size
+    rows = max(1, min(parallel, models))
+    columns = devices.size // rows
+    if on_cpu and batch_size > 0:
+        columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
+    return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
+
+
+def rows(mesh):
+    """The mesh (1, D / M) of each model of a mesh (M, D / M)."""
+    return [jax.sharding.Mesh(row[None], ("model", "data")) for row in mesh.devices]
+
+
+def replicated(mesh):
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def by_model(mesh, *axes):
+    """Sharding of an array whose first axis holds the models one after another, further axes as named."""
+    return NamedSharding(mesh, PartitionSpec("model" if mesh.shape["model"] > 1 else None, *axes))
+
+
+def local_copy(tree, mesh):
+    """Arrays replicated over at least the devices of `mesh`, as arrays replicated over these; nothing is copied."""
+
+    def view(array):
+        if not isinstance(array, jax.Array) or array.sharding.device_set == set(mesh.devices.flat):
+            return array
+        pieces = {shard.device: shard.data for shard in array.addressable_shards}
+        if not array.is_fully_replicated or not pieces.keys() >= set(mesh.devices.flat):
+            return jax.device_put(array, replicated(mesh))
+        pieces = [pieces[device] for device in mesh.devices.flat]
+        return jax.make_array_from_single_device_arrays(array.shape, replicated(mesh), pieces)
+
+    return jax.tree.map(view, tree)
+
+
+def batch_sharding(mesh, axis=0):
+    """Sharding of an array whose dimension `axis` is the batch."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * axis, "data"))
+
+
+def check_batch_size(mesh, batch_size, name):
+    """Raises ValueError unless `batch_size` splits evenly over the mesh."""
+    devices = mesh.shape["data"]
+    if batch_size <= 0 or batch_size % devices:
+        raise ValueError(f"expected {name} to be a positive multiple of the {devices} devices, found {batch_size}")

@@ -1,0 +1,157 @@
+"""A workdir holds one run or one study: its config, provenance and results. One run at a time.
+
+Of a run in many processes only the first touches the workdir: the others need not see the disk it is on.
+"""
+
+import contextlib
+import fcntl
+import json
+import pathlib
+
+from corruptions.write import files
+from runtime import distributed
+from runtime.provenance import provenance
+
+
+class WorkdirError(RuntimeError):
+    """The workdir cannot be used as asked; nothing in it was changed."""
+
+
+def write_json(path, value):
+    """Writes JSON so that `path` holds the old value or the new one; of many processes only the first writes."""
+    if distributed.is_main():
+        files.replace(pathlib.Path(path), (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+
+
+def read_json(path):
+    try:
+        with open(path) as file:
+            return json.load(file)
+    except json.JSONDecodeError as error:
+        raise WorkdirError(f"{path} is not valid JSON ({error}); move it away or use another workdir") from error
+
+
+def read_for_all(path):
+    """`read_json` of process 0, given to every process of a run."""
+    return distributed.from_main(lambda: read_json(path))
+
+
+@contextlib.contextmanager
+def open_workdir(path, config, free=()):
+    """Locks a workdir, checks that it belongs to this config, and records config and provenance.
+
+    Args:
+      path: directory; created when missing.
+      config: plain nested dict that determines the results.
+      free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
+
+    Yields:
+      The directory as a `pathlib.Path`.
+
+    Raises:
+      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, or holding a run
+        with another config (the differing keys are named).
+    """
+    path = pathlib.Path(path)
+    distributed.on_main(lambda: _make(path))
+    with lock(path):
+        distributed.on_main(lambda: _claim(path, config, free))
+        yield path
+
+
+def _make(path):
+    if path.exists() and not path.is_dir():
+        raise WorkdirError(f"expected a directory as workdir, found a file: {path}")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkdirError(f"workdir {path} cannot be made: {error.strerror}") from error
+
+
+def _claim(path, config, free):
+    _check_owner(path, config, free)
+    write_json(path / "config.json", config)
+    _record_provenance(path / "provenance.json", config.get("seed"))
+
+
+def _record_provenance(path, seed):
+    """Keeps the provenance of the first run; runs with other code, versions or devices are added under `continued`."""
+    record = provenance() | {"seed": seed}
+    if path.exists():
+        first = read_json(path)
+        earlier = [first, *first.get("continued", [])]
+        same = ("git_revision", "versions", "device", "machine")
+        if any(all(run.get(key) == record[key] for key in same) for run in earlier):
+            return
+        record = first | {"continued": [*first.get("continued", []), record]}
+    write_json(path, record)
+
+
+@contextlib.contextmanager
+def lock(path):
+    """Holds the workdir against other runs; WorkdirError when one has it or the directory is not writable."""
+    with contextlib.ExitStack() as held:
+        distributed.on_main(lambda: held.enter_context(_hold(path)))
+        yield
+
+
+@contextlib.contextmanager
+def _hold(path):
+    try:
+        file = open(path / ".lock", "a")  # noqa: SIM115 - held until the end of the run
+    except OSError as error:
+        raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkdirError(
+                f"workdir {path} is in use by another run; wait for it or use another --workdir"
+            ) from None
+        yield
+
+
+# What runs did before there was such a setting. Others that a stored config does not know were off: 0, "" or False.
+_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
+
+
+def _check_owner(path, config, free):
+    stored = path / "config.json"
+    if not stored.exists():
+        foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
+        if foreign:
+            raise WorkdirError(
+                f"expected an empty workdir or one of this project (with config.json), found {path} holding "
+                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
+        return
+    before = read_json(stored)
+    known = flatten(before)
+    newer = {key: value for key, value in flatten(config).items() if key not in known}
+    unchanged = [key for key, value in newer.items() if (value == _BEFORE[key] if key in _BEFORE else not value)]
+    differences = config_differences(before, config, (*free, *unchanged))
+    if differences:
+        raise WorkdirError(
+            f"workdir {path} holds a run with another config; use another --workdir or the same settings:\n  "
+            + "\n  ".join(differences)
+        )
+
+
+def config_differences(stored, config, free=()):
+    """Lines naming every dotted key whose value differs, apart from those under `free`."""
+    before, now = flatten(stored), flatten(json.loads(json.dumps(config)))
+    keys = [
+        key
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key) and not any(key == f or key.startswith(f + ".") for f in free)
+    ]
+    return [f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}" for key in keys]
+
+
+def flatten(tree, prefix=""):
+    """Nested dicts as one, {"a.b.c": value}."""
+    flat = {}
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        flat |= flatten(value, name + ".") if isinstance(value, dict) else {name: value}
+    return flat

@@ -1,0 +1,103 @@
+"""Standard errors of a report against plain loops over resamples."""
+
+import numpy as np
+import pytest
+
+from analysis import tables
+from analysis.overlap import bootstrap, overlap_matrix
+from analysis.overlap.errors import read_answers, standard_errors
+from tests.tools import report_studies
+
+NAMES = ("a/x", "a/y", "a/z")
+SEEDS = (0, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("errors") / "work"
+    bits = report_studies.write(workdir, NAMES, SEEDS, number=600)
+    return workdir, bits
+
+
+def by_hand(accuracy):
+    """Mean overlap, outgoing and incoming transfer, and gain from accuracies [1 + n, 1 + n], clean first."""
+    n = len(accuracy) - 1
+    r = accuracy / accuracy[:, :1]
+    gain = np.array([r[j, j] - r[0, j] for j in range(1, n + 1)])
+    t = np.array([[(r[i, j] - r[0, j]) / gain[j - 1] for j in range(1, n + 1)] for i in range(1, n + 1)])
+    o = np.maximum((t + t.T) / 2, 0)
+    others = [[k for k in range(n) if k != j] for j in range(n)]
+    rows = [np.mean([table[j, k] for k in others[j]]) for table in (o, t, t.T) for j in range(n)]
+    return np.concatenate([rows, gain, r[0, 1:], np.diag(r)[1:], accuracy[:, 0]])
+
+
+def test_answers_are_read_back(study):
+    workdir, bits = study
+    counts = tables.read_counts(workdir / "counts.csv")
+    np.testing.assert_array_equal(read_answers(workdir / "answers", counts, NAMES, SEEDS), bits)
+    assert read_answers(workdir / "nothing", counts, NAMES, SEEDS) is None
+    assert read_answers(workdir / "answers", counts, NAMES, (0, 7)) is None
+
+
+def test_answers_that_do_not_fit_the_counts_are_refused(study):
+    workdir, _ = study
+    counts = tables.read_counts(workdir / "counts.csv")
+    counts[5] = counts[5]._replace(correct=counts[5].correct + 1)
+    with pytest.raises(ValueError, match=r"correct answers of .* as counts.csv says"):
+        read_answers(workdir / "answers", counts, NAMES, SEEDS)
+
+
+@pytest.mark.parametrize("resampled", [True, False])
+def test_errors_of_means_are_those_of_a_plain_loop(study, resampled):
+    _, bits = study
+    one = bits[:1]
+    accuracy = one.mean(axis=-1)
+    number = one.shape[-1]
+    found = standard_errors(accuracy, number, one if resampled else None)
+    rng = np.random.default_rng(7)
+    draws = []
+    for _ in range(1500):
+        if resampled:
+            draws.append(by_hand(one[0][..., rng.integers(0, number, number)].mean(axis=-1)))
+        else:
+            draws.append(by_hand(rng.binomial(number, accuracy[0]) / number))
+    expected = np.std(draws, axis=0)
+    names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "own", "clean")
+    values = np.concatenate([getattr(found, name) for name in names])
+    # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
+    np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
+    np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
+    assert found.resampled == resampled
+
+
+def test_common_images_make_errors_smaller_than_independent_ones(study):
+    _, bits = study
+    accuracy, number = bits.mean(axis=-1), bits.shape[-1]
+    off = ~np.eye(len(NAMES), dtype=bool)
+    resampled, independent = (standard_errors(accuracy, number, b).overlap[off] for b in (bits, None))
+    assert np.all(resampled < independent)
+
+
+def test_overlap_errors_are_those_of_the_picture_and_grow_by_what_seeds_differ(study):
+    _, bits = study
+    single = standard_errors(bits[:1].mean(axis=-1), bits.shape[-1], bits[:1])
+    np.testing.assert_allclose(single.overlap, bootstrap.bootstrap(bits[:1]).se, rtol=1e-12)
+    several = standard_errors(bits.mean(axis=-1), bits.shape[-1], bits)
+    images = bootstrap.bootstrap(bits).se
+    seeds = overlap_matrix(bits.mean(axis=-1), names=NAMES, number=None)
+    np.testing.assert_allclose(several.overlap, np.hypot(images, seeds.se), rtol=1e-9, atol=1e-12)
+    assert np.all(several.gain > seeds.gain_se)
+
+
+def test_what_is_undefined_stays_undefined():
+    accuracy = np.full((1, 4, 4), 0.6)
+    accuracy[0, :, 0] = 0.9
+    accuracy[0, [1, 3], [1, 3]] = 0.8
+    accuracy[0, 2, 2] = 0.4  # training on the second corruption harms it
+    found = standard_errors(accuracy, 10**5)
+    undefined = np.zeros((3, 3), bool)
+    undefined[:, 1] = True
+    np.testing.assert_array_equal(np.isnan(found.transfer), undefined)
+    np.testing.assert_array_equal(np.isnan(found.overlap), undefined | undefined.T)
+    np.testing.assert_array_equal(np.isnan(found.mean_overlap), [False, True, False])
+    assert np.isfinite(found.gain).all() and np.isfinite(found.outgoing).all()

@@ -1,0 +1,228 @@
+"""select_noc.py as a user runs it."""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from analysis.overlap import overlap_matrix
+from analysis.overlap.files import write_overlap, write_overlap_long
+from analysis.selection.benchmark import select_benchmark
+from tests.analysis import published
+from tests.analysis.published import IMAGENET_C
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+FIGURE3 = published.FIGURE3[:, :15]
+
+
+def command(*flags):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "select_noc.py"), *flags], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    path = tmp_path / "overlap.csv"
+    write_overlap(path, IMAGENET_C, FIGURE3)
+    return path
+
+
+def test_command_prints_and_writes_the_published_selection(matrix, tmp_path):
+    out = tmp_path / "new" / "chosen.json"
+    done = command(f"--overlap={matrix}", "--threshold=0.2", f"--out={out}", "--sweep")
+    assert done.returncode == 0, done.stderr
+    winner = ["snow", "brightness", "contrast", "elastic_transform", "jpeg_compression"]
+    lines = done.stdout.splitlines()
+    assert lines[0] == "benchmark of 5 from 15 candidates, overlap <= 0.2"
+    assert [line.split()[0] for line in lines[2:7]] == winner
+    assert lines[7].split()[:2] == ["all", "0.054"]
+    assert "10 set(s) of size 5; 0 more with the same mean overlap" in done.stdout
+    assert "dropped (no defined overlap): none" in done.stdout
+    assert any(line.split()[:3] == ["0.60", "10", "0.174"] for line in lines)
+    found = json.loads(out.read_text())
+    assert found["members"] == winner
+    assert (found["threshold"], found["strict"]) == (0.2, False)
+    assert found["mean_overlap"] == pytest.approx(0.054)
+    assert found["number_of_sets"] == 10 and len(found["alternatives"]) == 9
+    assert winner not in found["alternatives"]
+    assert found["inputs"] == {matrix.name: hashlib.sha256(matrix.read_bytes()).hexdigest()}
+    assert set(found["versions"]) == {"python", "numpy", "scipy"}
+    assert len(found["sweep"]) == 21 and found["sweep"][4]["members"] == winner
+    assert "at most the threshold" in found["rule"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (["--threshold=1.5"], 1, "expected a threshold in [0, 1], found 1.5"),
+        (["--threshold=-0.1"], 1, "found -0.1"),
+        (["--threshold=nan"], 1, "found nan"),
+        (["--threshold=much"], 1, "much"),
+        (["stray"], 1, "found ['stray']"),
+    ],
+)
+def test_bad_flags_are_refused_without_a_traceback(matrix, flags, status, message):
+    done = command(f"--overlap={matrix}", *flags)
+    assert done.returncode == status
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not matrix.with_name("benchmark.json").exists()
+
+
+def test_missing_and_damaged_files_are_refused_without_a_traceback(tmp_path):
+    done = command(f"--overlap={tmp_path / 'none.csv'}")
+    assert done.returncode == 1 and f"expected a table at {tmp_path / 'none.csv'}, found no file" in done.stderr
+    path = tmp_path / "overlap.csv"
+    path.write_text("corruption,a,b\na,1,0.5\n")
+    done = command(f"--overlap={path}")
+    assert done.returncode == 1 and "expected a square matrix, found 1 rows and 2 columns" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = command()
+    assert done.returncode != 0 and "expected --overlap=FILE" in done.stdout + done.stderr
+
+
+def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, capsys):
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    found = overlap_matrix(full, names=IMAGENET_C, number=5000)
+    path = tmp_path / "overlap.csv"
+    write_overlap(path, IMAGENET_C, found.overlap)
+    alone = select_benchmark(path, 0.1)
+    assert alone["mean_unclipped_overlap"] is None and alone["pairs_near_threshold"] is None
+    write_overlap_long(tmp_path / "overlap_long.csv", found)
+    both = select_benchmark(path, 0.1, strict=True)
+    assert both["mean_unclipped_overlap"] < 0 == both["mean_overlap"]
+    assert len(both["inputs"]) == 2
+    assert "below the threshold" in both["rule"]
+    assert json.loads((tmp_path / "benchmark.json").read_text()) == both
+    wide = select_benchmark(path, 0.3)
+    close = {frozenset(item["pair"]) for item in wide["pairs_near_threshold"]}
+    members = [IMAGENET_C.index(name) for name in wide["members"]]
+    expected = {
+        frozenset((IMAGENET_C[i], IMAGENET_C[j]))
+        for i in members
+        for j in members
+        if i < j and abs(found.overlap[i, j] - 0.3) <= 2 * found.se[i, j]
+    }
+    assert close == expected != set()
+    assert "near the threshold: " in capsys.readouterr().out
+
+
+def test_long_form_of_another_study_is_refused(tmp_path):
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    found = overlap_matrix(full, names=IMAGENET_C)
+    write_overlap(tmp_path / "overlap.csv", IMAGENET_C, FIGURE3)
+    write_overlap_long(tmp_path / "overlap_long.csv", found)
+    with pytest.raises(ValueError, match=r"overlap_long\.csv: expected the overlaps of the matrix beside it"):
+        select_benchmark(tmp_path / "overlap.csv", 0.1)
+
+
+def test_dropped_candidates_are_reported(tmp_path, capsys):
+    matrix = np.array([[1, 0, np.nan], [0, 1, np.nan], [np.nan, np.nan, np.nan]])
+    write_overlap(tmp_path / "overlap.csv", ("a", "b", "c"), matrix)
+    found = select_benchmark(tmp_path / "overlap.csv", 0.1)
+    assert found["members"] == ["a", "b"] and found["dropped"] == ["c"]
+    assert "dropped (no defined overlap): c" in capsys.readouterr().out
+
+
+def published_study(tmp_path, number=5000):
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    found = overlap_matrix(full, names=IMAGENET_C, number=number)
+    write_overlap(tmp_path / "overlap.csv", IMAGENET_C, found.overlap)
+    write_overlap_long(tmp_path / "overlap_long.csv", found)
+    return tmp_path / "overlap.csv"
+
+
+def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
+    path = published_study(tmp_path)
+    done = command(f"--overlap={path}", "--coverage=gaussian_noise,shot_noise, impulse_noise")
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.partition("coverage by a benchmark of 3")[2].splitlines()[2:14]
+    verdicts = {row.split()[0]: row for row in rows}
+    assert set(verdicts) == set(IMAGENET_C[3:]) and rows[0].split()[:2] == ["jpeg_compression", "0.602"]
+    assert verdicts["fog"].endswith("  not covered")
+    assert verdicts["contrast"].endswith("  not shown to be covered") and verdicts["snow"].endswith("  covered")
+    kept = json.loads((tmp_path / "benchmark.json").read_text())
+    assert kept["coverage"]["benchmark"] == list(IMAGENET_C[:3])
+    assert kept["coverage"]["corruptions"]["fog"]["p_uncovered"] < 1e-9
+    again = select_benchmark(path, 0.2, coverage=str(tmp_path / "benchmark.json"))
+    assert again["coverage"]["benchmark"] == kept["members"]
+
+
+def test_coverage_without_standard_errors_is_not_tested(matrix, capsys):
+    found = select_benchmark(matrix, 0.2, coverage="fog")["coverage"]["corruptions"]
+    assert {row["verdict"] for row in found.values()} == {"untested"}
+    assert found["contrast"]["overlap"] == 0.49 and found["contrast"]["p"] is None
+    assert "untested" in capsys.readouterr().out
+
+
+def test_coverage_by_a_benchmark_of_ours(tmp_path):
+    names = (*(f"noc/{name}" for name in published.NOC), "noc/obstruction")
+    values = np.eye(9)
+    values[8, 4] = values[4, 8] = 0.13
+    write_overlap(tmp_path / "overlap.csv", names, values)
+    found = select_benchmark(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")["coverage"]
+    assert found["benchmark"] == list(names[:8])
+    assert list(found["corruptions"]) == ["noc/obstruction"]
+    assert found["corruptions"]["noc/obstruction"]["member"] == "noc/border"
+
+
+def test_categories_and_random_benchmarks(matrix, tmp_path):
+    out = tmp_path / "new" / "chosen.json"
+    done = command(f"--overlap={matrix}", f"--out={out}", "--categories", "--nk=3,2,50", "--nk_unbalanced")
+    assert done.returncode == 0, done.stderr
+    assert "3 categories, mean correlation within them 0.596 (K = 2: 0.197, K = 3: 0.596)" in done.stdout
+    assert "  1: gaussian_noise, shot_noise, impulse_noise, jpeg_compression" in done.stdout
+    clusters = json.loads(out.read_text())["categories"]
+    written = json.loads((out.parent / "benchmarks_3_2.json").read_text())
+    assert json.loads(out.read_text())["nk_file"] == str(out.parent / "benchmarks_3_2.json")
+    assert written["categories"] == clusters and sorted(map(len, clusters)) == [4, 5, 6]
+    assert written["possible"] == 6 * 10 * 15
+    assert len({tuple(b) for b in written["benchmarks"]}) == 50
+    for benchmark in written["benchmarks"]:
+        assert [sum(name in cluster for name in benchmark) for cluster in clusters] == [2, 2, 2]
+    # 1, 2, 3 and 1, 1, 4 corruptions of the three categories are all there is; both number more than 200.
+    for value, counts in (("0.8", [1, 2, 3]), ("1.4", [1, 1, 4])):
+        for benchmark in written["unbalanced"].pop(value):
+            assert sorted(sum(name in cluster for name in benchmark) for cluster in clusters) == counts
+    assert written["unbalanced"] == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"coverage": "fog,fgo"}, r"found \['fgo'\]"),
+        ({"coverage": "imagenet_c"}, "'imagenet_c/gaussian_noise'"),
+        ({"coverage": "none.json"}, "none.json"),
+        ({"coverage": "{here}/overlap.json"}, "expected a benchmark with a list of members"),
+        ({"nk": "6,2"}, "expected --nk=n,k,N with three integers, found '6,2'"),
+        ({"nk": "3,2,1000"}, "between 1 and the 900 that exist"),
+        ({"nk_unbalanced": True}, "expected --nk=n,k,N with --nk_unbalanced"),
+    ],
+)
+def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, message):
+    matrix.with_name("overlap.json").write_text("[1, 2]")
+    if "coverage" in request_:
+        request_ = {"coverage": request_["coverage"].format(here=matrix.parent)}
+    with pytest.raises((ValueError, OSError), match=message):
+        select_benchmark(matrix, 0.1, **request_)
+    assert not matrix.with_name("benchmark.json").exists()
+
+
+def test_a_bad_request_is_one_clear_message(matrix):
+    done = command(f"--overlap={matrix}", "--coverage=fgo")
+    assert done.returncode == 1 and "found ['fgo']" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nothing_of_it_needs_jax(matrix):
+    code = (
+        "import sys, pathlib, select_noc\nfrom analysis.selection.benchmark import select_benchmark\n"
+        f"select_benchmark(pathlib.Path({str(matrix)!r}), 0.2, categories=True, coverage='fog', nk='2,2,5')\n"
+        "assert not {'jax', 'flax'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

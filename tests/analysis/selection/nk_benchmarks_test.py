@@ -1,0 +1,151 @@
+"""Random benchmarks against enumeration: what exists, with which probability, and what can be reached."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.selection import nk_benchmarks
+from analysis.selection.nk_benchmarks import balanced, by_spread, count_balanced, representation, spread, unbalanced
+
+SMALL = (("a1", "a2"), ("b1", "b2", "b3"), ("c1", "c2", "c3", "c4"), ("d1",))
+SIX = tuple(tuple(f"{c}{i}" for i in range(8)) for c in "abcdef")
+
+
+def every(clusters, n, k):
+    """All (n, k) benchmarks with their probability, from the definition."""
+    eligible = [c for c in clusters if len(c) >= k]
+    combos = list(itertools.combinations(eligible, n))
+    found = {}
+    for combo in combos:
+        ways = list(itertools.product(*(itertools.combinations(c, k) for c in combo)))
+        for way in ways:
+            found[tuple(sorted(itertools.chain(*way)))] = 1 / len(combos) / len(ways)
+    return found
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (4, 2), (1, 4)])
+def test_all_that_exist_are_counted_and_can_be_drawn(n, k):
+    expected = every(SMALL, n, k)
+    assert count_balanced(SMALL, n, k) == len(expected)
+    if expected:
+        found = balanced(SMALL, n, k, len(expected), seed=1)
+        assert len(found) == len(set(found)) and set(found) == set(expected)
+    with pytest.raises(ValueError, match=f"between 1 and the {len(expected)} that exist"):
+        balanced(SMALL, n, k, len(expected) + 1)
+
+
+def test_numbers_beyond_any_enumeration_are_counted_exactly():
+    clusters = [tuple(f"{c}-{i}" for i in range(30)) for c in range(12)]
+    assert count_balanced(clusters, 6, 5) == 924 * 142506**6  # C(12, 6) C(30, 5)^6
+    found = balanced(clusters, 6, 5, 50)
+    assert len(set(found)) == 50 and {len(f) for f in found} == {30}
+
+
+@pytest.mark.parametrize("listed", [0, 20_000], ids=["drawn", "from a list"])
+def test_draws_follow_the_law(monkeypatch, listed):
+    """Categories uniformly, then members uniformly: both ways of drawing, first benchmark of many."""
+    monkeypatch.setattr(nk_benchmarks, "_LISTED", listed)
+    expected, trials = every(SMALL, 2, 2), 1500
+    assert len(set(expected.values())) == 3  # not uniform over benchmarks
+    counts = Counter(balanced(SMALL, 2, 2, 1, seed=s)[0] for s in range(trials))
+    observed = [counts[key] for key in expected]
+    assert stats.chisquare(observed, [trials * p for p in expected.values()]).pvalue > 0.001
+
+
+def test_both_ways_of_drawing_agree_on_several_benchmarks(monkeypatch):
+    """The second of two different benchmarks: without repetition the law is no longer the first one's."""
+    expected, trials = every(SMALL, 2, 2), 1500
+    second = {
+        b: sum(p * expected[b] / (1 - p) for a, p in expected.items() if a != b) for b in expected
+    }  # drawn again until it differs
+    observed = Counter(balanced(SMALL, 2, 2, 2, seed=s)[1] for s in range(trials))
+    assert stats.chisquare([observed[b] for b in second], [trials * p for p in second.values()]).pvalue > 0.001
+
+
+def test_the_example_of_the_original():
+    """6 categories, 2 of each, 1000 benchmarks."""
+    found = balanced(SIX, 6, 2, 1000, seed=3)
+    assert len(set(found)) == 1000 and all(list(b) == sorted(b) for b in found)
+    counts = representation(found, SIX)
+    assert (counts == 2).all() and (spread(counts) == 0).all()
+    assert found == balanced(SIX, 6, 2, 1000, seed=3) != balanced(SIX, 6, 2, 1000, seed=4)
+
+
+def reachable(n, k):
+    """Standard deviations, to .1, of all ways to write n k as n counts of at least 1."""
+    parts = [p for p in itertools.combinations_with_replacement(range(1, n * k), n) if sum(p) == n * k]
+    return sorted({round(float(np.std(p)), 1) for p in parts})
+
+
+def test_substitution_reaches_every_standard_deviation_there_is():
+    assert reachable(6, 2) == [0, 0.6, 0.8, 1.0, 1.2, 1.4, 1.5, 1.8, 2.2]
+    start = balanced(SIX, 6, 2, 100)
+    found = unbalanced(start, SIX)
+    assert len(found) == len(set(found)) and not set(found) & set(start)
+    counts = representation(found, SIX)
+    assert (counts >= 1).all() and (counts.sum(axis=1) == 12).all()
+    bins = by_spread((*start, *found), SIX, more_than=0)
+    assert list(bins) == reachable(6, 2)
+    assert sum(map(len, bins.values())) == len(start) + len(found)
+    assert {tuple(sorted(c)) for c in representation(bins[1.5], SIX).tolist()} >= {(1, 1, 1, 1, 3, 5)}
+    most = bins[2.2]
+    assert {tuple(sorted(c)) for c in representation(most, SIX).tolist()} == {(1, 1, 1, 1, 1, 7)}
+    kept = by_spread((*start, *found), SIX)
+    assert kept == {value: group for value, group in bins.items() if len(group) > 200} and 0.0 not in kept
+
+
+def test_each_step_moves_one_corruption_to_a_category_as_large():
+    rng, names = np.random.default_rng(0), sorted(itertools.chain(*SIX))
+    category = np.array([ord(name[0]) - ord("a") for name in names])
+    member = np.zeros((200, 48), bool)
+    for row in member:
+        for c in range(5):  # the sixth category is never represented
+            row[8 * c + rng.permutation(8)[:2]] = True
+    one_hot, ended = np.eye(6, dtype=int)[category], 0
+    while len(member):
+        counts = member @ one_hot
+        end = counts.max(axis=1) == 6  # 6, 1, 1, 1, 1: nothing more can leave
+        before, counts = member[~end], counts[~end]
+        member, ended = nk_benchmarks._substitute(member, category, rng), ended + end.sum()
+        assert len(member) == len(before)
+        left, entered = (np.argwhere(x)[:, 1] for x in (before & ~member, member & ~before))
+        assert len(left) == len(entered) == len(before) and not member[:, category == 5].any()
+        rows = np.arange(len(before))
+        assert (counts[rows, category[left]] >= 2).all()
+        assert (counts[rows, category[entered]] >= counts[rows, category[left]]).all()
+        assert (spread(member @ one_hot) > spread(counts)).all()
+    assert ended == 200
+
+
+def test_full_categories_stop_the_substitution():
+    clusters = (("a1", "a2"), ("b1", "b2"))
+    assert unbalanced([("a1", "a2", "b1", "b2")], clusters) == ()
+    found = unbalanced([("a1", "b1", "b2")], (("a1", "a2"), ("b1", "b2", "b3")))
+    assert found == ()  # a has one member only, and may not lose it
+    assert set(unbalanced([("a1", "a2", "b1", "b2")], (("a1", "a2"), ("b1", "b2", "b3")))) == {
+        ("a1", "b1", "b2", "b3"),
+        ("a2", "b1", "b2", "b3"),
+    }
+
+
+def test_spread_leaves_out_categories_that_are_not_represented():
+    np.testing.assert_allclose(spread([[0, 2, 2], [1, 3, 0], [1, 1, 4]]), [0, 1, np.sqrt(2)])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: balanced((("a",), ("a",)), 1, 1, 1), "each name in one of them"),
+        (lambda: balanced((), 1, 1, 1), "categories with members"),
+        (lambda: balanced(SMALL, 0, 1, 1), "at least 1, found 0 and 1"),
+        (lambda: balanced(SMALL, 1, 1, 0), "found 0"),
+        (lambda: representation([("a1", "z")], SMALL), r"found \['z'\]"),
+        (lambda: representation([("a1", "a1")], SMALL), "each once"),
+    ],
+)
+def test_impossible_inputs_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

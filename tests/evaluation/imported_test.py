@@ -1,0 +1,189 @@
+"""Workdirs made of imported weights: evaluated, resumed, used further, and what is refused."""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.numpy import save_file
+
+import eval as evaluation_script
+import train
+from analysis import tables
+from configs import imagenet
+from data import decode
+from evaluation import trained_models
+from runtime import meshes
+from runtime.workdirs import WorkdirError
+from tests.models import torch_reference as reference
+from tools import calibrate
+from training import study
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLASSES, PER_CLASS, SIDE = 3, 8, 33
+FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
+
+
+def forward(network, images):
+    """A SqueezeNet 1.1 with six classes, of which every second is kept."""
+    return reference.squeezenet(network, images / 255, 6, 64, 3, FIRES_1_1)[:, ::2]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A folder with `tree`, images of three classes, and `squeezenet.safetensors`, weights in torchvision's names."""
+    root = tmp_path_factory.mktemp("imported")
+    rng = np.random.default_rng(0)
+    for label in range(CLASSES):
+        for number in range(PER_CLASS):
+            path = root / "tree" / "val" / f"n{label:08d}" / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            coarse = rng.integers(0, 256, (3, 4, 3), np.uint8)
+            Image.fromarray(coarse).resize((50, 40), Image.Resampling.BICUBIC).save(path)
+    save_file(network(root).arrays, root / "squeezenet.safetensors")
+    return root
+
+
+def network(root, seed=0):
+    """Random weights, the biases of the logits such that every class is the answer to some image."""
+    found = reference.Network(seed)
+    images = np.stack(list(images_of(root)))
+    reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1)
+    bias = found.arrays["classifier.1.bias"]
+    bias += 20  # far from the ReLU behind it
+    bias -= reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1).mean(0).astype(np.float32) - 20
+    return found
+
+
+def images_of(root):
+    """The images as the evaluation must see them, in the order of their paths."""
+    for path in sorted((root / "tree" / "val").rglob("*.png")):
+        yield decode.read(path, SIDE)
+
+
+def asked(root, **changes):
+    config = imagenet.get_config("squeezenet1_1")
+    config.model.checkpoint = str(root / "squeezenet.safetensors")
+    config.model.class_stride = 2
+    config.dataset.name = "image_folder"  # three classes, not a thousand
+    config.dataset.data_dir = str(root / "tree")
+    config.dataset.image_size = SIDE
+    config.eval.corruptions = ("imagenet_c/contrast",)
+    config.eval.severity = "1,5"
+    config.eval.batch_size = 16
+    config.update_from_flattened_dict(changes)
+    return config
+
+
+@pytest.fixture(scope="module")
+def workdir(root):
+    """Made by eval.py, as its own process."""
+    config = asked(root)
+    flags = [
+        f"--config.model.checkpoint={config.model.checkpoint}",
+        "--config.model.class_stride=2",
+        "--config.dataset.name=image_folder",
+        f"--config.dataset.data_dir={root / 'tree'}",
+        f"--config.dataset.image_size={SIDE}",
+        "--config.eval.corruptions=('imagenet_c/contrast',)",
+        "--config.eval.severity=1,5",
+        "--config.eval.batch_size=16",
+    ]
+    command = [sys.executable, "eval.py", "--config=configs/imagenet.py:squeezenet1_1", f"--workdir={root / 'work'}"]
+    environment = os.environ | {"JAXC_CACHE_DIR": str(root / "cache")}
+    done = subprocess.run(command + flags, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert "standard, seed 0" in done.stdout
+    return root / "work"
+
+
+@pytest.fixture(autouse=True)
+def cache(root, monkeypatch):
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
+
+
+def test_eval_counts_what_the_independent_network_answers(root, workdir):
+    counts = tables.read_counts(workdir / "counts.csv")
+    assert [(c.corruption, c.severity) for c in counts] == [
+        ("clean", 0),
+        ("imagenet_c/contrast", 1),
+        ("imagenet_c/contrast", 5),
+    ]
+    images, labels = np.stack(list(images_of(root))), np.repeat(np.arange(CLASSES), PER_CLASS)
+    logits = forward(network(root), images)
+    margin = np.diff(np.sort(logits, 1))[:, -1]
+    assert (margin > 1e-4).all() and len(set(logits.argmax(1))) == CLASSES  # rounding decides nothing
+    expected = logits.argmax(1) == labels
+    with np.load(workdir / "answers" / "clean-0.npz") as file:
+        np.testing.assert_array_equal(np.unpackbits(file["standard|0"], count=len(labels)), expected)
+    assert (counts[0].correct, counts[0].total) == (expected.sum(), len(labels))
+    assert (workdir / "scores.csv").exists() and not (workdir / "errors.csv").exists()  # AlexNet's errors: 1000 classes
+
+
+def test_the_weights_are_on_record(root, workdir):
+    config = json.loads((workdir / "config.json").read_text())
+    digest = hashlib.sha256((root / "squeezenet.safetensors").read_bytes()).hexdigest()
+    assert config["imported"] == {"file": "squeezenet.safetensors", "sha256": digest, "class_stride": 2}
+    assert config["train"]["epochs"] == 0 and "checkpoint" not in config["model"]
+    assert json.loads((workdir / "provenance.json").read_text())["git_revision"]
+
+
+def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoint(root, workdir, monkeypatch):
+    before = (workdir / "final.json").stat().st_mtime_ns
+    monkeypatch.setattr("models.torchvision.load", lambda *_, **__: pytest.fail("imported again"))
+    first = evaluation_script.run(asked(root), workdir)
+    more = asked(root, **{"model.checkpoint": "", "eval.corruptions": ("noc/border",), "eval.severity": "1"})
+    second = evaluation_script.run(more, workdir)
+    assert len(first) == 3 and len(second) == 4 and (workdir / "final.json").stat().st_mtime_ns == before
+
+
+def test_training_may_start_from_the_workdir(root, workdir):
+    config = asked(root)
+    dataset, _, _ = study.load_data(config, mesh := meshes.data_mesh())
+    start = trained_models.read_start(workdir, study.model_config(config, "standard", 0), dataset, mesh)
+    kernel = network(root).arrays["features.3.expand3x3.weight"].transpose(2, 3, 1, 0)
+    np.testing.assert_array_equal(start.params["fires"][0]["expand3x3"]["kernel"][...], kernel)
+
+
+def test_calibration_takes_the_workdir(root, workdir):
+    config = asked(root, **{"calibrate.corruptions": ("imagenet_c/contrast",), "calibrate.images": 0})
+    with pytest.raises(ValueError, match=r"expected a standard model better than chance"):  # the weights are random
+        calibrate.run(config, workdir)
+
+
+def test_other_weights_or_another_stride_are_refused(root, workdir):
+    other = root / "other.safetensors"
+    save_file(network(root, 1).arrays, other)
+    with pytest.raises(WorkdirError, match=r"imported\.sha256: stored '[0-9a-f]{64}', asked"):
+        evaluation_script.run(asked(root, **{"model.checkpoint": str(other)}), workdir)
+    with pytest.raises(WorkdirError, match=r"imported\.class_stride: stored 2, asked 3"):
+        evaluation_script.run(asked(root, **{"model.class_stride": 3}), workdir)
+
+
+def test_what_does_not_fit_leaves_no_workdir(root, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"config\.model\.checkpoint, found no file"):
+        evaluation_script.run(asked(root, **{"model.checkpoint": str(tmp_path / "no.pth")}), tmp_path / "w")
+    with pytest.raises(ValueError, match="weights of torchvision's resnet18"):
+        evaluation_script.run(asked(root, **{"model.name": "resnet18"}), tmp_path / "w")
+    assert not (tmp_path / "w").exists()
+    with pytest.raises(ValueError, match=r"dataset of 6 classes, .* found 3; --config\.model\.class_stride"):
+        evaluation_script.run(asked(root, **{"model.class_stride": 1}), tmp_path / "w")
+
+
+def test_training_says_how_to_start_from_weights(root, tmp_path):
+    with pytest.raises(ValueError, match=r"config\.train\.init_from"):
+        train.train_and_evaluate(asked(root), tmp_path / "w")
+
+
+def test_the_config_of_imagenet_100_keeps_every_tenth_logit():
+    whole, tenth = imagenet.get_config("densenet121"), imagenet.get_config("densenet121,100")
+    assert (whole.dataset.name, whole.model.class_stride) == ("imagenet", 1)
+    assert (tenth.dataset.name, tenth.model.class_stride) == ("imagenet100", 10)
+    assert tenth.model.name == whole.model.name == "densenet121" and tenth.dataset.image_size == 224
+    with pytest.raises(ValueError, match="found 'resnet50,10'"):
+        imagenet.get_config("resnet50,10")

@@ -1,0 +1,155 @@
+"""Robustness at a fixed severity, the ranges file, and its way into training and evaluation."""
+
+import json
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+import data
+from configs import default
+from evaluation.robustness import Robustness
+from runtime import meshes
+from tests.training import tiny
+from training import augmentation, cli, states, study
+from training.ranges import read_ranges
+
+NUMBER = 64
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def setting():
+    mesh = meshes.data_mesh()
+    split = data.load("shapes", train_limit=10, test_limit=NUMBER).test.to_device()
+    graphdef, params, statistics = states.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
+    return mesh, (graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())), split
+
+
+@pytest.mark.parametrize(
+    "name,v,parameter",
+    [
+        ("noc/brightness", 0.3, "shift"), ("noc/border", 5, "thickness"), ("noc/quantization", 6, "steps"),
+        ("noc/translation", 7, "dx"), ("noc/circle", 9, "number"), ("noc/rotation", 33, "degrees"),
+    ],
+)  # fmt: skip
+def test_every_image_has_the_severity_asked_for(setting, name, v, parameter):
+    robustness = Robustness(*setting, name)
+    severity, options = robustness._fixed(v)
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(3), jnp.arange(20))
+    drawn = jax.vmap(lambda key: corruptions.get(name).sample(key, (32, 32, 3), severity, **options))(keys)
+    np.testing.assert_allclose(np.abs(drawn[parameter]), v, rtol=1e-5)
+
+
+def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatch):
+    seen = []
+
+    def answers(mesh, graphdef, found, images, labels, batch_size):
+        seen.append(np.asarray(images))
+        return np.arange(NUMBER) < (48 if len(seen) == 1 else 24)
+
+    monkeypatch.setattr("evaluation.correctness.correctness", answers)
+    robustness = Robustness(*setting, "noc/circle")
+    assert robustness(5) == robustness(20) == 0.5 and robustness.over((5, 20)) == 0.5
+    assert robustness.clean == 0.75
+    # Common random numbers: what few circles paint is where some of many circles are.
+    clean, few, many = (images.astype(int) for images in seen[:3])
+    changed = [(images != clean).any(-1) for images in (few, many)]
+    assert changed[0].sum() < changed[1].sum()
+    assert (changed[0] & ~changed[1]).sum() < 0.02 * changed[0].sum()
+    se = 0.5 * np.sqrt((0.25 / 0.75 + 0.625 / 0.375) / NUMBER)
+    assert robustness.error(0.5) == pytest.approx(se)
+
+
+def test_levels_between_two_published_ones(setting):
+    robustness = Robustness(*setting, "imagenet_c/contrast")
+    assert robustness.domain == (1.0, 5.0) and not robustness.integer
+    assert robustness._fixed(2.5) == (2.5, {"interpolate": True})
+
+
+def test_a_range_of_levels_is_drawn_from_uniformly():
+    fog = corruptions.get("imagenet_c/brightness")  # its one parameter is the level's shift
+    keys = jax.random.split(jax.random.key(0), 4000)
+    sample = jax.vmap(lambda key: fog.sample(key, (32, 32, 3), range=(1.5, 2.5), table="imagenet"))
+    drawn = np.asarray(next(iter(sample(keys).values())))
+    assert 0.15 <= drawn.min() < 0.16 and 0.24 < drawn.max() <= 0.25  # .1 .2 .3 at levels 1 2 3
+    assert abs(drawn.mean() - 0.2) < 4 * 0.1 / np.sqrt(12 * 4000)
+    for wrong in ((2.5, 1.5), (0.5, 2), (1, 6), 3, ("a", "b")):
+        with pytest.raises(ValueError, match=r"range=\(mild, severe\)"):
+            fog.sample(keys[0], (32, 32, 3), range=wrong)
+
+
+def write(path, **entries):
+    content = {"image_shape": [32, 32, 3], "corruptions": {name: {"range": found} for name, found in entries.items()}}
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_ranges_become_options_and_given_options_win(tmp_path):
+    path = write(
+        tmp_path / "ranges.json", **{"noc/border": [2, 6], "noc/quantization": [9, 2], "imagenet_c/fog": [1, 2.5]}
+    )
+    assert read_ranges(path)["noc/border"] == {"range": (2, 6)}
+    config = default.get_config()
+    config.lock()
+    config.ranges = str(path)
+    with config.unlocked():
+        config.train.corruption_options = {"noc/border": {"range": (3, 4)}, "noc/gaussian": {"half_normal": False}}
+    cli.use_ranges(config)
+    assert augmentation.static_options(config.train) == {
+        "noc/border": {"range": (3, 4)},
+        "noc/quantization": {"range": (9, 2)},
+        "noc/gaussian": {"half_normal": False},
+        "imagenet_c/fog": {"range": (1.0, 2.5)},
+    }
+    one = study.model_config(config, "noc/border", 0)
+    assert one.train.corruption_options.to_dict() == {"noc/border": {"range": (3, 4)}}
+    assert study.model_config(config, "standard", 0).train.corruption_options.to_dict() == {}
+
+
+@pytest.mark.parametrize(
+    "entries,message",
+    [
+        ({"noc/border": [6, 2]}, "noc/border"),
+        ({"noc/bordr": [2, 6]}, "noc/bordr"),
+        ({"imagenet_c/fog": [0, 2]}, "imagenet_c/fog"),
+    ],
+)
+def test_wrong_entries_are_named(tmp_path, entries, message):
+    path = write(tmp_path / "ranges.json", **entries)
+    with pytest.raises(ValueError, match=rf"ranges\.json: {message}"):
+        read_ranges(path)
+
+
+def test_the_ranges_that_are_shipped():
+    path = ROOT / "configs" / "ranges" / "cifar10_cpu.json"
+    content = json.loads(path.read_text())
+    options = read_ranges(path)
+    assert set(options) == {*corruptions.names("noc_candidates"), "noc/arlequin"}
+    for name, entry in content["corruptions"].items():
+        evaluated = dict(map(tuple, entry["evaluations"]))
+        assert [evaluated[v] for v in entry["range"]] == entry["robustness"], name
+        if entry["unit"] not in (
+            "pixels",
+            "degrees",
+            "steps (grey levels - 1)",
+            "marks",
+            "discs",
+            "lozenges",
+            "ratio of sides",
+        ):
+            reached = [
+                abs(r - t) < 0.005 or capped for r, t, capped in zip(entry["robustness"], (0.95, 0.5), entry["capped"])
+            ]
+            assert all(reached), name
+
+
+def test_what_is_no_ranges_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="calibrate"):
+        read_ranges(tmp_path / "none.json")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"expected a ranges\.json"):
+        read_ranges(tmp_path / "other.json")

@@ -1,0 +1,232 @@
+"""Two real processes over loopback: they train one model like one process, stop together, and go on after a death."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from runtime import distributed
+from training.checkpoint import Checkpoints
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"] + [
+    f"--config.{setting}"
+    for setting in (
+        "dataset.train_limit=64", "dataset.test_limit=71", "train.batch_size=32", "train.epochs=12", "eval.batch_size=32",
+        "train.checkpoint_epochs=2",
+    )
+]  # fmt: skip
+EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"] + [
+    "--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"
+]  # fmt: skip
+PATIENCE = 250  # seconds for what takes some ten on an idle machine
+STEPS = 24
+
+
+def environment(devices, **more):
+    kept = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    return kept | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices), "PYTHONPATH": str(ROOT)} | more
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+class Pair:
+    """Two processes of one device each; each has a folder of its own, as if it were a host without a shared disk."""
+
+    def __init__(self, folder, *command, differently=(), heartbeat=10):
+        self.folders = [folder / "host0", folder / "host1"]
+        join = ["--num_processes=2", f"--coordinator=127.0.0.1:{free_port()}", f"--heartbeat_seconds={heartbeat}"]
+        self._processes = []
+        for process, place in enumerate(self.folders):
+            place.mkdir(parents=True, exist_ok=True)
+            own = [f"--process_id={process}", *(differently if process else ())]
+            with open(place / "output", "w") as output:
+                self._processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-u", *command, *join, *own],
+                        cwd=place,
+                        env=environment(1, JAX_CORRUPTIONS_CHECKPOINTS=str(folder / "shared")),
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                    )
+                )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def send(self, process, what):
+        self._processes[process].send_signal(what)
+
+    def wait_for(self, condition):
+        limit = time.monotonic() + PATIENCE
+        while not condition():
+            alive = all(process.poll() is None for process in self._processes)
+            assert alive and time.monotonic() < limit, self.output()
+            time.sleep(0.01)
+
+    def wait(self, limit=PATIENCE):
+        """Exit statuses of both."""
+        end = time.monotonic() + limit
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return [process.wait(max(0.1, end - time.monotonic())) for process in self._processes]
+        pytest.fail(f"still running after {limit} s\n{self.output()}")
+
+    def output(self, process=None):
+        chosen = self.folders if process is None else [self.folders[process]]
+        return "\n".join(f"-- {place.name}\n{(place / 'output').read_text()[-5000:]}" for place in chosen)
+
+
+def losses(workdir):
+    lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    return [(line["step"], line["loss"]) for line in lines]
+
+
+def table(path):
+    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Folder in which one process with two devices trained and evaluated."""
+    place = tmp_path_factory.mktemp("alone")
+    for command in (TRAIN, EVAL):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=place, env=environment(2), capture_output=True, text=True, timeout=PATIENCE
+        )
+        assert done.returncode == 0, done.stderr
+    return place / "work"
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("killed", [1, pytest.param(0, marks=pytest.mark.slow)])
+def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
+    work = tmp_path / "host0" / "work"
+
+    def steps():
+        folder = tmp_path / "shared" / "work" / "checkpoints"
+        return max((int(p.name) for p in folder.iterdir() if p.name.isdigit()), default=0) if folder.exists() else 0
+
+    with Pair(tmp_path, *TRAIN) as pair:  # SIGTERM to one: both save the same step and leave
+        pair.wait_for((work / "metrics.jsonl").exists)  # process 0 has begun, and handles the signal
+        pair.send(0, signal.SIGTERM)
+        assert pair.wait() == [143, 143], pair.output()
+        assert "the same command continues" in pair.output(0)
+    saved = steps()
+    assert 0 < saved < STEPS and not (work / "final.json").exists()
+
+    with Pair(tmp_path, *TRAIN, heartbeat=5) as pair:  # SIGKILL of one: the other says so and ends, soon
+        pair.wait_for(lambda: steps() > saved)
+        pair.send(killed, signal.SIGKILL)
+        ended = pair.wait(60)
+        assert ended[killed] == -signal.SIGKILL and ended[1 - killed] not in (0, 143), (ended, pair.output())
+        said = pair.output(1 - killed)
+        assert "Another process of this run has probably stopped" in said or "another task died" in said, said
+    assert not (work / "final.json").exists()
+
+    for command in (TRAIN, EVAL):
+        with Pair(tmp_path, *command) as pair:
+            assert pair.wait() == [0, 0], pair.output()
+    assert json.loads((work / "final.json").read_text()) == json.loads((alone / "final.json").read_text())
+    assert losses(work) == losses(alone) and losses(work)[-1][0] == STEPS
+    counts = table(work / "counts.csv")
+    assert counts == table(alone / "counts.csv") and any("noc/hue" in row for row in counts)
+    assert json.loads((work / "provenance.json").read_text())["processes"] == 2
+    assert [p.name for p in (tmp_path / "host1").iterdir()] == ["output"]  # only process 0 writes
+
+
+def test_processes_with_different_settings_refuse(tmp_path):
+    with Pair(tmp_path, *TRAIN, differently=["--config.seed=3"]) as pair:
+        assert pair.wait() == [1, 1], pair.output()
+        for process in (0, 1):
+            assert "config.seed: 0 in process 0, 3 in process 1" in pair.output(process)
+            assert "Traceback" not in pair.output(process)
+    assert not (tmp_path / "host0" / "work").exists()
+
+
+TALK = """
+import sys
+import jax, numpy as np
+from runtime import distributed
+
+given = dict(argument.lstrip("-").split("=") for argument in sys.argv[1:])
+me = int(given["process_id"])
+distributed.initialize(given["coordinator"], int(given["num_processes"]), me, int(given["heartbeat_seconds"]))
+
+assert distributed.is_main() == (me == 0)
+assert distributed.from_main(lambda: {"from": [me]}) == {"from": [0]}
+assert distributed.from_main(lambda: bytes([me, 255])) == bytes([0, 255])
+assert distributed.from_main(lambda: None) is None
+assert distributed.on_main(lambda: {me}) == ({0} if me == 0 else None)
+
+def fail():
+    raise OSError("disk full")
+
+try:
+    distributed.on_main(fail)
+except Exception as error:
+    assert type(error) is (OSError if me == 0 else distributed.ProcessError) and "disk full" in str(error)
+else:
+    raise AssertionError("an error of process 0 did not reach the others")
+
+distributed.check_same({"a": 1})
+assert distributed.anyone(me == 1) and not distributed.anyone(False)
+told = iter([False, me == 1, False, False])
+ask = distributed.anyone_before(lambda: next(told))
+assert [ask() for _ in range(4)] == [False, False, True, False]
+
+mesh = jax.sharding.Mesh(np.asarray(jax.devices()), ("data",))
+whole = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+for axes in ((), ("data",)):
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes))
+    np.testing.assert_array_equal(distributed.fetch(jax.make_array_from_callback((2, 3), sharding, lambda i: whole[i])), whole)
+print("all said")
+"""
+
+
+def test_what_processes_tell_each_other(tmp_path):
+    with Pair(tmp_path, "-c", TALK) as pair:
+        assert pair.wait() == [0, 0], pair.output()
+        assert all("all said" in pair.output(process) for process in (0, 1))
+
+
+def test_a_single_process_asks_nobody():
+    assert distributed.is_main() and distributed.anyone(True) and not distributed.anyone(False)
+    found = object()
+    assert distributed.from_main(lambda: found) is found and distributed.on_main(lambda: found) is found
+
+    def flag():
+        return True
+
+    assert distributed.anyone_before(flag) is flag
+    np.testing.assert_array_equal(distributed.fetch(jnp.arange(3)), [0, 1, 2])
+
+
+def test_half_of_an_address_is_refused():
+    with pytest.raises(ValueError, match=r"expected --coordinator, --num_processes and --process_id together"):
+        distributed.initialize("127.0.0.1:1", None, 0)
+
+
+def test_checkpoints_can_lie_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAX_CORRUPTIONS_CHECKPOINTS", str(tmp_path / "elsewhere"))
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(Checkpoints("runs/one/checkpoints")):
+        assert (tmp_path / "elsewhere" / "runs" / "one" / "checkpoints").is_dir()
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,114 @@
+"""Workdirs refuse what would mix or lose results, and say why."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from runtime import workdirs
+
+
+def test_fresh_workdir_records_config_and_provenance(tmp_path):
+    with workdirs.open_workdir(tmp_path / "run", {"seed": 3, "a": {"b": 1}}) as path:
+        assert workdirs.read_json(path / "config.json") == {"seed": 3, "a": {"b": 1}}
+        record = workdirs.read_json(path / "provenance.json")
+    assert record["seed"] == 3
+    assert set(record["versions"]) >= {"jax", "flax", "optax", "numpy", "python"}
+    assert len(record["git_revision"].removesuffix("+changes")) in (40, len("unknown"))
+
+
+def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
+    """What was trained at one revision does not become the work of a later one that only reads it."""
+    for revision in ("one", "one", "two", "two", "one"):
+        monkeypatch.setattr("runtime.provenance.git_revision", lambda r=revision: r)
+        with workdirs.open_workdir(tmp_path, {"seed": 3}):
+            pass
+    record = workdirs.read_json(tmp_path / "provenance.json")
+    assert record["git_revision"] == "one" and [run["git_revision"] for run in record["continued"]] == ["two"]
+
+
+def test_other_config_is_refused_and_the_difference_named(tmp_path):
+    with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5, "flip": True}}):
+        pass
+    with pytest.raises(workdirs.WorkdirError, match=r"train\.epochs: stored 5, asked 6"):
+        with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 6, "flip": True}}):
+            pass
+    assert workdirs.read_json(tmp_path / "config.json")["train"]["epochs"] == 5
+
+
+@pytest.mark.parametrize(
+    ("newer", "same"),
+    [
+        ({"crop": 0, "batch_norm": "synchronised", "mix_in": {"name": ""}}, True),
+        ({"crop": 4}, False),
+        ({"batch_norm": "groups=8"}, False),
+        ({"batch_norm": ""}, False),
+    ],
+)
+def test_settings_that_came_after_a_run_may_only_be_what_it_did(tmp_path, newer, same):
+    with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5}}):
+        pass
+    now = {"seed": 3, "train": {"epochs": 5} | newer}
+    if same:
+        with workdirs.open_workdir(tmp_path, now):
+            assert workdirs.read_json(tmp_path / "config.json") == now
+    else:
+        with pytest.raises(workdirs.WorkdirError, match=rf"train\.{next(iter(newer))}: stored 'nothing', asked"):
+            with workdirs.open_workdir(tmp_path, now):
+                pass
+
+
+def test_free_keys_may_change(tmp_path):
+    with workdirs.open_workdir(tmp_path, {"study": {"seeds": [0]}, "seed": 1}):
+        pass
+    with workdirs.open_workdir(tmp_path, {"study": {"seeds": [0, 1]}, "seed": 1}, free=("study",)):
+        assert workdirs.read_json(tmp_path / "config.json")["study"]["seeds"] == [0, 1]
+
+
+def test_tuples_equal_the_lists_that_json_makes_of_them(tmp_path):
+    for _ in range(2):
+        with workdirs.open_workdir(tmp_path, {"milestones": (20, 30)}):
+            pass
+
+
+def test_foreign_files_are_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(workdirs.WorkdirError, match=r"thesis\.tex"), workdirs.open_workdir(tmp_path, {}):
+        pass
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["thesis.tex"]
+
+
+def test_a_file_as_workdir_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(workdirs.WorkdirError, match="found a file"), workdirs.open_workdir(tmp_path / "file", {}):
+        pass
+    with pytest.raises(workdirs.WorkdirError, match="cannot be made"):
+        with workdirs.open_workdir(tmp_path / "file" / "below", {}):
+            pass
+
+
+def test_a_second_process_is_refused(tmp_path):
+    code = (
+        "import sys; from runtime import workdirs\n"
+        "try:\n"
+        "    with workdirs.open_workdir(sys.argv[1], {}): print('entered')\n"
+        "except workdirs.WorkdirError as error: print(error)\n"
+    )
+    with workdirs.open_workdir(tmp_path, {}):
+        second = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert "in use by another run" in second.stdout, second.stderr
+    third = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert third.stdout.strip() == "entered"
+
+
+def test_json_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "value.json"
+    workdirs.write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        workdirs.write_json(path, {"a": object()})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["value.json"]
+    path.write_text('{"a": ')
+    with pytest.raises(workdirs.WorkdirError, match=r"value\.json is not valid JSON"):
+        workdirs.read_json(path)

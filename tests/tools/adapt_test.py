@@ -1,0 +1,142 @@
+"""tools.adapt, eval.py on what it writes, and eval.py's own adaptation to test images."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+
+import data
+import eval as evaluate
+from analysis import tables
+from evaluation import adaptation, correctness, trained_models
+from evaluation.conditions import CLEAN, Condition
+from runtime import meshes, workdirs
+from tests.training import tiny
+from tools import adapt
+from training import stream
+
+ROOT = Path(adapt.__file__).parent
+
+
+def settings(**changed):
+    config = tiny.config()
+    config.adapt.update({"images": 120, "batch_size": 40, "scheme": ""} | changed)
+    config.eval.corruptions = ("imagenet_c/contrast",)
+    config.eval.severity = "5"
+    return config
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return tiny.untrained_workdir(tmp_path_factory.mktemp("adapt") / "source", tiny.config(flip=False))
+
+
+@pytest.fixture(scope="module")
+def adapted(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapt") / "adapted"
+    return folder, adapt.run(settings(images=160), source, folder)
+
+
+def only(folder):
+    ((key, model),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).items()
+    return key, model
+
+
+def test_statistics_are_those_of_all_training_images(source, adapted):
+    """Without scheme, mirror and crop the images are those of the dataset, in another order and other batches."""
+    (name, _), (graphdef, state) = only(source)
+    images = data.load("shapes", train_limit=160, test_limit=70).train.images
+    expected, _ = adaptation.adapt(graphdef, state, [images])
+    (new_name, _), (_, found) = only(adapted[0])
+    assert name == "standard" and new_name == "standard+bn=standard"
+    for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(state.params), strict=True):
+        np.testing.assert_array_equal(one, other)
+    leaves = (jax.tree.leaves(s.statistics) for s in (found, expected, adapted[1], state))
+    for one, other, returned, before in zip(*leaves, strict=True):
+        np.testing.assert_array_equal(one, returned)
+        np.testing.assert_allclose(one, other, atol=0.1 * np.abs(np.asarray(other) - before).max() + 1e-6)
+    record = json.loads((adapted[0] / "final.json").read_text())
+    assert record["adapted_to"] == 160 and (adapted[0] / "provenance.json").exists()
+
+
+def test_the_adapted_model_is_evaluated_under_its_name(source, adapted):
+    counts = evaluate.run(settings(), adapted[0])
+    assert {count.model for count in counts} == {"standard+bn=standard"}
+    with pytest.raises(ValueError, match="adapted before"):
+        adapt.run(settings(), adapted[0], adapted[0].with_name("again"))
+    with pytest.raises(workdirs.WorkdirError, match=r"adapt\.scheme: stored '', asked 'augmix'"):
+        adapt.run(settings(images=160, scheme="augmix"), source, adapted[0])
+
+
+def test_adaptation_to_test_images_is_marked(source, adapted):
+    """The statistics are those of the corrupted test images: answers are those of a model adapted by hand."""
+    counts = evaluate.run(settings(), source)
+    config = settings()
+    config.eval.adapt = "test"
+    both = evaluate.run(config, source)
+    assert {count.model for count in counts} == {"standard"}
+    assert {count.model for count in both} == {"standard", "standard+bn=test"}
+    assert [count for count in both if count.model == "standard"] == counts
+    before, after = (
+        [c.correct for c in both if (c.model, c.corruption) == (m, tables.CLEAN)]
+        for m in ("standard", "standard+bn=test")
+    )
+    _, (graphdef, state) = only(source)
+    test = data.load("shapes", train_limit=160, test_limit=70).test
+    own, _ = adaptation.adapt(graphdef, state, [test.images])
+    logits, _ = nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
+    assert after == [int((np.asarray(logits).argmax(-1) == test.labels).sum())] and len(before) == 1
+    config.eval.pseudo_count = 16.0
+    assert "standard+bn=test:16" in {count.model for count in evaluate.run(config, source)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"images": 200}, "config.adapt.images up to 160"),
+        ({"images": 10}, "as many images, found 40 and 10"),
+        ({"scheme": "augmx"}, "unknown augmentation scheme"),
+        ({"pseudo_count": -1.0}, "at least 0, found -1"),
+    ],
+)
+def test_what_is_wrong_is_refused(source, tmp_path, changed, message):
+    with pytest.raises(ValueError, match=message):
+        adapt.run(settings(**changed), source, tmp_path / "new")
+
+
+def test_only_test_images_are_adapted_to_in_evaluation(source):
+    config = settings()
+    config.eval.adapt = "train"
+    with pytest.raises(ValueError, match=r"config\.eval\.adapt '' or 'test'"):
+        evaluate.run(config, source)
+
+
+@pytest.mark.slow
+def test_the_command(source, tmp_path):
+    flags = ["--config.adapt.images=80", "--config.adapt.batch_size=40", f"--workdir={tmp_path / 'new'}"]
+    run = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 280}
+    done = subprocess.run([sys.executable, "-m", "tools.adapt", *flags], **run)
+    assert done.returncode != 0 and "expected --source" in done.stderr + done.stdout
+    done = subprocess.run([sys.executable, "-m", "tools.adapt", f"--source={source}", *flags], **run)
+    assert done.returncode == 0, done.stderr
+    assert only(tmp_path / "new")[0] == ("standard+bn=augmix", 0)
+
+
+def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, monkeypatch):
+    """Batches of the adaptation are the same from streamed pieces, cut for another batch size of evaluation."""
+    monkeypatch.setattr(evaluate, "_ADAPT_BATCH", 20)
+    monkeypatch.setattr(stream, "_PIECE_BYTES", 1)
+    _, model = only(source)
+    test = data.load("shapes", train_limit=160, test_limit=70).test
+    clean, mesh = Condition(CLEAN, "0"), meshes.data_mesh(1)
+    ends = []
+    for split, batch_size in ((test.to_device(), 70), (test, 32)):
+        shown = correctness.Shown(mesh, split, clean, 0, None, batch_size)
+        ends.append(jax.tree.leaves(evaluate._adapted(0.0, model, shown)[1].statistics))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,198 @@
+"""tools.msd on a tiny study: distances by their definition, resumed, extended, correlated, and refusing what is wrong."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import corruptions
+import data
+from analysis import tables
+from analysis.comparison import prediction
+from analysis.distances.files import mean_distances, read_centres, read_msd
+from configs import msd as msd_config
+from evaluation import features, trained_models
+from runtime import meshes, workdirs
+from tests.training import tiny
+from tools import msd
+
+ROOT = pathlib.Path(msd.__file__).parent
+IMAGES = 40  # all of them, so that the test knows which
+LEVELS = (2, 4)
+SETTINGS = {
+    "images": IMAGES, "transforms": 30, "draws": 3, "halves": 4, "chunk": 6, "severity": "2,4",
+    "schemes": ("standard", "imagenet_c/brightness", "augmix=posterize"),
+    "corruptions": ("imagenet_c/brightness", "imagenet_c/gaussian_noise"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    config = tiny.config()
+    config.dataset.train_limit = IMAGES
+    return tiny.untrained_workdir(tmp_path_factory.mktemp("msd") / "work", config)
+
+
+@pytest.fixture(scope="module")
+def measured(trained):
+    return trained, msd.run(settings(), trained)
+
+
+def settings(**changed):
+    config = msd_config.get_config()
+    config.msd.update(SETTINGS | changed)
+    return config
+
+
+def close(found, expected):
+    assert [row[:3] for row in found] == [row[:3] for row in expected]
+    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in expected], rtol=1e-3)
+
+
+def copy(trained, tmp_path):
+    return pathlib.Path(shutil.copytree(trained, tmp_path / "work"))
+
+
+def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
+    """No augmentation and a deterministic corruption: both distances are that of two means over the images."""
+    folder, rows = measured
+    images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images
+    ((graphdef, state),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
+    model = nnx.merge(graphdef, state.params, state.statistics)
+
+    def mean_feature(images):
+        return np.asarray(model(images, train=False)[1]["penultimate"]).mean(0)
+
+    centres = read_centres(folder / "msd" / "features.npz")
+    assert set(centres) == {("clean", 0), *((name, level) for name in SETTINGS["corruptions"] for level in LEVELS)}
+    np.testing.assert_allclose(centres["clean", 0], mean_feature(images), rtol=1e-3, atol=1e-4)
+    for level in LEVELS:
+        corrupted = corruptions.corrupt(jax.random.key(0), jnp.asarray(images), "imagenet_c/brightness", level)
+        centre = mean_feature(corrupted)
+        np.testing.assert_allclose(centres["imagenet_c/brightness", level], centre, rtol=1e-3, atol=1e-4)
+        (row,) = [row for row in rows if row[:3] == ("standard", "imagenet_c/brightness", level)]
+        expected = np.linalg.norm(mean_feature(images) - centre)
+        assert row.msd == pytest.approx(expected, rel=1e-3) and row.mmd == pytest.approx(expected, rel=1e-3)
+        assert 0 < row.msd_spread < row.msd
+
+
+def test_a_corruption_as_scheme_meets_itself(measured):
+    _, rows = measured
+    of = {row[:3]: row for row in rows}
+    assert len(of) == 3 * 2 * 2
+    for level in LEVELS:  # thirty draws of five levels hold both
+        own = of["imagenet_c/brightness", "imagenet_c/brightness", level]
+        assert own.msd < 1e-3 * own.mmd
+    means = mean_distances(rows)
+    with pytest.raises(ValueError, match="found 1 missing"):  # noise is no scheme here
+        prediction.msd_distances(means, SETTINGS["corruptions"])
+
+
+def test_the_table_is_what_is_returned_and_says_where_it_is_from(measured):
+    folder, rows = measured
+    assert read_msd(folder / "msd" / "msd.csv") == rows
+    comment = (folder / "msd" / "msd.csv").read_text().splitlines()[0]
+    assert "shapes, small_resnet, standard seed 0, 40 images, 30 transforms, 3 draws" in comment
+    record = json.loads((folder / "msd" / "provenance.json").read_text())
+    assert record["msd"]["transforms"] == 30 and "git_revision" in record["provenance"]
+
+
+def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, tmp_path, monkeypatch):
+    trained, rows = measured
+    folder = copy(trained, tmp_path)
+    streams = []
+    stream = features.Extractor.stream
+
+    def counted(self, transform, key, number, **keywords):
+        streams.append((transform.name, number))
+        return stream(self, transform, key, number, **keywords)
+
+    monkeypatch.setattr(features.Extractor, "stream", counted)
+    assert msd.run(settings(), folder) == rows and not streams
+    # A study stopped between two schemes goes on with the second.
+    (folder / "msd" / "schemes" / "augmix=posterize.npz").unlink()
+    close(msd.run(settings(chunk=30), folder), rows)
+    assert streams == [("augmix=posterize", 30)]
+    streams.clear()
+    more = ("imagenet_c/brightness", "imagenet_c/gaussian_noise", "imagenet_c/contrast")
+    found = msd.run(settings(schemes=("standard",), corruptions=more, severity="2"), folder)
+    assert streams == [("imagenet_c/contrast", 3), ("standard", 1)]
+    assert [row[:3] for row in found] == [("standard", name, 2) for name in more]
+    assert found[0] == rows[0]
+
+
+@pytest.mark.parametrize("prefix", ["", "standard+bn="])  # trained with the scheme, or adapted to it by tools.adapt
+def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys, prefix):
+    trained, rows = measured
+    folder = copy(trained, tmp_path)
+    means = mean_distances(rows)
+    # Made-up errors in the order of the distances under brightness, against it under noise.
+    counts = []
+    for (scheme, name), (distance, _) in means.items():
+        rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
+        wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
+        counts += [tables.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
+    tables.write_counts(tmp_path / "counts.csv", counts)
+    msd.run(settings(errors=str(tmp_path / "counts.csv")), folder)
+    header, *lines = [
+        line.split(",")
+        for line in (folder / "msd" / "correlations.csv").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    found = [dict(zip(header, line)) for line in lines]
+    assert [(row["corruption"], row["schemes"], float(row["msd"])) for row in found] == [
+        ("imagenet_c/brightness", "3", pytest.approx(1)),
+        ("imagenet_c/gaussian_noise", "3", pytest.approx(-1)),
+    ]
+    assert (folder / "msd" / "correlations.png").stat().st_size > 1000
+    assert "Spearman's rho with the error" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measured):
+    path, rows = measured
+
+    def command(*flags):
+        flags = [f"--workdir={path}", *(f"--config.msd.{flag}" for flag in flags)]
+        return subprocess.run(
+            [sys.executable, "-m", "tools.msd", *flags], cwd=ROOT, capture_output=True, text=True, timeout=280
+        )  # fmt: skip
+
+    given = [f"{key}={value}" for key, value in SETTINGS.items() if key not in ("schemes", "chunk")]
+    done = command(*given, "schemes=('augmix=posterize',)", "out=again")
+    assert done.returncode == 0, done.stderr
+    found = read_msd(path / "again" / "msd.csv")
+    close(found, [row for row in rows if row.scheme == "augmix=posterize"])
+    done = command("schemes=('augmx',)")
+    assert done.returncode == 1 and "schemes: augmix," in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"transforms": 31}, workdirs.WorkdirError, "transforms: stored 30, asked 31"),
+        ({"images": IMAGES + 1, "out": "b"}, ValueError, "config.msd.images up to 40"),
+        ({"model": "noc/hue", "out": "b"}, ValueError, "among standard seed 0, found noc/hue seed 0"),
+        ({"draws": 0}, ValueError, "config.msd.draws of at least 1"),
+        ({"halves": 1}, ValueError, "a single half has no spread"),
+        ({"errors": "nowhere.csv"}, FileNotFoundError, "nowhere.csv"),
+    ],
+)
+def test_what_is_wrong_is_refused(measured, changed, error, message):
+    with pytest.raises(error, match=message):
+        msd.run(settings(**changed), measured[0])
+
+
+def test_a_damaged_result_is_named(measured, tmp_path):
+    folder = copy(measured[0], tmp_path)
+    path = folder / "msd" / "centres" / "imagenet_c.brightness-2.npz"
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(workdirs.WorkdirError, match="remove it to measure it again"):
+        msd.run(settings(), folder)

@@ -1,0 +1,96 @@
+"""Workdirs of overlap studies for the tests of tools.report: result files without any training."""
+
+import json
+import pathlib
+import shutil
+import types
+
+import numpy as np
+
+from analysis import accuracies, tables
+from analysis.overlap import bootstrap, overlap_matrix
+from analysis.overlap.files import write_overlap, write_overlap_long
+from analysis.selection import algorithm
+from analysis.selection.benchmark import select_benchmark
+from evaluation.answers import Answers
+
+SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+CONFIG = {
+    "seed": 0,
+    "dataset": {"name": "shapes", "image_size": 32, "data_dir": ""},
+    "model": {"name": "small_resnet", "dtype": ""},
+    "train": {
+        "epochs": 7, "batch_size": 64, "learning_rate": 0.1, "schedule": "cosine", "warmup_epochs": 1, "momentum": 0.9,
+        "weight_decay": 0.0001, "corrupted_fraction": 0.5, "flip": True, "init_from": "", "corruption_options": {},
+    },
+    "study": {"threshold": 0.1, "seeds": [0]},
+}  # fmt: skip
+PROVENANCE = {
+    "git_revision": REVISION,
+    "device": "2 x cpu (cpu)",
+    "machine": "a machine",
+    "command": "overlap.py --config=configs/overlap_shapes.py",
+    "versions": {"jax": "0.10.2", "python": "3.11.7"},
+}
+
+
+def records(workdir):
+    """config.json and provenance.json, which a workdir has besides its results."""
+    for name, content in (("config.json", CONFIG), ("provenance.json", PROVENANCE)):
+        (workdir / name).write_text(json.dumps(content))
+
+
+def smoke(workdir):
+    """The results in docs/results/overlap_cifar10_smoke as a workdir."""
+    workdir.mkdir(parents=True)
+    for path in SMOKE.iterdir():
+        shutil.copy(path, workdir)
+    records(workdir)
+    provenance = PROVENANCE | {"git_revision": "3f60e402a648" + 28 * "0"}
+    (workdir / "provenance.json").write_text(json.dumps(provenance))
+    return workdir
+
+
+def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
+    """A study with answers: neighbours in `names` overlap, the last corruption harms the others; images differ in
+    difficulty, which correlates the answers of all models; training on the corruption `harmed` makes it worse. Returns
+    the bits [seeds, 1 + n, 1 + n, number]."""
+    workdir.mkdir(parents=True)
+    records(workdir)
+    n = len(names)
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    related = np.where(distance // 2 == 0, 1 - 0.6 * distance, 0.0)
+    related[-1, :-1] = related[:-1, -1] = -0.3
+    probability = np.full((n + 1, n + 1), 0.9)
+    probability[0, 1:] = 0.55
+    probability[1:, 1:] = 0.55 + 0.3 * related
+    if harmed is not None:
+        probability[1 + harmed, 1 + harmed] = 0.35
+    rng = np.random.default_rng(1)
+    limit = np.sort(rng.normal(size=100_000))[(100_000 * probability).astype(int)]
+    noise = rng.normal(size=(len(seeds), n + 1, n + 1, number)) + rng.normal(size=number)
+    bits = noise / np.sqrt(2) < limit[..., None]
+    models, conditions = ("standard", *names), (("clean", "0"), *((name, "random") for name in names))
+    store = Answers(workdir, number, {"seed": 0})
+    counts = []
+    for c, (corruption, severity) in enumerate(conditions):
+        answers = {(model, seed): bits[s, m, c] for m, model in enumerate(models) for s, seed in enumerate(seeds)}
+        file_name = f"{corruption.replace('/', '.')}-{severity}"
+        store.write(types.SimpleNamespace(file_name=file_name), answers)
+        label = 0 if corruption == "clean" else severity
+        counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in answers.items()]
+    comment = f"shapes, small_resnet, revision {REVISION[:12]}"
+    tables.write_counts(workdir / "counts.csv", counts, comment)
+    counts = tables.read_counts(workdir / "counts.csv")
+    accuracies.write_scores(workdir / "scores.csv", counts, comment)
+    accuracy, number, _ = accuracies.accuracies(counts, names)
+    found = overlap_matrix(accuracy, names=names, number=number)
+    write_overlap(workdir / "overlap.csv", names, found.overlap, comment)
+    write_overlap_long(workdir / "overlap_long.csv", found, comment)
+    select_benchmark(workdir / "overlap.csv", 0.1)
+    drawn = bootstrap.bootstrap(bits, resamples=resamples)
+    stable = algorithm.stability(drawn.samples, names, 0.1, unclipped=drawn.unclipped)
+    content = {"resamples": stable.resamples, "members": stable.members, "sets": stable.sets, "sizes": stable.sizes}
+    (workdir / "stability.json").write_text(json.dumps(content))
+    return bits

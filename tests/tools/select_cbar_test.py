@@ -1,0 +1,100 @@
+"""tools.select_cbar as a user runs it."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from analysis.cbar import groups, scans
+from tools import select_cbar
+
+ROOT = pathlib.Path(select_cbar.__file__).parent
+NAMES = tuple(f"cbar/c{k:02d}" for k in range(13))
+REFERENCES = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/saturate")
+FAR = NAMES[3:]  # the ten that lie far from the references
+
+
+def make_scan(seed):
+    rng = np.random.default_rng(seed)
+    errors = np.linspace(12, 40, 10) + rng.normal(0, 2, (len(NAMES), 10))
+    features = rng.normal(0, 0.1, (len(NAMES), 10, 6)).astype(np.float32)
+    features[3:] += 2
+    return scans.Scan(
+        NAMES, errors, features, REFERENCES, np.linspace(15, 40, 5) + rng.normal(0, 1, (3, 5)),
+        rng.normal(0, 0.1, (3, 5, 6)).astype(np.float32),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder_of_scans(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scans")
+    for seed in range(2):
+        scans.write_scan(folder / f"run{seed}.csv", make_scan(seed))
+    return folder
+
+
+def command(*flags):
+    return subprocess.run(
+        [sys.executable, "-m", "tools.select_cbar", *flags], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans, tmp_path):
+    out = tmp_path / "new" / "chosen.json"
+    done = command(f"--scan={folder_of_scans}/run*.csv", "--target=26", f"--out={out}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    assert set(found["members"]) == set(FAR)
+    assert [row["name"] for row in found["ranking"]][:10] == list(found["members"])
+    assert abs(found["error"] - 26) < 0.26 and found["target"] == 26
+    for name, levels in found["members"].items():
+        assert f"{name}  levels {', '.join(map(str, levels))}" in done.stdout
+    # The errors of the chosen levels, from the run they were chosen in, average to the benchmark's.
+    one = scans.read_scan(found["severities_from"])
+    chosen = [one.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
+    assert len(chosen) == 50 and np.mean(chosen) == pytest.approx(found["error"])
+    table = groups.group_table(one)
+    assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
+    assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
+    assert len(found["inputs"]) == 4 and f"written to {out}" in done.stdout
+
+
+def test_a_seed_gives_one_result(folder_of_scans, tmp_path):
+    paths = [folder_of_scans / "run0.csv", folder_of_scans / "run1.csv"]
+    first, again, other = (select_cbar.run(paths, 26, seed, tmp_path / "o.json") for seed in (0, 0, 1))
+    for result in (first, again, other):
+        result.pop("written")
+    assert first == again
+    assert first["ranking"] != other["ranking"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--target=26"], "expected --scan=FILE and --target=PERCENT"),
+        (["--scan=nowhere/run*.csv", "--target=26"], "expected scans at nowhere/run*.csv, found no file"),
+        (["--scan=nowhere.csv", "--target=26"], "expected a table at nowhere.csv, found no file"),
+        (["--scan={scans}/run0.csv", "--target=90"], "meet the target error"),
+        (["--scan={scans}/run0.csv", "--target=-1"], "expected a target above 0"),
+        (["--scan={scans}/run0.csv", "--target=26", "stray"], "found ['stray']"),
+    ],
+)
+def test_what_is_wrong_is_refused_without_a_traceback(folder_of_scans, flags, message):
+    done = command(*[flag.format(scans=folder_of_scans) for flag in flags])
+    assert done.returncode != 0 and message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder_of_scans / "cbar_benchmark.json").exists()
+
+
+def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
+    one = make_scan(2)
+    other = scans.Scan(
+        (*NAMES[:-1], "cbar/other"), one.candidate_errors, one.candidate_features, one.references,
+        one.reference_errors, one.reference_features,
+    )  # fmt: skip
+    scans.write_scan(tmp_path / "other.csv", other)
+    with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):
+        select_cbar.run([folder_of_scans / "run0.csv", tmp_path / "other.csv"], 26, 0, tmp_path / "o.json")

@@ -1,0 +1,80 @@
+"""Joins one run of a severity scan: the errors of one network and the features of another, for tools.select_cbar.
+
+Train two networks M and Phi with different seeds, then
+
+    python eval.py --workdir=runs/m --config.eval.severity=levels \\
+        --config.eval.corruptions="('cbar_candidates','imagenet_c')"
+    python -m tools.msd --config=configs/msd.py --workdir=runs/phi --config.msd.schemes="('standard',)" \\
+        --config.msd.corruptions="('cbar_candidates','imagenet_c')"
+    python -m tools.join_scan --errors=runs/m/counts.csv --features=runs/phi/msd/features.npz --out=runs/scan0.csv
+    python -m tools.select_cbar --scan="runs/scan*.csv" --target=26.9
+
+Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The mean error of M over
+the references, the usual --target, is printed.
+"""
+
+import pathlib
+
+import numpy as np
+from absl import app, flags
+
+import corruptions
+from analysis import tables
+from analysis.cbar import scans
+from analysis.distances.files import read_centres
+from runtime import command
+
+BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
+
+
+def define_flags():
+    """The flags of the script."""
+    flags.DEFINE_string("errors", None, "counts.csv of one network M (required).")
+    flags.DEFINE_string("features", None, "features.npz of another, Phi (required).")
+    flags.DEFINE_string("model", "standard", "Which model of counts.csv: what it was trained with.")
+    flags.DEFINE_string("out", None, "Table to write, *.csv; the features go beside it (required).")
+
+
+def join(counts, centres, model):
+    """A `scan_files.Scan` of the counts of one model (seeds averaged) and the centres of another.
+
+    Raises:
+      ValueError: conditions that one of the two lacks (some are named).
+    """
+    errors = {}
+    for count in counts:
+        if count.model == model:
+            errors.setdefault((count.corruption, count.severity), []).append(100 * (1 - count.correct / count.total))
+    if not errors:
+        raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
+    parts = []
+    for role, benchmark in BENCHMARKS.items():
+        names = corruptions.names(benchmark)
+        wanted = [(name, level) for name in names for level in range(1, scans.LEVELS[role] + 1)]
+        for what, found in (("errors", errors), ("features", centres)):
+            missing = [f"{name} level {level}" for name, level in wanted if (name, level) not in found]
+            if missing:
+                raise ValueError(
+                    f"expected {what} of every level of {benchmark}, missing {len(missing)}: {', '.join(missing[:5])} ..."
+                )
+        shape = (len(names), scans.LEVELS[role])
+        parts += [
+            names,
+            np.reshape([np.mean(errors[condition]) for condition in wanted], shape),
+            np.reshape([centres[condition] for condition in wanted], (*shape, -1)),
+        ]
+    return scans.Scan(*parts)
+
+
+def main(argv):
+    given = command.given(argv, {"errors": "FILE", "features": "FILE", "out": "FILE"})
+    with command.errors():
+        counts = tables.read_counts(pathlib.Path(given.errors))
+        scan = join(counts, read_centres(given.features), given.model)
+        scans.write_scan(given.out, scan, f"errors of {given.errors}, features of {given.features}")
+    print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {given.out}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)

@@ -1,0 +1,160 @@
+"""What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+
+import corruptions
+from corruptions import augment as schemes
+from runtime import meshes
+
+STANDARD = "standard"
+_MIXTURE = "mixture="
+
+
+def members(augmentation):
+    """Qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
+
+    Args:
+      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members, at one
+        of the severities that the benchmark selects).
+
+    Raises:
+      ValueError: an unknown name.
+    """
+    if augmentation == STANDARD:
+        return ()
+    if augmentation.startswith(_MIXTURE):
+        return corruptions.names(benchmark(augmentation))
+    return (corruptions.get(augmentation).qualified_name,)
+
+
+def benchmark(augmentation):
+    """The benchmark that a mixture is made of; other augmentations unchanged."""
+    return augmentation.removeprefix(_MIXTURE)
+
+
+def canonical(augmentation):
+    """The one spelling of an augmentation: `standard`, a qualified name, or `mixture=BENCHMARK`."""
+    found = members(augmentation)
+    return found[0] if len(found) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
+
+
+def static_options(recipe):
+    """{corruption: its options} of a `train` config, hashable: lists, which JSON makes of tuples, become tuples."""
+    return {
+        name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        for name, values in recipe.corruption_options.to_dict().items()
+    }
+
+
+def with_levels(options, levels):
+    """Options of a corruption with the levels that its random severities come from; a calibrated range goes before."""
+    return options if levels is None or options.get("range") else {"levels": levels} | options
+
+
+def augment(mesh, augmentation, key, images, index, options=None):
+    """Corrupts uint8 images [M, H, W, 3], each at a severity of its own.
+
+    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a random member and
+    every batch holds all of them in equal shares.
+
+    Args:
+      mesh: images are split over its 'data' axis when M divides evenly.
+      augmentation: see `members`; not `standard`.
+      key: root key of the augmentation.
+      index: int32 [M], identity of each image within the run.
+      options: corruption name -> static options (for example calibrated ranges).
+    """
+    names = members(augmentation)
+    options = options or {}
+    if not augmentation.startswith(_MIXTURE):
+        return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
+    out = jnp.zeros_like(images)
+    for turn, name in enumerate(names):
+        chosen = slice(turn, None, len(names))
+        own = with_levels(options.get(name, {}), corruptions.selected_levels(name, benchmark(augmentation)))
+        part = corrupt_on_mesh(mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], own)
+        out = out.at[chosen].set(part)
+    return out
+
+
+def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
+    """`corruptions.corrupt` with the batch split over the mesh; the result does not depend on the split."""
+    if _stays_whole(mesh, images):
+        return corruptions.corrupt(key, images, name, severity, index=index, **options)
+    corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
+    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
+
+
+def scheme_of(recipe):
+    """The `corruptions.augment.Scheme` of config.train, or None; stored ones are read from config.train.transforms.
+
+    Raises:
+      ValueError: transforms other than those that the name of the scheme tells the digest of.
+    """
+    if not recipe.scheme:
+        return None
+    path = recipe.get("transforms", "")
+    if not (schemes.is_stored(recipe.scheme) and path):
+        return schemes.get(recipe.scheme)
+    scheme = schemes.get(f"stored={path}")
+    if scheme.name != schemes.canonical(recipe.scheme):
+        raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
+    return scheme
+
+
+def scheme_on_mesh(mesh, scheme, key, images, index):
+    """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
+    if _stays_whole(mesh, images):
+        return _augmented(key, images, index, scheme)
+    program, choices = _scheme_shards(mesh, scheme)
+    return program(key, images, index, choices)
+
+
+def _augmented(key, images, index, scheme):
+    return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+
+
+def _stays_whole(mesh, images):
+    """Whether images are not split over the mesh: on one device, or an uneven number in a single process."""
+    devices = mesh.shape["data"]
+    return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _scheme_shards(mesh, scheme):
+    """(program, its argument): stored transforms, which may be too many for constants, lie on the devices."""
+
+    def local(key, images, index, choices):
+        return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
+
+    return _shards(mesh, local), meshes.place(scheme.choices, meshes.replicated(mesh))
+
+
+@functools.lru_cache(maxsize=256)
+def _corrupt_shards(mesh, name, options):
+    def local(key, images, index, severity):
+        return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
+
+    return _shards(mesh, local)
+
+
+def _shards(mesh, local):
+    """`local(key, images, index, argument)`, compiled, with images and index split over 'data'.
+
+    An uneven batch is filled up with its last image. That is needed across processes: the way for uneven batches on one
+    device (`_stays_whole`) starts programs from several threads, in no order.
+    """
+    whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
+    specs = (whole, batch, batch, whole)
+    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+
+    def even(array):
+        short = -array.shape[0] % devices
+        return jnp.concatenate([array, jnp.repeat(array[-1:], short, axis=0)]) if short else array
+
+    return lambda key, images, index, argument: program(key, even(images), even(index), argument)[: images.shape[0]]
