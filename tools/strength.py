@@ -10,12 +10,12 @@ import pathlib
 
 import jax
 from absl import app, flags
+from analysis.files import write_atomically
 from tqdm import tqdm
 
 import corruptions
 import data
 from analysis import command, tables
-from analysis.files import write_atomically
 from analysis.rounding import with_error
 from evaluation import strength
 from training import provenance
