@@ -10,15 +10,15 @@ import pathlib
 
 import jax
 from absl import app, flags
-from analysis.files import write_atomically
 from tqdm import tqdm
 
 import corruptions
 import data
-from analysis import command, tables
+from analysis import tables
 from analysis.rounding import with_error
 from evaluation import strength
-from training import provenance
+from runtime import command, provenance
+from runtime.files import write_atomically
 
 _INTRODUCTION = """\
 PSNR in dB and SSIM of corrupted images to their originals, mean ± standard error over the images, 8-bit images in and
