@@ -19,6 +19,7 @@ slow: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 $(VENV)/.study: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

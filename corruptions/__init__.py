@@ -1,8 +1,8 @@
 """Image corruptions for robustness research as jitted, vmapped JAX functions.
 
 import jax, corruptions
-corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)   # a batch
-corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)               # one image
+corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)  # a batch
+corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # one image
 """
 
 from corruptions import augment, cbar, imagenet_c, noc
@@ -12,6 +12,19 @@ from corruptions.registry import benchmarks, get, names, selected_levels, severi
 from corruptions.write import write_dataset
 
 __all__ = [
-    "Corruption", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "cbar", "corrupt", "get", "imagenet_c",
-    "names", "noc", "selected_levels", "severities", "write_dataset",
-]  # fmt: skip
+    "Corruption",
+    "Fraction",
+    "Levels",
+    "Parameter",
+    "augment",
+    "benchmarks",
+    "cbar",
+    "corrupt",
+    "get",
+    "imagenet_c",
+    "names",
+    "noc",
+    "selected_levels",
+    "severities",
+    "write_dataset",
+]

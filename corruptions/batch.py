@@ -4,48 +4,64 @@ import concurrent.futures
 import functools
 import math
 import os
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from corruptions import checks, programs, registry
+from corruptions.contract import Array, Corruption
 
-# Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are separate calls of one
-# program: XLA runs what is inside a loop on one core, without splitting it over the others. Inside somebody else's
-# jit, and on accelerators, a bound only keeps the temporaries of very large batches within memory.
+# Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
+# separate calls of one program: XLA runs what is inside a loop on one core, without splitting it
+# over the others. Inside somebody else's jit, and on accelerators, a bound only keeps the
+# temporaries of very large batches within memory.
 _CPU_PIECE = 2**20
 _CHUNK = 2**27
 
-
-_COMPILED: set = set()
+# Programs that have been called, hence compiled, with the size of their piece.
+_COMPILED: set[tuple[Hashable, int]] = set()
 programs.on_drop(_COMPILED.clear)
 
 
-def corrupt(key, images, name, severity=None, *, index=None, validate=True, **options):
+def corrupt(
+    key: jax.Array,
+    images: Array,
+    name: str | Corruption,
+    severity: ArrayLike | None = None,
+    *,
+    index: Array | None = None,
+    validate: bool = True,
+    **options: Any,
+) -> jax.Array:
     """Corrupts a batch of images on the device.
 
-    Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
-    batch size, order or number of devices.
+    Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's
+    own index, never on batch size, order or number of devices.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a name (see `corruptions.names`), or a `Corruption`.
-      severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per
-        image [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced.
-      index: int32 [N], the identity of each image, by default 0..N-1. Give positions in the dataset to make the
-        corruption of an image independent of its batch.
-      validate: whether the values of concrete float batches are checked (this waits for the device once).
+      severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or
+        one value per image [N]. A level where the benchmark has levels, a fraction in [0, 1] where
+        it has a range. May be traced.
+      index: int32 [N], the identity of each image, by default 0..N-1. Give positions in the dataset
+        to make the corruption of an image independent of its batch.
+      validate: whether the values of concrete float batches are checked (this waits for the device
+        once).
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
-      The corrupted images, same shape and dtype. uint8 batches are truncated (imagenet_c, cbar: as their originals)
-      or rounded to nearest (noc).
+      The corrupted images, same shape and dtype. uint8 batches are truncated (imagenet_c, cbar: as
+      their originals) or rounded to nearest (noc).
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names what was expected
-        and what was found.
+      ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names
+        what was expected and what was found.
     """
     corruption = registry.get(name)
     checks.image_batch(images, validate)
@@ -56,7 +72,8 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     elif index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
     if severity is not None:
-        # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile serves all.
+        # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile
+        # serves all.
         severity = corruption.scale.check(severity, options)
         if severity.shape not in ((), (number,)):
             raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severity.shape}")
@@ -72,18 +89,25 @@ def corrupt(key, images, name, severity=None, *, index=None, validate=True, **op
     return in_pieces(lambda *part: _corrupt(key, *part, *static), (images, severity, index), piece, program)
 
 
-def in_pieces(function, arrays, piece, program):
-    """`function(*arrays)` by pieces of the first axis, in a thread for each core, concatenated.
+def in_pieces(
+    function: Callable[..., jax.Array], arrays: Sequence[Array | None], piece: int, program: Hashable
+) -> jax.Array:
+    """Calls `function` on pieces of the first axis, one thread a core; concatenates the results.
 
     Args:
-      function: of one piece of each array; gives an array [piece, ...].
-      arrays: [N, ...] each, the first one not None; None stays None.
+      function: takes one piece of each array; gives an array [piece, ...].
+      arrays: [N, ...] each, the first one not None; a None is passed on as it is.
       piece: rows in a piece, at most N.
-      program: identifies the compiled program: its first call goes alone, for threads together would all compile.
+      program: identifies the compiled program. Its first call goes alone: threads that start
+        together would each compile it.
+
+    Returns:
+      An array [N, ...].
     """
+    assert arrays[0] is not None
     number = arrays[0].shape[0]
 
-    def run(start):
+    def run(start: int) -> jax.Array:
         # The last piece begins earlier, so that all have one shape, and gives only its tail.
         begin = min(start, number - piece)
         part = (None if x is None else _piece(x, begin, piece) for x in arrays)
@@ -96,68 +120,76 @@ def in_pieces(function, arrays, piece, program):
 
 
 @functools.cache
-def _threads():
-    """A thread for each core: a call of a compiled program keeps one core busy, seldom more."""
+def _threads() -> concurrent.futures.ThreadPoolExecutor:
+    # A thread for each core: a call of a compiled program keeps one core busy, seldom more.
     return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="corrupt")
 
 
-def cpu_count():
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+def cpu_count() -> int:
+    """Counts the cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def cpu_batch(shape):
-    """How many images of a batch [N, H, W, 3] all cores of a CPU work on at a time, in what fits their caches."""
+def cpu_batch(shape: Sequence[int]) -> int:
+    """Counts the images of a batch [N, H, W, 3] that fit the caches of all cores together."""
     return cpu_count() * max(1, _CPU_PIECE // math.prod(shape[1:]))
 
 
-def cpu_piece(shape):
-    """Images of a batch [N, H, W, 3] that go into one call on a CPU, so that all cores get equally many."""
+def cpu_piece(shape: Sequence[int]) -> int:
+    """Counts the images of a batch [N, H, W, 3] in one call on a CPU, equally many a core."""
     rounds = -(-shape[0] // cpu_batch(shape))
     return max(1, -(-shape[0] // (rounds * cpu_count()))) if rounds else 1
 
 
-def _piece(array, begin, size):
+def _piece(array: Array, begin: int, size: int) -> jax.Array:
     if isinstance(array, np.ndarray):
         return jnp.asarray(array[begin : begin + size])
     return jax.lax.dynamic_slice_in_dim(array, begin, size)
 
 
 @functools.partial(jax.jit, static_argnames=("corruption", "options"))
-def _corrupt(key, images, severity, index, corruption, options):
-    options = dict(options)
+def _corrupt(
+    key: jax.Array,
+    images: jax.Array,
+    severity: jax.Array | None,
+    index: Array,
+    corruption: Corruption,
+    options: tuple[tuple[str, Any], ...],
+) -> jax.Array:
+    given = dict(options)
     drawn = severity is None
     if not drawn and "interpolate" in corruption.options:
-        options["interpolate"] = True  # severity was validated as given; traced it is a float
+        given["interpolate"] = True  # severity was validated as given; traced it is a float
 
-    def one(args):
-        image, index, level = args
-        params = corruption.sample(jax.random.fold_in(key, index), image.shape, None if drawn else level, **options)
+    def corrupt_image(args: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        image, position, level = args
+        params = corruption.sample(jax.random.fold_in(key, position), image.shape, None if drawn else level, **given)
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
     size = max(1, _CHUNK // math.prod(images.shape[1:]))
     if images.shape[0] <= size:
-        return jax.vmap(lambda *args: one(args))(images, index, levels)
-    return jax.lax.map(one, (images, index, levels), batch_size=size)
+        return jax.vmap(lambda *args: corrupt_image(args))(images, index, levels)
+    return jax.lax.map(corrupt_image, (images, index, levels), batch_size=size)
 
 
-programs.on_drop(_corrupt.clear_cache)
+programs.on_drop(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
 
 
-def to_float(images):
-    """uint8 level k as the float32 nearest to k/255; float32 unchanged."""
+def to_float(images: jax.Array) -> jax.Array:
+    """Converts uint8 level k to the float32 nearest to k/255; leaves float32 unchanged."""
     if images.dtype != jnp.uint8:
         return images
-    # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last place for half
-    # of the levels. In two parts the reciprocal is exact: k * high has no rounding, k * low is far below one.
+    # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last
+    # place for half of the levels. In two parts the reciprocal is exact: k * high has no rounding,
+    # k * low is far below one.
     high, low = jnp.float32(257 / 65536), jnp.float32(1 / 255 - 257 / 65536)
     levels = images.astype(jnp.float32)
     return levels * high + levels * low
 
 
-def from_float(images, dtype, rounding):
-    """float32 in [0, 1] to `dtype`: uint8 by truncation or to the nearest level, float32 unchanged."""
+def from_float(images: jax.Array, dtype: Any, rounding: str) -> jax.Array:
+    """Converts float32 in [0, 1] to `dtype`, to uint8 by `rounding`: truncate or nearest."""
     if dtype != jnp.uint8:
         return images
     scaled = jnp.clip(images, 0.0, 1.0) * 255

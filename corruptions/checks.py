@@ -1,6 +1,8 @@
 """Clear errors for bad input: each names what was expected and what was found."""
 
 import difflib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -8,11 +10,13 @@ import numpy as np
 MIN_SIDE = 16
 
 
-def is_traced(x):
+def is_traced(x: Any) -> bool:
+    """Tells whether `x` has no value yet, inside a jit."""
     return isinstance(x, jax.core.Tracer)
 
 
-def image_shape(shape):
+def image_shape(shape: Sequence[int]) -> None:
+    """Requires (H, W, 3) with both sides at least 16 pixels."""
     shape = tuple(shape)
     if len(shape) != 3 or shape[-1] != 3:
         raise ValueError(f"expected an image of shape (height, width, 3), found shape {shape}")
@@ -20,8 +24,8 @@ def image_shape(shape):
         raise ValueError(f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {shape[0]}x{shape[1]}")
 
 
-def one_image(image):
-    """An image inside the library: float32[H, W, 3]. Ranges are the business of `image_batch`, at the door."""
+def one_image(image: Any) -> None:
+    """Requires float32[H, W, 3]. The range of values is checked by `image_batch`."""
     if not hasattr(image, "shape") or not hasattr(image, "dtype"):
         raise TypeError(f"expected an array, found {type(image).__name__}")
     if len(image.shape) == 4:
@@ -34,8 +38,8 @@ def one_image(image):
         raise TypeError(f"expected a float32 image with values in [0, 1], found dtype {image.dtype}")
 
 
-def image_batch(images, validate):
-    """A batch at the door: uint8 or float32 [N, H, W, 3]; concrete float batches must be finite and in [0, 1]."""
+def image_batch(images: Any, validate: bool) -> None:
+    """Requires uint8 or float32 [N, H, W, 3]; if `validate`, finite floats in [0, 1]."""
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         raise TypeError(f"expected an array of images, found {type(images).__name__}")
     if len(images.shape) != 4 or images.shape[-1] != 3:
@@ -50,7 +54,8 @@ def image_batch(images, validate):
             raise ValueError(f"expected float32 values in [0, 1], found values from {low:g} to {high:g}{hint}")
 
 
-def severity_level(severity, count, interpolate):
+def severity_level(severity: Any, count: int, interpolate: bool) -> None:
+    """Requires levels 1..count, whole unless `interpolate`; of traced ones checks the kind."""
     kind = np.dtype(getattr(severity, "dtype", type(severity))).kind
     if kind not in "iuf":
         raise ValueError(f"expected a severity level 1..{count} or None, found {severity!r}")
@@ -71,8 +76,8 @@ def severity_level(severity, count, interpolate):
         )
 
 
-def level_range(given, count):
-    """A calibrated range of levels (mild, severe), or None."""
+def level_range(given: Any, count: int) -> tuple[float, float] | None:
+    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None."""
     if given is None:
         return None
     try:
@@ -84,8 +89,8 @@ def level_range(given, count):
     return mild, severe
 
 
-def levels(given, count):
-    """Whole levels to draw from, or None."""
+def levels(given: Any, count: int) -> tuple[int, ...] | None:
+    """Returns the whole levels in 1..count to draw from; None for None."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or not given or any(v not in range(1, count + 1) for v in given):
@@ -93,7 +98,8 @@ def levels(given, count):
     return tuple(given)
 
 
-def severity_fraction(severity):
+def severity_fraction(severity: Any) -> None:
+    """Requires fractions in [0, 1]; checks a traced severity's kind only."""
     if np.dtype(getattr(severity, "dtype", type(severity))).kind not in "iuf":
         raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
     if is_traced(severity):
@@ -103,15 +109,15 @@ def severity_fraction(severity):
         raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
 
 
-def options(owner, known, given):
-    """Every option `given` to the corruption or scheme called `owner` must be among those it has, `known`."""
+def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
+    """Requires every option `given` to the corruption or scheme called `owner` to be `known`."""
     for name in given:
         if name not in known:
             listed = ", ".join(known) or "none"
             raise ValueError(f"{owner} has no option {name!r}{suggest(name, known)}; options: {listed}")
 
 
-def suggest(name, known):
-    """'; did you mean ...?' for a misspelt name, or nothing."""
+def suggest(name: object, known: Collection[str]) -> str:
+    """Returns '; did you mean ...?' for a misspelt name, or nothing."""
     close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

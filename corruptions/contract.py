@@ -1,22 +1,28 @@
-"""The contract every corruption keeps: two visible halves, `sample` (all the randomness) and `apply` (none).
+"""The contract of every corruption: `sample` draws all that is random, `apply` draws nothing.
 
-One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in [0, 1]. Both halves are
-pure, `jit`- and `vmap`-able, and compile once for all severities because severity may be a traced scalar. Batches
-live in `corruptions.batch`; nothing else in this package knows about them.
+One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in
+[0, 1]. Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because
+severity may be a traced scalar. Batches live in `corruptions.batch`; nothing else in this package
+knows about them.
 """
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 
 from corruptions import checks
 
+Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
+Sampler = Callable[..., Params]
+Applier = Callable[[Any, Any], jax.Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,15 +38,21 @@ class Parameter:
 class Levels:
     """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
 
-    Three options of every corruption with levels are ours, no paper defines them: `interpolate=True` also admits real
-    severities between two levels, the parameters are then interpolated linearly; `range=(mild, severe)`, a calibrated
-    range of such severities, is what `None` then draws from uniformly; `levels=(1, 5, 8)`, those that a benchmark
-    selects, are drawn from instead of all.
+    Every corruption with levels has three options that no paper defines. `interpolate=True` also
+    admits real severities between two levels, whose parameters are interpolated linearly.
+    `range=(mild, severe)`, a calibrated range of such severities, is what `None` then draws from
+    uniformly. `levels=(1, 5, 8)`, the levels a benchmark selects, is what `None` draws from instead
+    of all.
     """
 
     count: int = 5
 
-    def draw(self, key, options):
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a severity: uniform over the levels, those of `levels`, or the interval `range`.
+
+        Raises:
+          ValueError: a malformed `range` or `levels`, or both.
+        """
         bounds = checks.level_range(options.get("range"), self.count)
         levels = checks.levels(options.get("levels"), self.count)
         if bounds and levels:
@@ -51,24 +63,27 @@ class Levels:
             return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
-    def check(self, severity, options):
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array:
+        """Returns the severity as float32; raises ValueError where it is no level."""
         checks.severity_level(severity, self.count, options.get("interpolate", False))
         return jnp.asarray(severity, jnp.float32)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fraction:
-    """Severity is a fraction in [0, 1] of the corruption's range (0 mild, 1 severe); `None` draws it uniformly.
+    """Severities in [0, 1], 0 mild and 1 severe, a fraction of a range; `None` draws one uniformly.
 
-    An integer-valued parameter with range lo..hi takes the value lo + floor(fraction * (hi - lo + 1)), capped at hi,
-    so that a uniform fraction draws the integers uniformly, both ends included.
+    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at
+    fraction f, capped at hi, so that a uniform f draws the integers uniformly, both ends included.
     """
 
-    def draw(self, key, options):
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a fraction uniform in [0, 1)."""
         del options
         return jax.random.uniform(key)
 
-    def check(self, severity, options):
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array:
+        """Returns the fraction as float32; raises ValueError where it is outside [0, 1]."""
         del options
         checks.severity_fraction(severity)
         return jnp.asarray(severity, jnp.float32)
@@ -81,51 +96,54 @@ class Corruption:
     Attributes:
       name: unqualified name, e.g. `fog`.
       benchmark: the prefix of the qualified name: `imagenet_c`, `noc` or `cbar`.
-      family: `noise`, `blur`, `weather`, `digital`, `geometry`, `occlusion`, `lighting`, `colour` ...
-      sampler: `(key, shape, severity, **options) -> params`; severity is a float32 scalar, possibly traced.
+      family: what kind it is: `noise`, `blur`, `weather`, `digital`, `geometry`, `occlusion`, ...
+      sampler: `(key, shape, severity, **options) -> params`; severity is a float32 scalar, possibly
+        traced.
       applier: `(image, params) -> image`, deterministic.
       scale: what a severity means, `Levels` or `Fraction`.
-      rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or `nearest`.
+      rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or
+        `nearest`.
       parameters: the parameters with units and sources.
-      coincides_with: qualified names of transforms that are the same operation elsewhere.
       aliases: other spellings under which the registry finds it.
     """
 
     name: str
     benchmark: str
     family: str
-    sampler: Callable[..., Params]
-    applier: Callable[[jax.Array, Params], jax.Array]
+    sampler: Sampler
+    applier: Applier
     scale: Levels | Fraction
     rounding: str
     parameters: tuple[Parameter, ...]
-    coincides_with: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
             raise ValueError(f"rounding must be 'truncate' or 'nearest', found {self.rounding!r}")
-        doc = inspect.getdoc(self.sampler) or ""
-        object.__setattr__(self, "__doc__", "\n\n".join(filter(None, [doc, inspect.getdoc(self.applier)])))
+        # What it does to an image, then what it draws.
+        docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
+        object.__setattr__(self, "__doc__", "\n\n".join(filter(None, docs)))
 
     @property
-    def qualified_name(self):
+    def qualified_name(self) -> str:
+        """The name by which the registry knows it, `benchmark/name`."""
         return f"{self.benchmark}/{self.name}"
 
     @functools.cached_property
     def options(self) -> Mapping[str, Any]:
-        """Static keyword options and their defaults, read from the sampler's keyword-only arguments."""
+        """Static options and their defaults: the sampler's keyword-only arguments."""
         signature = inspect.signature(self.sampler)
         options = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
         return options | (
             {"interpolate": False, "range": None, "levels": None} if isinstance(self.scale, Levels) else {}
         )
 
-    def sample(self, key, shape, severity=None, **options) -> Params:
+    def sample(self, key: jax.Array, shape: Sequence[int], severity: ArrayLike | None = None, **options: Any) -> Params:
         """Draws every random choice for one image.
 
         Args:
-          key: a typed PRNG key. An explicit severity leaves the other draws what they were with `severity=None`.
+          key: a typed PRNG key. An explicit severity leaves the other draws what they were with
+            `severity=None`.
           shape: (H, W, 3), both sides at least 16.
           severity: a level or fraction (see `scale`), a traced scalar, or `None` to draw it.
           **options: static options of this corruption, see `options`.
@@ -139,20 +157,35 @@ class Corruption:
         checks.image_shape(shape)
         checks.options(self.qualified_name, self.options, options)
         severity_key, key = jax.random.split(key)
-        severity = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
+        level = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
         if isinstance(self.scale, Levels):
             options = {name: value for name, value in options.items() if name not in ("interpolate", "range", "levels")}
-        return self.sampler(key, tuple(shape), severity, **options)
+        return self.sampler(key, tuple(shape), level, **options)
 
-    def apply(self, image, params: Params):
-        """Applies drawn `params` to `image`, float32[H, W, 3] in [0, 1]; the result has the same shape and range."""
+    def apply(self, image: Array, params: Params) -> jax.Array:
+        """Applies drawn `params` to one image.
+
+        Args:
+          image: float32[H, W, 3] in [0, 1].
+          params: from `sample`, for the image's shape.
+
+        Returns:
+          The corrupted image, same shape, dtype and range.
+
+        Raises:
+          ValueError, TypeError: an image that is not as described.
+        """
         checks.one_image(image)
         return self.applier(image, params)
 
-    def __call__(self, key, image, severity=None, **options):
-        """Corrupts one image, float32[H, W, 3] in [0, 1]: `apply(image, sample(key, image.shape, severity))`."""
+    def __call__(self, key: jax.Array, image: Array, severity: ArrayLike | None = None, **options: Any) -> jax.Array:
+        """Corrupts one image: `apply(image, sample(key, image.shape, severity, **options))`.
+
+        Raises:
+          ValueError, TypeError: as `sample` and `apply`.
+        """
         checks.one_image(image)
         return self.apply(image, self.sample(key, image.shape, severity, **options))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Corruption {self.qualified_name}: {self.family}>"

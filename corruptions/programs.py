@@ -65,9 +65,9 @@ def bound(most=None):
     return True
 
 
-def _count_compile(event, duration, **details):
+def _count_compile(event, duration_secs, **details):
     global _compiles
-    del duration, details
+    del duration_secs, details
     _compiles += event == _COMPILE_EVENT
 
 

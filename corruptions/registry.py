@@ -1,44 +1,84 @@
 """Names of corruptions and of the benchmarks made of them."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
 from corruptions import checks
-from corruptions.contract import Corruption, Levels
+from corruptions.contract import Applier, Corruption, Fraction, Levels, Parameter, Sampler
 
 _CORRUPTIONS: dict[str, Corruption] = {}
-# Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
+# Benchmark -> its members in published order -> the levels it selects, or None where it takes all
+# severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def register(corruption):
-    """Adds a corruption under its qualified name and returns it."""
+def register(corruption: Corruption) -> Corruption:
+    """Adds a corruption under its qualified name and returns it.
+
+    Raises:
+      ValueError: the name is taken.
+    """
     if corruption.qualified_name in _CORRUPTIONS:
         raise ValueError(f"corruption {corruption.qualified_name!r} is registered already")
     _CORRUPTIONS[corruption.qualified_name] = corruption
     return corruption
 
 
-def register_benchmark(name, members, levels=None):
-    """Names an ordered list of corruptions (qualified names).
+def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: str) -> Callable[..., Corruption]:
+    """Makes the function by which the modules of a benchmark register their corruptions.
+
+    Args:
+      benchmark: the prefix of the qualified names.
+      scale, rounding: of all its corruptions, see `Corruption`.
+      source: of all parameters that name no other.
+
+    Returns:
+      `(name, family, sampler, applier, parameters, aliases=()) -> Corruption`, see `Corruption`;
+      each of `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
+    """
+
+    def registered(
+        name: str,
+        family: str,
+        sampler: Sampler,
+        applier: Applier,
+        parameters: Iterable[Parameter | tuple[str, str]],
+        aliases: tuple[str, ...] = (),
+    ) -> Corruption:
+        described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
+        return register(
+            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases=aliases)
+        )
+
+    return registered
+
+
+def register_benchmark(name: str, members: Iterable[str], levels: Mapping[str, Sequence[int]] | None = None) -> None:
+    """Names an ordered list of corruptions.
 
     Args:
       name: of the benchmark.
-      members: qualified names, in published order.
-      levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None where the benchmark
-        has the severities of its members.
+      members: qualified names of its corruptions, in published order.
+      levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None
+        where the benchmark has the severities of its members.
+
+    Raises:
+      ValueError: a member that is not registered.
     """
+    members = tuple(members)
     missing = [m for m in members if m not in _CORRUPTIONS]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
     _BENCHMARKS[name] = {member: None if levels is None else tuple(levels[member]) for member in members}
 
 
-def benchmarks():
-    """Names of all benchmarks, in order of registration."""
+def benchmarks() -> tuple[str, ...]:
+    """Lists the names of all benchmarks, in order of registration."""
     return tuple(_BENCHMARKS)
 
 
-def names(benchmark=None):
-    """Qualified names of all corruptions, or of a benchmark's members in its published order.
+def names(benchmark: str | None = None) -> tuple[str, ...]:
+    """Lists the qualified names of all corruptions, or of a benchmark's members in published order.
 
     Raises:
       ValueError: an unknown benchmark.
@@ -48,17 +88,17 @@ def names(benchmark=None):
     return tuple(_members(benchmark))
 
 
-def severities(name, benchmark=None):
-    """The severities of a corruption in a table of results, mildest first.
+def severities(name: str | Corruption, benchmark: str | None = None) -> tuple[int, ...] | tuple[float, ...]:
+    """Lists the severities of a corruption that a table of results has, mildest first.
 
     Args:
       name: a corruption.
       benchmark: one that it is a member of.
 
     Returns:
-      A tuple: the levels that are the benchmark's severities 1, 2, ... where it selects some (`cifar10_c_bar` takes the
-      levels 1, 5, 8, 9 and 10 of `cbar/sparkles`); else every level of the corruption, or fractions 0, 1/4 .. 1 of its
-      range.
+      The levels that are the benchmark's severities 1, 2, ... where it selects some
+      (`cifar10_c_bar` takes the levels 1, 5, 8, 9 and 10 of `cbar/sparkles`); else every level of
+      the corruption, or the fractions 0, 1/4, ..., 1 of its range.
 
     Raises:
       ValueError: an unknown name or benchmark, or a corruption that is no member of it.
@@ -70,11 +110,11 @@ def severities(name, benchmark=None):
     return tuple(range(1, scale.count + 1)) if isinstance(scale, Levels) else _FRACTIONS
 
 
-def selected_levels(name, benchmark):
-    """The levels of a member that are a benchmark's severities 1, 2, ..., or None where the benchmark has them all.
+def selected_levels(name: str | Corruption, benchmark: str) -> tuple[int, ...] | None:
+    """Lists the levels of a member that a benchmark selects as severities 1, 2, ...; None for all.
 
     Raises:
-      ValueError: as `severities`.
+      ValueError: an unknown name or benchmark, or a corruption that is no member of it.
     """
     corruption, members = get(name), _members(benchmark)
     if corruption.qualified_name not in members:
@@ -82,7 +122,7 @@ def selected_levels(name, benchmark):
     return members[corruption.qualified_name]
 
 
-def _members(benchmark):
+def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
     if benchmark not in _BENCHMARKS:
         raise ValueError(
             f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, _BENCHMARKS)}; known: {', '.join(_BENCHMARKS)}"
@@ -90,26 +130,28 @@ def _members(benchmark):
     return _BENCHMARKS[benchmark]
 
 
-def get(name):
-    """The corruption called `name`: qualified (`imagenet_c/fog`), or unqualified when that is unique (`fog`).
+def get(name: str | Corruption) -> Corruption:
+    """Finds a corruption by name: qualified (`imagenet_c/fog`), or alone where unique (`fog`).
+
+    Aliases count as names. A `Corruption` is returned as it is.
 
     Raises:
-      ValueError: an unknown name (with suggestions), or an unqualified name that several benchmarks use.
+      ValueError: an unknown name (with suggestions), or one that several benchmarks use.
     """
     if isinstance(name, Corruption):
         return name
     if name in _CORRUPTIONS:
         return _CORRUPTIONS[name]
-    found = [c for c in _CORRUPTIONS.values() if name in _spellings(c)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        choices = " or ".join(repr(c.qualified_name) for c in found)
+    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        choices = " or ".join(repr(c.qualified_name) for c in matches)
         raise ValueError(f"corruption name {name!r} is used by several benchmarks; say {choices}")
     known = [s for c in _CORRUPTIONS.values() for s in (c.qualified_name, c.name)]
     raise ValueError(f"unknown corruption {name!r}{checks.suggest(name, known)}; see corruptions.names()")
 
 
-def _spellings(corruption):
+def _spellings(corruption: Corruption) -> tuple[str, ...]:
     spellings = (corruption.name, *corruption.aliases)
     return spellings + tuple(f"{corruption.benchmark}/{s}" for s in spellings)

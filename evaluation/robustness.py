@@ -3,7 +3,7 @@
 import numpy as np
 
 import corruptions
-from corruptions.noc import severity as noc_severity
+from corruptions.noc import severities
 from evaluation import correctness
 from evaluation.conditions import CLEAN, RANDOM, Condition
 
@@ -12,7 +12,7 @@ class Robustness:
     """v -> R(v) = A(v) / A(clean) of one model and corruption, every image at severity v.
 
     All else that is random is drawn from fixed keys, the same for every v. NOC candidates: v is the parameter, within
-    `corruptions.noc.severity.domain`; corruptions with levels: v is a real level (parameters interpolated linearly
+    `corruptions.noc.severities.domain`; corruptions with levels: v is a real level (parameters interpolated linearly
     between two published levels).
 
     Args:
@@ -39,9 +39,9 @@ class Robustness:
         if self._leveled:
             self.domain, self.integer, self.unit = (1.0, float(corruption.scale.count)), False, "level"
         else:
-            self.domain = noc_severity.domain(corruption.name, split.images.shape[1:])
-            self.integer = noc_severity.is_whole(corruption.name)
-            self.unit = noc_severity.UNITS[corruption.name]
+            self.domain = severities.domain(corruption.name, split.images.shape[1:])
+            self.integer = severities.is_whole(corruption.name)
+            self.unit = severities.UNITS[corruption.name]
         self.clean = self._accuracy(Condition(CLEAN, "0")) if clean is None else clean
         if self.clean == 0:
             raise ValueError("expected a model that answers some clean image correctly, found none: R is not defined")

@@ -3,7 +3,7 @@
 import pathlib
 
 import corruptions
-from corruptions.noc import severity as noc_severity
+from corruptions.noc import severities
 from runtime.workdirs import read_json
 
 
@@ -38,7 +38,7 @@ def read_ranges(path):
             if isinstance(corruption.scale, corruptions.Levels):
                 corruptions.checks.level_range(bounds, corruption.scale.count)
             else:
-                noc_severity.resolve(corruption.name, tuple(content["image_shape"]), bounds)
+                severities.resolve(corruption.name, tuple(content["image_shape"]), bounds)
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from None
         options[corruption.qualified_name] = {"range": bounds}

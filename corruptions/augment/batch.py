@@ -80,4 +80,4 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
     return jax.lax.map(one, (images, params), batch_size=together if together > 1 else None)
 
 
-programs.on_drop(_augment.clear_cache)
+programs.on_drop(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

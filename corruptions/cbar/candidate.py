@@ -4,27 +4,10 @@ import jax.numpy as jnp
 
 from corruptions import registry
 from corruptions.cbar.severity import STEPS
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.contract import Levels
 from corruptions.primitives import color
 
-_SOURCE = "Mintun, Kirillov & Xie (2021), released code"
-
-
-def candidate(name, family, sampler, applier, parameters, aliases=()):
-    """Registers `cbar/<name>` with severities 1..10, truncated to 8 bits; `parameters` are (name, unit) pairs."""
-    return registry.register(
-        Corruption(
-            name=name,
-            benchmark="cbar",
-            family=family,
-            sampler=sampler,
-            applier=applier,
-            scale=Levels(STEPS),
-            rounding="truncate",
-            parameters=tuple(Parameter(parameter, unit, _SOURCE) for parameter, unit in parameters),
-            aliases=aliases,
-        )
-    )
+candidate = registry.registrar("cbar", Levels(STEPS), "truncate", "Mintun, Kirillov & Xie (2021), released code")
 
 
 def to_image(levels):

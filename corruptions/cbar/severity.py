@@ -6,14 +6,14 @@ s, scanned in ten steps of a range that depends on the image size: level k means
 s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so that images stay readable.
 """
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from corruptions import levels
 
-TABLES = ("cifar", "imagenet")
 _SIDES = {"cifar": 32, "imagenet": 224}
+TABLES = tuple(_SIDES)
 STEPS = 10
 
 # name: (range at 32 pixels, range at 224 pixels)
@@ -82,20 +82,16 @@ SELECTED = {
 BENCHMARK_TABLE = {"imagenet_c_bar": "imagenet", "cifar10_c_bar": "cifar"}
 
 
-def table_for(shape, table=None):
-    """The ranges to use: `table` when given, else those made for the side (32 or 224) nearest in ratio to min(H, W).
+def table_for(shape: Sequence[int], table: str | None = None) -> str:
+    """Picks the ranges to use: `table` where given, else by the image size.
 
-    Sides up to 84, the geometric mean of the two, use `cifar`, larger ones `imagenet`.
+    They are those made for the side, 32 or 224, nearest in ratio to min(H, W): sides up to 84 use
+    `cifar`, larger ones `imagenet`.
 
     Raises:
       ValueError: `table` is not one of the two names.
     """
-    if table is not None:
-        if table not in TABLES:
-            raise ValueError(f"expected a severity table among {', '.join(TABLES)}, found {table!r}")
-        return table
-    side = min(shape[:2])
-    return min(TABLES, key=lambda name: abs(math.log(side / _SIDES[name])))
+    return levels.nearest_table(_SIDES, shape, table)
 
 
 def scan(name, table):

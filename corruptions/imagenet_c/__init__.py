@@ -1,6 +1,7 @@
 """ImageNet-C: 15 benchmark corruptions and 4 extra ones, five severities each.
 
-D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations" (2019).
+D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
+Perturbations", ICLR 2019, and its released code.
 """
 
 from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
@@ -42,7 +43,27 @@ register_benchmark("imagenet_c", [corruption.qualified_name for corruption in _B
 register_benchmark("imagenet_c_extra", [corruption.qualified_name for corruption in _EXTRA])
 
 __all__ = [
-    "TABLES", "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost", "frost_from_folder",
-    "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression", "motion_blur", "pixelate",
-    "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "store", "table_for", "zoom_blur",
-]  # fmt: skip
+    "TABLES",
+    "brightness",
+    "contrast",
+    "defocus_blur",
+    "elastic_transform",
+    "fog",
+    "frost",
+    "frost_from_folder",
+    "gaussian_blur",
+    "gaussian_noise",
+    "glass_blur",
+    "impulse_noise",
+    "jpeg_compression",
+    "motion_blur",
+    "pixelate",
+    "saturate",
+    "shot_noise",
+    "snow",
+    "spatter",
+    "speckle_noise",
+    "store",
+    "table_for",
+    "zoom_blur",
+]

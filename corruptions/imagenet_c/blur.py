@@ -1,8 +1,4 @@
-"""Blurs of ImageNet-C: defocus (a disk), Gaussian and zoom.
-
-Source of the definitions and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
-Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
-"""
+"""Blurs of ImageNet-C: defocus (a disk), Gaussian and zoom."""
 
 import functools
 
@@ -10,12 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import levels
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import filters, fourier, zoom
-from corruptions.registry import register
-
-_SOURCE = "Hendrycks & Dietterich 2019, released code"
 
 # Disk radius and standard deviation of the anti-aliasing, both in pixels.
 _DEFOCUS = {
@@ -41,12 +34,17 @@ _ZOOM = {
 }
 
 
-def disk_kernel(radius, alias):
-    """Kernel of the defocus blur: a disk, smoothed by a small Gaussian inside its own square array.
+def disk_kernel(radius: float, alias: float) -> np.ndarray:
+    """Makes the kernel of the defocus blur: a disk smoothed by a small Gaussian, in a square array.
 
     The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing
-    with 3 (radius <= 8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a disk
-    that touches them (radius 8, 10, 12) gains mass: the sums are 1.013, 1.011, ... as in the original.
+    with 3 (radius <= 8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a
+    disk that touches them (radius 8, 10, 12) gains mass: the sums are 1.013, 1.011, ... as in the
+    original.
+
+    Args:
+      radius: of the disk, pixels.
+      alias: standard deviation of the smoothing, pixels.
 
     Returns:
       float64 [n, n], n = 17 or 2 radius + 1.
@@ -65,7 +63,7 @@ def disk_kernel(radius, alias):
 
 @functools.lru_cache
 def _disk_kernels(table):
-    """Kernels of the five levels, centred in arrays of one size without the empty border."""
+    """Stacks the kernels of the five levels, centred in arrays of one size without empty border."""
     kernels = [disk_kernel(*row) for row in _DEFOCUS[table]]
     reach = max(k.shape[0] // 2 for k in kernels)
     kernels = np.stack([np.pad(k, reach - k.shape[0] // 2) for k in kernels])
@@ -75,21 +73,22 @@ def _disk_kernels(table):
 
 
 def _sample_defocus(key, shape, severity, *, table=None):
-    """Draws nothing. `kernel` is the smoothed disk; real-valued severities mix two levels' kernels."""
+    """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
     del key
     return {"kernel": levels.lookup(_disk_kernels(tables.table_for(shape, table)), severity)}
 
 
 def _apply_defocus(image, params):
-    """clip(kernel * x), each channel, mirrored about the border pixels. ImageNet-C, defocus_blur.
+    """Filters each channel with a disk, mirrored about the border pixels: clip(kernel * x).
 
-    The sums of the two largest kernels exceed one by 1 % (see `disk_kernel`), as in the original.
+    Source: ImageNet-C, defocus_blur. The sums of the two largest kernels exceed one by 1 %
+    (see `disk_kernel`), as in the original.
     """
     return jnp.clip(fourier.filter_symmetric(image, params["kernel"]), 0.0, 1.0)
 
 
 def _sample_gaussian(key, shape, severity, *, table=None):
-    """Draws nothing. `rows` [H, H] and `columns` [W, W] are the filters of the severity's sigma."""
+    """Computes `rows` [H, H] and `columns` [W, W], the filters of a sigma; draws nothing."""
     del key
     sigmas = _GAUSSIAN[tables.table_for(shape, table)]
     sigma, reach = levels.lookup(sigmas, severity), int(4 * max(sigmas) + 0.5)
@@ -100,13 +99,16 @@ def _sample_gaussian(key, shape, severity, *, table=None):
 
 
 def _apply_gaussian(image, params):
-    """clip(G_sigma * x), borders repeated, filter cut at 4 sigma. ImageNet-C, gaussian_blur."""
+    """Filters with a Gaussian cut at 4 sigma, borders repeated: clip(G_sigma * x).
+
+    Source: ImageNet-C, gaussian_blur.
+    """
     return jnp.clip(filters.separable(image, params["rows"], params["columns"]), 0.0, 1.0)
 
 
 @functools.lru_cache
 def _zoom_offsets(size, table):
-    """Source position minus output position of every level, zoom factor and sample: [5, factors, size].
+    """Tabulates source minus output position by level, zoom factor and sample: [5, factors, size].
 
     Levels with fewer factors repeat the identity, which has no weight there.
     """
@@ -121,7 +123,7 @@ def _zoom_offsets(size, table):
 
 
 def _zoom_weights(table):
-    """Weights of the layers: 1 / (n + 1) each; the original counts twice, as itself and as zoom 1."""
+    """Weights n layers by 1 / (n + 1) each; the image counts twice, as itself and as zoom 1."""
     rows = _ZOOM[table]
     weights = np.zeros((len(rows), max(count for _, count in rows)))
     for level, (_, count) in enumerate(rows):
@@ -131,8 +133,10 @@ def _zoom_weights(table):
 
 
 def _sample_zoom(key, shape, severity, *, table=None):
-    """Draws nothing. `weights` [n] of the zoomed layers, `rows` [n, H] and `columns` [n, W] their sampling
-    positions, as offsets in pixels. Real-valued severities interpolate weights and offsets.
+    """Looks up the zoomed layers; draws nothing.
+
+    `weights` [n] of the layers, `rows` [n, H] and `columns` [n, W] their sampling positions, as
+    offsets in pixels. Real severities interpolate weights and offsets.
     """
     del key
     table = tables.table_for(shape, table)
@@ -144,41 +148,17 @@ def _sample_zoom(key, shape, severity, *, table=None):
 
 
 def _apply_zoom(image, params):
-    """clip(sum_j w_j zoom_j(x)), central bilinear zooms of factors 1 to at most 1.3. ImageNet-C, zoom_blur.
+    """Averages central bilinear zooms of factors 1 to at most 1.3: clip(sum_j w_j zoom_j(x)).
 
-    The original is square-only; each axis is zoomed by its own rule (see `zoom.zoom_taps`).
+    Source: ImageNet-C, zoom_blur. The original is for squares only; here each axis is zoomed by its
+    own rule (see `zoom.zoom_taps`).
     """
     rows, columns = params["rows"], params["columns"]
     return jnp.clip(zoom.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)
 
 
-def _blur(name, sampler, applier, *parameters):
-    return register(
-        Corruption(
-            name=name,
-            benchmark="imagenet_c",
-            family="blur",
-            sampler=sampler,
-            applier=applier,
-            scale=Levels(5),
-            rounding="truncate",
-            parameters=parameters,
-        )
-    )
-
-
-defocus_blur = _blur(
-    "defocus_blur",
-    _sample_defocus,
-    _apply_defocus,
-    Parameter("radius", "pixels", _SOURCE),
-    Parameter("alias", "pixels", _SOURCE),
+defocus_blur = member(
+    "defocus_blur", "blur", _sample_defocus, _apply_defocus, (("radius", "pixels"), ("alias", "pixels"))
 )
-gaussian_blur = _blur("gaussian_blur", _sample_gaussian, _apply_gaussian, Parameter("sigma", "pixels", _SOURCE))
-zoom_blur = _blur(
-    "zoom_blur",
-    _sample_zoom,
-    _apply_zoom,
-    Parameter("step", "zoom factor", _SOURCE),
-    Parameter("count", "layers", _SOURCE),
-)
+gaussian_blur = member("gaussian_blur", "blur", _sample_gaussian, _apply_gaussian, (("sigma", "pixels"),))
+zoom_blur = member("zoom_blur", "blur", _sample_zoom, _apply_zoom, (("step", "zoom factor"), ("count", "layers")))

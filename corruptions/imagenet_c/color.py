@@ -1,18 +1,16 @@
 """ImageNet-C brightness, contrast and saturate: deterministic colour changes in closed form.
 
-The originals edit one channel of HSV and convert back; neither conversion is needed. Their results are truncated to
-8 bits, and many are whole levels up to rounding errors, so a share of the levels (see the tests) comes out one off.
+The originals edit one channel of HSV and convert back; neither conversion is needed. Their results
+are truncated to 8 bits, and many are whole levels up to rounding errors, so a share of the levels
+(see the tests) comes out one off.
 """
 
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color
-
-_SOURCE = "ImageNet-C, appendix B and released code"
 
 _ADDED = {
     "cifar": (0.05, 0.1, 0.15, 0.2, 0.3),
@@ -35,15 +33,15 @@ _SATURATION = {
 
 
 def _sample_brightness(key, shape, severity, *, table=None):
-    """Lighter image: adds to the HSV value. Nothing is drawn."""
+    """Looks up `added`, the increase of the HSV value (full range 1); draws nothing."""
     del key
-    return {"added": levels.lookup(_ADDED[tables.table_for(shape, table)], severity)}
+    return {"added": tables.lookup(_ADDED, shape, table, severity)}
 
 
 def _apply_brightness(image, params):
-    """x v'/v with v = max(R, G, B) and v' = min(v + added, 1); v' grey where v = 0.
+    """Lightens the image: x v'/v with v = max(R, G, B) and v' = min(v + added, 1).
 
-    `added` is in units of the full range. Source: ImageNet-C, brightness.
+    Black becomes the grey v'.     Source: ImageNet-C, brightness.
     """
     x = color.to_levels(image)
     value, _ = color.value_and_chroma(x)
@@ -53,15 +51,19 @@ def _apply_brightness(image, params):
 
 
 def _sample_contrast(key, shape, severity, *, table=None):
-    """Lower contrast around each channel's mean. Nothing is drawn."""
+    """Looks up `gain`, the factor on the contrast; draws nothing."""
     del key
-    return {"gain": levels.lookup(_GAIN[tables.table_for(shape, table)], severity)}
+    return {"gain": tables.lookup(_GAIN, shape, table, severity)}
 
 
 def _apply_contrast(image, params):
-    """clip((x - m) gain + m, 0, 1) with m the mean of the channel over the image. Source: ImageNet-C, contrast."""
+    """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
+
+    Source: ImageNet-C, contrast.
+    """
     x = color.to_levels(image)
-    # The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0 for 8-bit images.
+    # The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
+    # for 8-bit images.
     whole = jnp.round(x)
     total = jnp.sum(whole.astype(jnp.int32), (0, 1)).astype(jnp.float32) + jnp.sum(x - whole, (0, 1))
     mean = total / np.float32(x.shape[0] * x.shape[1])
@@ -69,21 +71,24 @@ def _apply_contrast(image, params):
 
 
 def _sample_saturate(key, shape, severity, *, table=None):
-    """Less or more saturated colours. Nothing is drawn."""
+    """Looks up `factor` and `added`, the linear map of the HSV saturation; draws nothing."""
     del key
-    factor, added = levels.lookup(_SATURATION[tables.table_for(shape, table)], severity)
+    factor, added = tables.lookup(_SATURATION, shape, table, severity)
     return {"factor": factor, "added": added}
 
 
 def _apply_saturate(image, params):
-    """HSV saturation s to s' = clip(factor s + added, 0, 1): v (1 - s' (v - x) / (v - min)), v = max(R, G, B).
+    """Maps the HSV saturation s to s' = clip(factor s + added, 0, 1).
 
-    Greys have hue 0, which is red: they become (v, v (1 - s'), v (1 - s')), tinted when `added` > 0.
+    A channel x becomes v (1 - s' (v - x) / (v - u)) with v = max(R, G, B) and u = min(R, G, B).
+    Greys have hue 0, which is red: they become (v, v (1 - s'), v (1 - s')), tinted when
+    `added` > 0.
+
     Source: ImageNet-C, saturate.
     """
     x = color.to_levels(image)
     value, chroma = color.value_and_chroma(x)
-    # v s' from the chroma v s, so that the saturation itself is never formed (it would be 0/0 for black).
+    # v s' from the chroma v s, so that the saturation itself is never formed (0/0 for black).
     new_chroma = jnp.clip(params["factor"] * chroma + params["added"] * value, 0, value)
     below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), np.array([0, 1, 1], np.float32))
     return color.from_levels(value - new_chroma * below)
@@ -93,44 +98,26 @@ def _nonzero(x):
     return jnp.where(x > 0, x, 1)
 
 
-brightness = registry.register(
-    Corruption(
-        name="brightness",
-        benchmark="imagenet_c",
-        family="digital",
-        sampler=_sample_brightness,
-        applier=_apply_brightness,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(Parameter("added", "fraction of full range, added to the HSV value", _SOURCE),),
-    )
+brightness = member(
+    "brightness",
+    "digital",
+    _sample_brightness,
+    _apply_brightness,
+    (("added", "fraction of full range, added to the HSV value"),),
 )
 
-contrast = registry.register(
-    Corruption(
-        name="contrast",
-        benchmark="imagenet_c",
-        family="digital",
-        sampler=_sample_contrast,
-        applier=_apply_contrast,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(Parameter("gain", "factor on the distance from the channel mean", _SOURCE),),
-    )
+contrast = member(
+    "contrast",
+    "digital",
+    _sample_contrast,
+    _apply_contrast,
+    (("gain", "factor on the distance from the channel mean"),),
 )
 
-saturate = registry.register(
-    Corruption(
-        name="saturate",
-        benchmark="imagenet_c",
-        family="digital",
-        sampler=_sample_saturate,
-        applier=_apply_saturate,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            Parameter("factor", "on the HSV saturation", _SOURCE),
-            Parameter("added", "to the HSV saturation", _SOURCE),
-        ),
-    )
+saturate = member(
+    "saturate",
+    "digital",
+    _sample_saturate,
+    _apply_saturate,
+    (("factor", "on the HSV saturation"), ("added", "to the HSV saturation")),
 )

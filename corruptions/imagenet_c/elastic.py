@@ -1,15 +1,18 @@
-"""ImageNet-C elastic_transform: a random affine map, then a smooth random displacement of every pixel."""
+"""ImageNet-C elastic_transform: a random affine map, then a smooth random displacement."""
+
+from collections.abc import Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions import levels
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import filters, geometry, random
 
-# (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
+# (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the
+# original's.
 _SHAPE = {
     "cifar": ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03)),
     "tiny": ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), (0.16, 0.03, 0.02)),
@@ -23,8 +26,9 @@ _TRUNCATE = 3.0
 def _sample(key, shape, severity, *, table=None):
     """Draws three displaced points and two displacement fields.
 
-    points: where the affine map takes its three anchors, anchor + U(-jitter, jitter)^2, float32[3, 2] as (x, y) px.
-    dx, dy: alpha G(U(-1, 1)), float32[H, W] px to the right and down, G a Gaussian filter of standard deviation sigma.
+    `points`, float32[3, 2] as (x, y) in pixels, are where the affine map takes its three anchors,
+    anchor + U(-jitter, jitter)^2. `dx` and `dy`, float32[H, W] in pixels to the right and down, are
+    alpha G(U(-1, 1)), G a Gaussian filter of standard deviation sigma.
     """
     points_key, dx_key, dy_key = jax.random.split(key, 3)
     table = tables.table_for(shape, table)
@@ -38,31 +42,42 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """Affine warp, then displacement, both bilinear.
+    """Warps the image by an affine map, then displaces every pixel, both bilinear.
 
-    The warp has coordinates in 1/32 px and the border d c b | a b c d, the displacement the border c b a | a b c.
-    Source: ImageNet-C, elastic_transform. Anchors and parameters are pixels of the table's own image size; where the
-    original assumes a square image, (W/2, H/2) is the centre.
+    The affine warp has coordinates in 1/32 pixel and the border d c b | a b c d, the displacement
+    the border c b a | a b c. The parameters are pixels whatever the image size; where the original
+    assumes a square image, the centre is (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
     y, x = affine_coordinates(params["points"], image.shape)
     fraction = np.float32(1 / 32)
     affine = geometry.neighbours(y >> 5, x >> 5, (y & 31) * fraction, (x & 31) * fraction, image.shape, "reflect")
     elastic = geometry.displaced(params["dy"], params["dx"], image.shape, "symmetric")
-    # A scan over the two warps, lest the compiler inline the first into each of the four reads of the second.
+    # A scan over the two warps, lest the compiler inline the first into each of the four reads of
+    # the second.
     warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), affine, elastic)
     warped, _ = jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)
     return jnp.clip(warped, 0, 1)
 
 
-def anchors(shape):
-    """The three points (x, y) that define the affine map, float32[3, 2]: c + (q, q), c + (q, -q), c - (q, q)."""
+def anchors(shape: Sequence[int]) -> np.ndarray:
+    """Places the three points that define the affine map.
+
+    Returns:
+      float32[3, 2], (x, y) in pixels: c + (q, q), c + (q, -q) and c - (q, q) with c = (W//2, H//2)
+      and q = min(H, W) // 3.
+    """
     height, width = shape[:2]
     offset = min(height, width) // 3 * np.array([[1, 1], [1, -1], [-1, -1]])
     return (np.array([width // 2, height // 2]) + offset).astype(np.float32)
 
 
-def smooth_fields(fields, shape, alpha, sigma, max_radius):
-    """alpha times each Gaussian-filtered field [H, W]; filter cut at 3 sigma, symmetric extension."""
+def smooth_fields(
+    fields: Iterable[jax.Array], shape: Sequence[int], alpha: jax.Array, sigma: jax.Array, max_radius: int
+) -> list[jax.Array]:
+    """Filters each field [H, W] with a Gaussian of `sigma` pixels and multiplies it by `alpha`.
+
+    The filter is cut at 3 sigma, at most `max_radius` pixels; the field is mirrored at its border.
+    """
     smooth = {
         size: filters.gaussian_matrix(size, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE)
         for size in set(shape[:2])
@@ -70,15 +85,22 @@ def smooth_fields(fields, shape, alpha, sigma, max_radius):
     return [alpha * filters.separable(field, smooth[shape[0]], smooth[shape[1]]) for field in fields]
 
 
-def affine_coordinates(points, shape):
-    """Source coordinates (y, x) of the warp that takes the anchors to `points`, int32[H, W] each in 1/32 px.
+def affine_coordinates(points: jax.Array, shape: Sequence[int]) -> tuple[jax.Array, jax.Array]:
+    """Computes the source coordinates (y, x) of the warp that takes the anchors to `points`.
 
-    As OpenCV computes them: with the inverse map x' = a x + b y + c,
+    As OpenCV does: with the inverse map x' = a x + b y + c,
     x'32 = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
 
-    Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a whole number, good to
-    half a unit, plus a small float32 correction: what the whole numbers map wrongly is computed in integers, without
-    error, and the correction is solved from that.
+    Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a
+    whole number, good to half a unit, plus a small float32 correction: what the whole numbers map
+    wrongly is computed in integers, without error, and the correction is solved from that.
+
+    Args:
+      points: float32[3, 2], (x, y) in pixels.
+      shape: (H, W, ...) of the image.
+
+    Returns:
+      int32[H, W] each, in 1/32 pixel.
     """
     height, width = shape[:2]
     target = 1024 * anchors(shape).astype(np.int32)
@@ -105,7 +127,7 @@ def affine_coordinates(points, shape):
 
 
 def _solve(first, second, images):
-    """Matrix [2, 2] that maps the vectors `first` and `second` to the rows of `images`."""
+    """Finds the matrix [2, 2] that maps vectors `first` and `second` to the rows of `images`."""
     determinant = first[0] * second[1] - first[1] * second[0]
     # Three points on a line have no inverse map; any finite one will do.
     determinant = jnp.where(determinant == 0, 1, determinant)
@@ -114,26 +136,15 @@ def _solve(first, second, images):
 
 
 def _product(points, slope):
-    """points[3, 2] @ slope[2, 2]^T by sums, exact in integers."""
+    """Computes points[3, 2] @ slope[2, 2]^T by sums, exact in integers."""
     return jnp.sum(points[:, None, :] * slope, axis=-1)
 
 
 def _to_int(x):
-    """Nearest integer, ties to even; bounded, so that products with coordinates stay within int32."""
+    """Rounds to int32, ties to even; bounded, so that products with coordinates fit int32."""
     return jnp.rint(jnp.clip(x, -(2**15), 2**15)).astype(jnp.int32)
 
 
-elastic_transform = registry.register(
-    Corruption(
-        name="elastic_transform",
-        benchmark="imagenet_c",
-        family="digital",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=tuple(
-            Parameter(name, "px", "ImageNet-C, appendix B and released code") for name in ("alpha", "sigma", "jitter")
-        ),
-    )
+elastic_transform = member(
+    "elastic_transform", "digital", _sample, _apply, (("alpha", "pixels"), ("sigma", "pixels"), ("jitter", "pixels"))
 )

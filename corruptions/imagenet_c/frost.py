@@ -1,15 +1,15 @@
-"""ImageNet-C frost: a photograph of ice laid over the image, here procedural ice or photographs of the user's."""
+"""ImageNet-C frost: ice laid over the image, procedural here; `frost_folder` takes photographs."""
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.contract import Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color, frost_texture
-
-_SOURCE = "ImageNet-C, appendix B and released code"
 
 # (weight of the image, weight of the frost)
 _LEVELS = {
@@ -26,36 +26,38 @@ _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
 
-def resize_taps(size, scale):
-    """Two-tap resampling of an axis by `scale` <= 1 without smoothing (the original's `cv2.resize`, INTER_LINEAR).
+def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the two taps per output that resample an axis by `scale` <= 1 without smoothing.
 
-    Output o lies at (o + 1/2) / scale - 1/2: for scale 1/5 at every fifth sample, so that it is plain decimation.
+    As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at
+    (o + 1/2) / scale - 1/2, for scale 1/5 at every fifth sample, so that it is plain decimation.
 
     Args:
       size: number of outputs.
       scale: output size over input size.
 
     Returns:
-      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1].
+      (first, fraction): int [size] and float64 [size]; output o is
+      (1 - fraction) x[first] + fraction x[first + 1].
     """
     position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
     first = np.floor(position).astype(int)
     return first, position - first
 
 
-def weights(shape, severity, table):
-    """Weights of the image and of the frost at a severity."""
-    image_weight, frost_weight = levels.lookup(_LEVELS[tables.table_for(shape, table)], severity)
+def weights(shape: Sequence[int], severity: jax.Array, table: str | None) -> dict[str, jax.Array]:
+    """Looks up the weights of the image and of the frost at a severity."""
+    image_weight, frost_weight = tables.lookup(_LEVELS, shape, table, severity)
     return {"image_weight": image_weight, "frost_weight": frost_weight}
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Frost with procedural textures, in the statistics of the original's photographs.
+    """Draws a procedural texture with the statistics of the original's photographs.
 
-    Draws one of five textures with equal probability (two of them are alike), then the texture: random fields (see
-    `primitives.frost_texture`) at the scale of the original's crop, resampled without smoothing by 0.2 (`cifar`) or
-    0.3 (`tiny`). Scores are close to, but not comparable with, published ones: those need the original photographs
-    (`frost_from_folder`).
+    First one of five looks with equal probability (two of them are alike), then `texture`: random
+    fields (see `primitives.frost_texture`) at the scale of the original's crop, resampled without
+    smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable with,
+    published ones: those need the original photographs (`frost_from_folder`).
     """
     table = tables.table_for(shape, table)
     look_key, key = jax.random.split(key)
@@ -68,7 +70,8 @@ def _texture(key, look, shape, scale):
     taps = [resize_taps(size, scale) for size in shape[:2]]
     if not any(fraction.any() for _, fraction in taps):
         return frost_texture.texture(key, look, *(first for first, _ in taps))
-    # Of the full-size texture only the pixels between which to interpolate are made: two rows, columns per output.
+    # Of the full-size texture only the pixels between which to interpolate are made: two rows, and
+    # two columns, per output.
     pairs = [np.stack([first, first + 1], axis=1).ravel() for first, _ in taps]
     x = frost_texture.texture(key, look, *pairs)
     for axis, (_, fraction) in enumerate(taps):
@@ -78,8 +81,8 @@ def _texture(key, look, shape, scale):
     return jnp.round(x)
 
 
-def apply_frost(image, params):
-    """clip(a I + b F, 0, 255) on levels: I the image, F the texture, a and b their weights.
+def _apply(image, params):
+    """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
 
     `texture` is float32 [H, W, 3], whole levels 0..255. Source: ImageNet-C, frost.
     """
@@ -87,23 +90,14 @@ def apply_frost(image, params):
     return color.from_levels(jnp.clip(total, 0, 255))
 
 
-WEIGHT_PARAMETERS = (
-    Parameter("image_weight", "factor on the image", _SOURCE),
-    Parameter("frost_weight", "factor on the texture", _SOURCE),
-)
-
-frost = registry.register(
-    Corruption(
-        name="frost",
-        benchmark="imagenet_c",
-        family="weather",
-        sampler=_sample,
-        applier=apply_frost,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            *WEIGHT_PARAMETERS,
-            Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
-        ),
-    )
+frost = member(
+    "frost",
+    "weather",
+    _sample,
+    _apply,
+    (
+        ("image_weight", "factor on the image"),
+        ("frost_weight", "factor on the texture"),
+        Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
+    ),
 )

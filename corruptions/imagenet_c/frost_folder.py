@@ -1,31 +1,35 @@
 """ImageNet-C frost with texture photographs from a folder, such as those of the original."""
 
+import dataclasses
 import functools
+import os
 import pathlib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions.contract import Corruption, Parameter
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.frost import TEXTURE_SCALE, WEIGHT_PARAMETERS, apply_frost, resize_taps, weights
+from corruptions.imagenet_c.frost import TEXTURE_SCALE, frost, resize_taps, weights
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
-def frost_from_folder(path):
-    """`imagenet_c/frost` with the texture images in a folder.
+def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:
+    """Makes `imagenet_c/frost` with the texture images in a folder.
 
-    Every image file is drawn equally often, so the original benchmark takes exactly the five files it draws from
-    (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg). The result is not in the registry; pass it where a
-    name is expected: `corruptions.corrupt(key, images, frost_from_folder(path), severity=3)`. Needs Pillow.
+    Every image file is drawn equally often, so the original benchmark takes exactly the five files
+    it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg). The result is not in
+    the registry; pass it where a name is expected:
+    `corruptions.corrupt(key, images, frost_from_folder(path), severity=3)`. Needs Pillow.
 
     Args:
       path: folder of images (png, jpg, bmp, webp), read now, in the order of their names.
 
     Returns:
-      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of the crop.
+      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of
+      the crop.
 
     Raises:
       FileNotFoundError: no such folder, or no image file in it.
@@ -44,10 +48,10 @@ def frost_from_folder(path):
         return [_resize(texture, scale) for texture in textures]
 
     def sample(key, shape, severity, *, table=None):
-        """Frost with the textures of a folder.
+        """Draws a file with equal probability, then the first row and the first column of its crop.
 
-        Draws a file with equal probability, then the first row and the first column of its crop, uniform over all
-        places but the last, as the original. Textures are resized by 0.2 (`cifar`) or 0.3 (`tiny`) without smoothing.
+        Both are uniform over all places but the last, as in the original. Textures are resized by
+        0.2 (`cifar`) or 0.3 (`tiny`) without smoothing.
         """
         table = tables.table_for(shape, table)
         scaled = resized(TEXTURE_SCALE[table])
@@ -67,16 +71,9 @@ def frost_from_folder(path):
         origin = jnp.stack([index, row, column]).astype(jnp.int32)
         return {**weights(shape, severity, table), "texture": crop.astype(jnp.float32), "origin": origin}
 
-    return Corruption(
-        name="frost",
-        benchmark="imagenet_c",
-        family="weather",
-        sampler=sample,
-        applier=apply_frost,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(*WEIGHT_PARAMETERS, Parameter("texture", "RGB levels 0..255", f"photographs in {folder}")),
-    )
+    image_weight, frost_weight, _ = frost.parameters
+    texture = Parameter("texture", "RGB levels 0..255", f"photographs in {folder}")
+    return dataclasses.replace(frost, sampler=sample, parameters=(image_weight, frost_weight, texture))
 
 
 def _read(file):
@@ -87,7 +84,7 @@ def _read(file):
 
 
 def _resize(texture, scale):
-    """uint8 [H, W, 3] resized by `scale` with two taps and without smoothing, sides rounded."""
+    """Resizes uint8 [H, W, 3] by `scale` with two taps and without smoothing, sides rounded."""
     if scale == 1:
         return texture
     x = texture.astype(np.float64)
@@ -101,6 +98,6 @@ def _resize(texture, scale):
 
 
 def _stack(textures):
-    """All textures in one array [number, H, W, 3], zeros beyond the smaller ones."""
+    """Stacks all textures in one array [number, H, W, 3], zeros beyond the smaller ones."""
     height, width = np.max([texture.shape[:2] for texture in textures], axis=0)
     return np.stack([np.pad(t, ((0, height - t.shape[0]), (0, width - t.shape[1]), (0, 0))) for t in textures])

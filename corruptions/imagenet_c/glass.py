@@ -1,17 +1,12 @@
-"""Glass blur of ImageNet-C: pixels copied from random neighbours, between two Gaussian blurs.
-
-Source of the definition and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
-Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
-"""
+"""Glass blur of ImageNet-C: pixels copied from random neighbours, between two Gaussian blurs."""
 
 import jax
 import jax.numpy as jnp
 
 from corruptions import levels
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color, filters, random
-from corruptions.registry import register
 
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
 _TABLES = {
@@ -24,14 +19,15 @@ _TABLES = {
 _DOUBLINGS = 6
 
 
-def copied_from(shifts, reach):
-    """Where each pixel's value comes from in one pass of copies.
+def copied_from(shifts: jax.Array, reach: jax.Array | int) -> jax.Array:
+    """Finds where each pixel's value comes from in one pass of copies.
 
-    The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1 (d the reach), and means to
-    swap the pixel with its neighbour at (+dy, +dx), dy and dx in -d..d-1. What its array views do is a copy: the
-    pixel takes the neighbour's current value, the neighbour keeps its own. A neighbour visited before (inside the
-    loop's region and later in raster order) therefore gives what it has taken itself, any other its old value. Each
-    pixel is thus a pointer; pointers to visited pixels are followed by doubling.
+    The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1
+    (d the reach), and means to swap the pixel with its neighbour at (+dy, +dx), dy and dx in
+    -d..d-1. What its array views do is a copy: the pixel takes the neighbour's current value, the
+    neighbour keeps its own. A neighbour visited before (inside the loop's region and later in
+    raster order) therefore gives what it has taken itself, any other its old value. Each pixel is
+    thus a pointer; pointers to visited pixels are followed by doubling.
 
     Args:
       shifts: int32 [2, H, W], dy and dx of each pixel.
@@ -46,10 +42,10 @@ def copied_from(shifts, reach):
     def visited(y, x):
         return (y > reach) & (y <= height - reach) & (x > reach) & (x <= width - reach)
 
-    own = y * width + x
+    position = y * width + x
     dy, dx = jnp.where(visited(y, x), shifts, 0)
-    source = own + dy * width + dx
-    follow = visited(y + dy, x + dx) & (source > own)
+    source = position + dy * width + dx
+    follow = visited(y + dy, x + dx) & (source > position)
     # The lowest bit says whether the pointer is to be followed further.
     pointer = (2 * source + follow).ravel()
     # A loop, not its unrolled body: fused look-ups would compute one another again and again.
@@ -62,9 +58,9 @@ def _look_up(values, index):
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Draws `shifts`, int32 [passes, 2, H, W]: for every pass and pixel dy and dx, uniform on -d..d-1.
+    """Draws `shifts`, int32 [passes, 2, H, W]: dy and dx of each pass and pixel, in -d..d-1.
 
-    `sigma`, `reach` d and `passes` are the severity's; under real-valued severities sigma interpolates,
+    `sigma`, `reach` d and `passes` are the severity's; for real severities sigma is interpolated,
     the other two are rounded to whole numbers.
     """
     rows = _TABLES[tables.table_for(shape, table)]
@@ -82,9 +78,10 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255), borders repeated. ImageNet-C, glass_blur.
+    """Blurs, scrambles and blurs again: clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255).
 
-    The scramble is `passes` times `copied_from`, each on the result of the one before.
+    The scramble is `passes` times `copied_from`, each on the result of the one before; borders are
+    repeated. Source: ImageNet-C, glass_blur.
     """
     rows, columns, shifts = params["rows"], params["columns"], params["shifts"]
     height, width, channels = image.shape
@@ -99,19 +96,6 @@ def _apply(image, params):
     return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
 
 
-glass_blur = register(
-    Corruption(
-        name="glass_blur",
-        benchmark="imagenet_c",
-        family="blur",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            Parameter("sigma", "pixels", "Hendrycks & Dietterich 2019, released code"),
-            Parameter("reach", "pixels", "Hendrycks & Dietterich 2019, released code"),
-            Parameter("passes", "count", "Hendrycks & Dietterich 2019, released code"),
-        ),
-    )
+glass_blur = member(
+    "glass_blur", "blur", _sample, _apply, (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count"))
 )

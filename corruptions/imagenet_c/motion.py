@@ -1,9 +1,4 @@
-"""Motion blur of ImageNet-C: the one-sided blur of ImageMagick, in 16-bit arithmetic as its library does it.
-
-Source of the definition and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
-Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code;
-ImageMagick 6 (Q16), `MotionBlurImage`.
-"""
+"""ImageNet-C motion_blur: the one-sided `MotionBlurImage` of ImageMagick 6, in 16 bits as there."""
 
 import math
 
@@ -11,10 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from corruptions import levels
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color, random
-from corruptions.registry import register
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -25,22 +19,30 @@ _TABLES = {
 }
 
 
-def taps(radius, sigma, max_radius):
-    """Weights of ImageMagick's motion blur, float32 [2 ceil(max_radius) + 1].
+def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float) -> jax.Array:
+    """Computes the weights of ImageMagick's motion blur.
 
-    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond, and
-    sums to one. `radius` (pixels) and `sigma` (> 0) may be traced.
+    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the
+    weights sum to one.
+
+    Args:
+      radius: pixels, may be traced.
+      sigma: standard deviation in taps, positive, may be traced.
+      max_radius: the largest radius there will be, which sets the number of weights.
+
+    Returns:
+      float32 [2 ceil(max_radius) + 1].
     """
     i = jnp.arange(2 * math.ceil(max_radius) + 1, dtype=jnp.float32)
     weights = jnp.where(i <= 2 * jnp.ceil(radius), jnp.exp(-(i**2) / (2 * sigma**2)), 0.0)
     return weights / weights.sum()
 
 
-def motion_blur_levels(image, weights, angle):
-    """ImageMagick's motion blur of an 8-bit image: S(y, x) = sum_i k_i p(y + dy_i, x + dx_i).
+def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | float) -> jax.Array:
+    """Blurs an 8-bit image as ImageMagick does: S(y, x) = sum_i k_i p(y + dy_i, x + dx_i).
 
     dy_i = ceil(i sin(angle) - 1/2), dx_i = ceil(i cos(angle) - 1/2), the y axis points down; pixels
-    beyond the border repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), and cut to 8.
+    beyond the border repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), cut to 8.
 
     Args:
       image: levels 0..255, an integer or whole-valued array [H, W, C].
@@ -65,9 +67,9 @@ def motion_blur_levels(image, weights, angle):
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Draws `angle` ~ U(-45, 45) degrees (0: to the right, positive: downwards); `weights` are the taps.
+    """Draws `angle` ~ U(-45, 45) degrees, 0 to the right, positive downwards; computes `weights`.
 
-    Under real-valued severities radius and standard deviation interpolate; the number of taps is the
+    For real severities radius and standard deviation are interpolated; the number of taps is the
     whole number 2 ceil(radius) + 1.
     """
     rows = _TABLES[tables.table_for(shape, table)]
@@ -79,25 +81,15 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """ImageMagick's motion blur of the 8-bit image, see `motion_blur_levels`. ImageNet-C, motion_blur."""
+    """Blurs the image, rounded to 8 bits, along `angle` as ImageMagick (see `motion_blur_levels`).
+
+    Source: ImageNet-C, motion_blur.
+    """
     pixels = jnp.round(255 * image)
     blurred = motion_blur_levels(pixels, params["weights"], jnp.deg2rad(params["angle"]))
     return color.from_levels(blurred.astype(jnp.float32))
 
 
-motion_blur = register(
-    Corruption(
-        name="motion_blur",
-        benchmark="imagenet_c",
-        family="blur",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            Parameter("radius", "pixels", "Hendrycks & Dietterich 2019, released code"),
-            Parameter("sigma", "pixels", "Hendrycks & Dietterich 2019, released code"),
-            Parameter("angle", "degrees", "Hendrycks & Dietterich 2019, released code"),
-        ),
-    )
+motion_blur = member(
+    "motion_blur", "blur", _sample, _apply, (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees"))
 )

@@ -1,17 +1,11 @@
-"""Noise of ImageNet-C: Gaussian, shot (Poisson), impulse and speckle.
-
-Source of the definitions and tables: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
-Robustness to Common Corruptions and Perturbations", ICLR 2019, and its released code.
-"""
+"""Noise of ImageNet-C: Gaussian, shot (Poisson), impulse and speckle."""
 
 import jax
 import jax.numpy as jnp
 
-from corruptions import levels
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import poisson, random
-from corruptions.registry import register
 
 _GAUSSIAN = {
     "cifar": (0.04, 0.06, 0.08, 0.09, 0.10),
@@ -41,34 +35,37 @@ _IMPULSE = {
 
 def _sample_gaussian(key, shape, severity, *, table=None):
     """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
-    sigma = levels.lookup(_GAUSSIAN[tables.table_for(shape, table)], severity)
+    sigma = tables.lookup(_GAUSSIAN, shape, table, severity)
     return {"noise": sigma * random.normal(key, shape)}
 
 
 def _apply_gaussian(image, params):
-    """clip(x + noise). ImageNet-C, gaussian_noise."""
+    """Adds the noise: clip(x + noise). Source: ImageNet-C, gaussian_noise."""
     return jnp.clip(image + params["noise"], 0.0, 1.0)
 
 
 def _sample_speckle(key, shape, severity, *, table=None):
     """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
-    sigma = levels.lookup(_SPECKLE[tables.table_for(shape, table)], severity)
+    sigma = tables.lookup(_SPECKLE, shape, table, severity)
     return {"noise": sigma * random.normal(key, shape)}
 
 
 def _apply_speckle(image, params):
-    """clip(x + x noise). ImageNet-C, speckle_noise."""
+    """Multiplies by the noise: clip(x + x noise). Source: ImageNet-C, speckle_noise."""
     return jnp.clip(image + image * params["noise"], 0.0, 1.0)
 
 
 def _sample_shot(key, shape, severity, *, table=None):
-    """Draws `uniform` ~ U[0, 1), float32[H, W, 3]; `photons` is the severity's count c at full white."""
-    photons = levels.lookup(_SHOT[tables.table_for(shape, table)], severity)
+    """Draws `uniform` ~ U[0, 1), float32[H, W, 3]; `photons` is the severity's count c at white."""
+    photons = tables.lookup(_SHOT, shape, table, severity)
     return {"uniform": random.uniform(key, shape), "photons": photons}
 
 
 def _apply_shot(image, params):
-    """clip(K / c) with K the Poisson(c x) quantile of `uniform`: K ~ Poisson(c x). ImageNet-C, shot_noise."""
+    """Counts photons: clip(K / c) with K ~ Poisson(c x), computed as the quantile of `uniform`.
+
+    Source: ImageNet-C, shot_noise.
+    """
     photons = params["photons"]
     return jnp.clip(poisson.quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
 
@@ -78,7 +75,7 @@ def _sample_impulse(key, shape, severity, *, table=None):
 
     Channels are independent, so single values change, not whole pixels.
     """
-    amount = levels.lookup(_IMPULSE[tables.table_for(shape, table)], severity)
+    amount = tables.lookup(_IMPULSE, shape, table, severity)
     flip_key, salt_key = jax.random.split(key)
     return {
         "flip": random.bernoulli(flip_key, amount, shape),
@@ -87,42 +84,13 @@ def _sample_impulse(key, shape, severity, *, table=None):
 
 
 def _apply_impulse(image, params):
-    """Where `flip`: 1 if `salt` else 0; x elsewhere. ImageNet-C, impulse_noise."""
+    """Sets values where `flip` to 1 if `salt`, else to 0. Source: ImageNet-C, impulse_noise."""
     return jnp.where(params["flip"], params["salt"].astype(image.dtype), image)
 
 
-def _noise(name, sampler, applier, parameter):
-    return register(
-        Corruption(
-            name=name,
-            benchmark="imagenet_c",
-            family="noise",
-            sampler=sampler,
-            applier=applier,
-            scale=Levels(5),
-            rounding="truncate",
-            parameters=(parameter,),
-        )
-    )
-
-
-_SOURCE = "Hendrycks & Dietterich 2019, released code"
-gaussian_noise = _noise(
-    "gaussian_noise",
-    _sample_gaussian,
-    _apply_gaussian,
-    Parameter("sigma", "intensity, range 0 to 1", _SOURCE),
+gaussian_noise = member(
+    "gaussian_noise", "noise", _sample_gaussian, _apply_gaussian, (("sigma", "intensity, range 0 to 1"),)
 )
-shot_noise = _noise("shot_noise", _sample_shot, _apply_shot, Parameter("photons", "photons at white", _SOURCE))
-impulse_noise = _noise(
-    "impulse_noise",
-    _sample_impulse,
-    _apply_impulse,
-    Parameter("amount", "fraction of values", _SOURCE),
-)
-speckle_noise = _noise(
-    "speckle_noise",
-    _sample_speckle,
-    _apply_speckle,
-    Parameter("sigma", "relative intensity", _SOURCE),
-)
+shot_noise = member("shot_noise", "noise", _sample_shot, _apply_shot, (("photons", "photons at white"),))
+impulse_noise = member("impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),))
+speckle_noise = member("speckle_noise", "noise", _sample_speckle, _apply_speckle, (("sigma", "relative intensity"),))

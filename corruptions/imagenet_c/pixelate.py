@@ -1,13 +1,13 @@
-"""ImageNet-C pixelate: box reduction to a small image and nearest-neighbour enlargement, exact in integers."""
+"""ImageNet-C pixelate: box reduction, nearest-neighbour enlargement, exact in integers."""
 
 import functools
 
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions import levels
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color
 
 _SCALE = {
@@ -19,10 +19,10 @@ _SCALE = {
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Coarse pixels. Nothing is drawn; the params say which pixels each block averages, and which block is shown where.
+    """Computes which pixels each block averages and which block each pixel shows; draws nothing.
 
-    The small image has floor(H scale) x floor(W scale) pixels. Arrays are padded to the largest of the table with
-    blocks without pixels.
+    The small image has floor(H scale) x floor(W scale) pixels. Arrays are padded to the largest of
+    the table with blocks without pixels.
     """
     del key
     scales = _SCALE[tables.table_for(shape, table)]
@@ -36,11 +36,11 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """Means of blocks (columns first, then rows, each rounded to 8 bits), every pixel showing one block.
+    """Averages blocks, columns then rows, each rounded to 8 bits; every pixel shows its block.
 
-    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back. (Where H > 2 W, Pillow
-    13 reduces the rows first; earlier versions, among them the original's, do as here.)
-    Source: ImageNet-C, pixelate.
+    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back.
+    (Where H > 2 W, Pillow 13 reduces the rows first; earlier versions, among them the original's,
+    do as here.) Source: ImageNet-C, pixelate.
     """
     x = jnp.round(color.to_levels(image))
     x = _means(x, params["column_starts"], params["column_stops"], axis=1)
@@ -49,10 +49,11 @@ def _apply(image, params):
 
 
 def _means(x, starts, stops, axis):
-    """Means of x[start:stop] along an axis of [H, W, 3], in the 22-bit fixed point of Pillow."""
+    """Averages x[start:stop] along an axis of [H, W, 3], in the 22-bit fixed point of Pillow."""
     position = np.arange(x.shape[axis])
     members = ((starts[:, None] <= position) & (position < stops[:, None])).astype(jnp.float32)
-    # Whole levels up to 255 times 0 or 1: exact in any precision of the product, also in the fast ones of accelerators.
+    # Whole levels up to 255 times 0 or 1: exact in any precision of the product, also in the fast
+    # ones of accelerators.
     sums = jnp.einsum("ih,hwc->iwc" if axis == 0 else "iw,hwc->hic", members, x).astype(jnp.int32)
     count = jnp.maximum(stops - starts, 1)
     weight = jnp.expand_dims((2**23 + count) // (2 * count), (1, 2) if axis == 0 else (0, 2))
@@ -61,13 +62,14 @@ def _means(x, starts, stops, axis):
 
 @functools.lru_cache(maxsize=64)
 def _blocks(side, smallest, largest):
-    """First and one past last pixel of each block, and the block every pixel shows, for each small size.
+    """Tabulates each block's first and one past last pixel, and each pixel's block, by small size.
 
-    In Pillow's own float64 arithmetic, since where a pixel centre falls on the border of two blocks its rounding
-    errors decide (a pixel may even belong to both).
+    In Pillow's float64 arithmetic, since its rounding errors decide where a pixel centre falls on
+    the border of two blocks (a pixel may even belong to both).
 
     Returns:
-      int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side], sizes = largest - smallest + 1.
+      int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side],
+      sizes = largest - smallest + 1.
     """
     starts, stops, shown = [], [], []
     for size in range(smallest, largest + 1):
@@ -80,7 +82,7 @@ def _blocks(side, smallest, largest):
 
 
 def _taps(source, target):
-    """Pixels first..stop-1 of `source` under each box of `target`, float64, after Pillow's resampling."""
+    """Computes the pixels start..stop-1 of `source` under each box of `target`, as Pillow does."""
     ratio = source / target
     centre = (np.arange(target) + 0.5) * ratio
     width = max(ratio, 1.0)
@@ -92,15 +94,4 @@ def _taps(source, target):
     return start, stop
 
 
-pixelate = registry.register(
-    Corruption(
-        name="pixelate",
-        benchmark="imagenet_c",
-        family="digital",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(Parameter("scale", "small side / side", "ImageNet-C, appendix B and released code"),),
-    )
-)
+pixelate = member("pixelate", "digital", _sample, _apply, (("scale", "small side / side"),))

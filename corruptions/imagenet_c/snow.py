@@ -4,12 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
+from corruptions import levels
 from corruptions.imagenet_c import motion, tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import color, filters, random, staging, zoom
-
-_SOURCE = "ImageNet-C, appendix B and released code"
 
 # (mean, deviation, zoom, threshold, radius, sigma, mix)
 _SMALL = (
@@ -35,10 +33,10 @@ _LEVELS = {
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Snow flakes as noise and the direction in which they fall.
+    """Draws flakes, `noise` ~ N(mean, deviation^2), and the `angle` of their fall.
 
-    Draws `noise` ~ N(mean, deviation^2) per pixel, then `angle` ~ U(-135, -45) degrees. Between two severities
-    (interpolated severities only) the zooms are blended, not their factors.
+    The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only)
+    the zooms are blended, not their factors.
     """
     table = _LEVELS[tables.table_for(shape, table)]
     mean, deviation, _, threshold, radius, sigma, mix = levels.lookup(table, severity)
@@ -56,11 +54,12 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """clip(mix x + (1 - mix) max(x, 1.5 luma + 0.5) + S + S', 0, 1): S the snow, S' the same turned by 180 degrees.
+    """Whitens the image and adds streaks of snow S, and S' = S turned by 180 degrees.
 
-    S: the noise, its centre enlarged (bilinear), set to 0 below `threshold`, clipped to [0, 1], truncated to 8 bits
-    and blurred in 8 bits along `angle` as by ImageMagick (see `motion`). Luma 0.299 R + 0.587 G + 0.114 B.
-    Source: ImageNet-C, snow.
+    The result is clip(mix x + (1 - mix) max(x, 1.5 luma + 0.5) + S + S', 0, 1) with
+    luma = 0.299 R + 0.587 G + 0.114 B. S is the noise, its centre enlarged (bilinear), set to 0
+    below `threshold`, clipped to [0, 1], truncated to 8 bits and blurred in 8 bits along `angle` as
+    by ImageMagick (see `motion`). Source: ImageNet-C, snow.
     """
     layer = filters.separable(params["noise"], params["zoom_rows"], params["zoom_columns"])
     flakes = flake_levels(layer, params["threshold"])
@@ -71,34 +70,29 @@ def _apply(image, params):
     return jnp.clip(mix * image + (1 - mix) * white + snow_layer[..., None], 0, 1)
 
 
-def flake_levels(layer, threshold):
-    """8-bit levels of the flakes, floor(255 clip(layer, 0, 1)) where layer is at least `threshold`: int32 [H, W]."""
+def flake_levels(layer: jax.Array, threshold: jax.Array | float) -> jax.Array:
+    """Computes the flakes, int32 [H, W]: floor(255 clip(layer, 0, 1)), 0 below `threshold`."""
     flakes = jnp.where(layer < threshold, 0, jnp.clip(layer, 0, 1))
     return jnp.floor(flakes * np.float32(255)).astype(jnp.int32)
 
 
-def streak_levels(flakes, weights, angle):
-    """Flakes int32 [H, W] blurred along `angle` (degrees): int32 [H, W] levels 0..255."""
+def streak_levels(flakes: jax.Array, weights: jax.Array, angle: jax.Array | float) -> jax.Array:
+    """Blurs flakes, int32 [H, W], along `angle` (degrees): int32 [H, W], levels 0..255."""
     return motion.motion_blur_levels(flakes[..., None], weights, jnp.deg2rad(angle))[..., 0]
 
 
-snow = registry.register(
-    Corruption(
-        name="snow",
-        benchmark="imagenet_c",
-        family="weather",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            Parameter("noise", "N(mean, deviation^2) per pixel", _SOURCE),
-            Parameter("angle", "direction of the blur, degrees; -90 lets the streaks trail downwards", _SOURCE),
-            Parameter("zoom_rows", "matrix that enlarges the noise along rows", _SOURCE),
-            Parameter("zoom_columns", "matrix that enlarges the noise along columns", _SOURCE),
-            Parameter("threshold", "of the enlarged noise", _SOURCE),
-            Parameter("weights", "of the blur, by distance along the streak in pixels", _SOURCE),
-            Parameter("mix", "share of the image that is not whitened", _SOURCE),
-        ),
-    )
+snow = member(
+    "snow",
+    "weather",
+    _sample,
+    _apply,
+    (
+        ("noise", "N(mean, deviation^2) per pixel"),
+        ("angle", "direction of the blur, degrees; -90 lets the streaks trail downwards"),
+        ("zoom_rows", "matrix that enlarges the noise along rows"),
+        ("zoom_columns", "matrix that enlarges the noise along columns"),
+        ("threshold", "of the enlarged noise"),
+        ("weights", "of the blur, by distance along the streak in pixels"),
+        ("mix", "share of the image that is not whitened"),
+    ),
 )

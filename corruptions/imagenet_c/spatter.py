@@ -4,15 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.contract import Corruption, Levels, Parameter
 from corruptions.imagenet_c import tables
+from corruptions.imagenet_c.member import member
 from corruptions.primitives import filters, random, staging
 from corruptions.primitives.canny import canny
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
-
-_SOURCE = "ImageNet-C, appendix B and released code"
 
 # (mean, deviation, blur, threshold, gain of water or blur of mud, 1 for mud)
 _LEVELS = {
@@ -53,24 +50,25 @@ _EDGE_THRESHOLDS = (50, 150)
 
 
 def _sample(key, shape, severity, *, table=None):
-    """Water at severities 1 to 3, mud at 4 and 5.
+    """Draws `noise` ~ N(mean, deviation^2) per pixel, the liquid before it is blurred into drops.
 
-    Draws `noise` ~ N(mean, deviation^2) per pixel, the liquid before it is blurred into drops. Between severities 3
-    and 4 (interpolated severities only) `mud` is a fraction, and the image a blend of both.
+    It is water at severities 1 to 3, mud at 4 and 5. Between severities 3 and 4 (interpolated
+    severities only) `mud` is a fraction, and the image a blend of both.
     """
-    mean, deviation, blur, threshold, strength, mud = levels.lookup(_LEVELS[tables.table_for(shape, table)], severity)
+    mean, deviation, blur, threshold, strength, mud = tables.lookup(_LEVELS, shape, table, severity)
     noise = mean + deviation * random.normal(key, shape[:2])
     return {"noise": noise, "blur": blur, "threshold": threshold, "strength": strength, "mud": mud}
 
 
 def _apply(image, params):
-    """Water: clip(x + m (175, 238, 238)/255); mud: clip((1 - m) x + m (63, 42, 20)/255), with 0 <= m the liquid.
+    """Splashes water, clip(x + m (175, 238, 238)/255), or mud, (1 - m) x + m (63, 42, 20)/255.
 
-    The noise, blurred with a Gaussian of standard deviation `blur` pixels, is set to 0 below `threshold`. Water: 8-bit
-    levels of the blurred noise times an 8-bit relief (distance to the drops' Canny edges up to 20 pixels, averaged,
-    equalised and sharpened), scaled to a largest value of `strength`; no liquid leaves the image unchanged. Mud: the
-    region above the threshold, blurred again with `strength` pixels, where that is at least 0.8.
-    Source: ImageNet-C, spatter.
+    m >= 0 is the liquid. The noise, blurred with a Gaussian of standard deviation `blur` pixels, is
+    set to 0 below `threshold`. Water: 8-bit levels of the blurred noise times an 8-bit relief
+    (distance to the drops' Canny edges up to 20 pixels, averaged, equalised and sharpened), scaled
+    to a largest value of `strength`; no liquid leaves the image unchanged. Mud: the region above
+    the threshold, blurred again with `strength` pixels, where that is at least 0.8. Source:
+    ImageNet-C, spatter.
     """
     layer = _blur(params["noise"], params["blur"], _LIQUID_RADIUS)
     layer = jnp.where(layer < params["threshold"], 0, layer)
@@ -99,13 +97,13 @@ def _mud(image, layer, sigma, threshold):
     return jnp.clip(image * (1 - mask) + mask * _MUD, 0, 1)
 
 
-def drop_levels(layer):
-    """8-bit levels floor(255 layer), int32 [H, W]; what exceeds 255 wraps around, as in the original."""
+def drop_levels(layer: jax.Array) -> jax.Array:
+    """Computes floor(255 layer) modulo 256, int32 [H, W]; it wraps around in the original too."""
     return jnp.floor(layer * 255).astype(jnp.int32) & 255
 
 
-def relief(drops):
-    """Relief of the drops as 8-bit levels: int32 [H, W] to int32 [H, W]. Source: ImageNet-C, spatter."""
+def relief(drops: jax.Array) -> jax.Array:
+    """Computes the relief of drops, both 8-bit, int32 [H, W]. Source: ImageNet-C, spatter."""
     distance = chamfer_distance(canny(drops, *_EDGE_THRESHOLDS))
     smooth = staging.stage(floor_of_mean(distance))
     x = staging.stage(jnp.pad(equalize(smooth, 21), 1, mode="reflect"))
@@ -114,10 +112,11 @@ def relief(drops):
     return jnp.round(total.astype(jnp.float32) * np.float32(1 / 9)).astype(jnp.int32)  # never half way: 9 is odd
 
 
-def floor_of_mean(distance):
-    """Floor of the 3x3 mean of distances 0..20: the mean is rounded to float32 before, as in the original.
+def floor_of_mean(distance: jax.Array) -> jax.Array:
+    """Rounds down the 3x3 mean of distances 0..20, itself a float32 as in the original.
 
-    Means of whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in integers.
+    Means of whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in
+    integers.
     """
     total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
     nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)
@@ -125,7 +124,7 @@ def floor_of_mean(distance):
 
 
 def _mean_starts():
-    """The smallest sums (times 2^23) whose ninth part, rounded to float32, reaches 0, 1, ..., 20."""
+    """Finds the least sums (times 2^23) whose ninth part, a float32, reaches 0, 1, ..., 20."""
     starts = [0]
     for level in range(1, 21):
         total = 9 * level * 2**23
@@ -139,27 +138,22 @@ _MEAN_STARTS = _mean_starts()
 
 
 def _sum_of_nine(x):
-    """Sum over 3x3 pixels, mirrored at the edge pixels."""
+    """Sums over 3x3 pixels, mirrored at the edge pixels."""
     x = jnp.pad(x, 1, mode="reflect")
     x = x[:, :-2] + x[:, 1:-1] + x[:, 2:]
     return x[:-2] + x[1:-1] + x[2:]
 
 
-spatter = registry.register(
-    Corruption(
-        name="spatter",
-        benchmark="imagenet_c",
-        family="weather",
-        sampler=_sample,
-        applier=_apply,
-        scale=Levels(5),
-        rounding="truncate",
-        parameters=(
-            Parameter("noise", "N(mean, deviation^2) per pixel", _SOURCE),
-            Parameter("blur", "standard deviation of the liquid's blur, pixels", _SOURCE),
-            Parameter("threshold", "level of the blurred noise above which there is liquid", _SOURCE),
-            Parameter("strength", "water: largest brightening (fraction); mud: blur in pixels", _SOURCE),
-            Parameter("mud", "1 for mud, 0 for water", _SOURCE),
-        ),
-    )
+spatter = member(
+    "spatter",
+    "weather",
+    _sample,
+    _apply,
+    (
+        ("noise", "N(mean, deviation^2) per pixel"),
+        ("blur", "standard deviation of the liquid's blur, pixels"),
+        ("threshold", "level of the blurred noise above which there is liquid"),
+        ("strength", "water: largest brightening (fraction); mud: blur in pixels"),
+        ("mud", "1 for mud, 0 for water"),
+    ),
 )

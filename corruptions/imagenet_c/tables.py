@@ -1,23 +1,29 @@
 """Severity tables of ImageNet-C by name, and the rule that picks one from the image size."""
 
-import math
+from collections.abc import Mapping, Sequence
 
-TABLES = ("cifar", "tiny", "imagenet", "inception")
+import jax
+from jax.typing import ArrayLike
+
+from corruptions import levels
+
 _SIDES = {"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299}
+TABLES = tuple(_SIDES)
 
 
-def table_for(shape, table=None):
-    """The table to use: `table` when given, else the one whose image side is nearest in ratio to min(H, W).
+def table_for(shape: Sequence[int], table: str | None = None) -> str:
+    """Picks the severity table: `table` where given, else by the image size.
 
-    The borders between the four tables (made for sides 32, 64, 224 and 299) are the geometric means of neighbours:
-    sides up to 45 use `cifar`, up to 119 `tiny`, up to 258 `imagenet`, larger ones `inception`.
+    It is the one made for the side nearest in ratio to min(H, W). The tables were made for images
+    of side 32, 64, 224 and 299: sides up to 45 use `cifar`, up to 119 `tiny`, up to 258 `imagenet`,
+    larger ones `inception`.
 
     Raises:
       ValueError: `table` is not one of the four names.
     """
-    if table is not None:
-        if table not in TABLES:
-            raise ValueError(f"expected a severity table among {', '.join(TABLES)}, found {table!r}")
-        return table
-    side = min(shape[:2])
-    return min(TABLES, key=lambda name: abs(math.log(side / _SIDES[name])))
+    return levels.nearest_table(_SIDES, shape, table)
+
+
+def lookup(rows: Mapping[str, Sequence], shape: Sequence[int], table: str | None, severity: ArrayLike) -> jax.Array:
+    """Reads a severity's row from `rows`, {table name: five rows}, of the table to use."""
+    return levels.lookup(rows[table_for(shape, table)], severity)

@@ -12,7 +12,7 @@ from corruptions.noc.marks import artifacts, vertical_artifacts
 from corruptions.noc.noise import gaussian, salt_pepper
 from corruptions.noc.occlusion import border, obstruction
 from corruptions.noc.resize import pixelate, thumbnail_resize
-from corruptions.noc.severity import UNITS, ranges
+from corruptions.noc.severities import UNITS, ranges
 from corruptions.noc.shapes import arlequin, circle, rain, rhombus
 from corruptions.noc.smoothing import blur
 from corruptions.registry import register_benchmark
@@ -47,4 +47,31 @@ _SELECTED = (quantization, blur, vertical_artifacts, rain, border, shear, bright
 register_benchmark("noc_candidates", [c.qualified_name for c in _CANDIDATES])
 register_benchmark("imagenet_noc", [c.qualified_name for c in _SELECTED])
 
-__all__ = ["UNITS", "arlequin", "ranges", *(c.name for c in _CANDIDATES)]
+__all__ = [
+    "UNITS",
+    "arlequin",
+    "artifacts",
+    "backlight",
+    "blur",
+    "border",
+    "brightness",
+    "circle",
+    "color_distortion",
+    "contrast",
+    "elastic",
+    "gaussian",
+    "gray_scale",
+    "hue",
+    "obstruction",
+    "pixelate",
+    "quantization",
+    "rain",
+    "ranges",
+    "rhombus",
+    "rotation",
+    "salt_pepper",
+    "shear",
+    "thumbnail_resize",
+    "translation",
+    "vertical_artifacts",
+]

@@ -2,49 +2,35 @@
 
 import jax.numpy as jnp
 
-from corruptions.contract import Corruption, Fraction, Parameter
-from corruptions.noc import severity as severities
+from corruptions.noc import severities
+from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import integer, sign
-from corruptions.registry import register
-
-_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
 
 
 def _sample_quantization(key, shape, severity, *, range=None):
-    """The number of steps; nothing else is random.
+    """Looks up `steps`; draws nothing.
 
-    Options: `range` of the steps L, by default 8 (mild) down to 3 (severe): 9 to 4 grey levels a
-    channel.
+    Options: `range` of the steps L, by default 8 (mild) down to 3 (severe): 9 to 4 levels.
     """
     del key
     return {"steps": severities.lookup("quantization", shape, range, severity)}
 
 
 def _apply_quantization(image, params):
-    """x = round(L x) / L, halves to even (ImageNet-NOC, quantization)."""
+    """Rounds to L steps, halves to even: round(L x) / L. Source: ImageNet-NOC, quantization."""
     steps = params["steps"].astype(jnp.float32)
     return jnp.clip(jnp.round(image * steps) / steps, 0.0, 1.0)
 
 
-quantization = register(
-    Corruption(
-        name="quantization",
-        benchmark="noc",
-        family="noise",
-        sampler=_sample_quantization,
-        applier=_apply_quantization,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("steps", "grey levels - 1", _SOURCE),),
-    )
+quantization = candidate(
+    "quantization", "noise", _sample_quantization, _apply_quantization, (("steps", "grey levels - 1"),)
 )
 
 
 def _sample_color_distortion(key, shape, severity, *, range=None):
-    """A shift of one channel. Draws: the channel, uniform among three.
+    """Draws `channel`, uniform among three; looks up `shift`.
 
-    Options: `range` of the shift, by default 0.09..0.40. It is positive only, as in the released
-    code.
+    Options: `range` of the shift, by default 0.09..0.40; positive only, as in the released code.
     """
     return {
         "shift": severities.lookup("color_distortion", shape, range, severity),
@@ -53,81 +39,58 @@ def _sample_color_distortion(key, shape, severity, *, range=None):
 
 
 def _apply_color_distortion(image, params):
-    """x = clip(x + d) on one channel (ImageNet-NOC, color_disortion as released)."""
+    """Shifts one channel: clip(x + d). Source: ImageNet-NOC, color_disortion as released."""
     shift = params["shift"] * (jnp.arange(3) == params["channel"])
     return jnp.clip(image + shift, 0.0, 1.0)
 
 
-color_distortion = register(
-    Corruption(
-        name="color_distortion",
-        benchmark="noc",
-        family="color",
-        sampler=_sample_color_distortion,
-        applier=_apply_color_distortion,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(
-            Parameter("shift", "intensity", _SOURCE),
-            Parameter("channel", "index", _SOURCE),
-        ),
-        aliases=("color_disortion",),
-    )
+color_distortion = candidate(
+    "color_distortion",
+    "color",
+    _sample_color_distortion,
+    _apply_color_distortion,
+    (("shift", "intensity"), ("channel", "index")),
+    aliases=("color_disortion",),
 )
 
 _LUMA = (0.299, 0.587, 0.114)
 
 
 def _sample_gray_scale(key, shape, severity, *, range=None):
-    """The weight of the luma; nothing else is random. Options: `range` of the weight, by default
-    0.49..1.
-    """
+    """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.49..1."""
     del key
     return {"weight": severities.lookup("gray_scale", shape, range, severity)}
 
 
 def _apply_gray_scale(image, params):
-    """x = w Y + (1 - w) x with Y = 0.299 R + 0.587 G + 0.114 B on every channel (ImageNet-NOC,
-    gray_scale).
+    """Mixes with the luma: w Y + (1 - w) x, Y = 0.299 R + 0.587 G + 0.114 B.
 
-    The released code rounds Y to 8 bits; we do not (less than 1/255).
+    Source: ImageNet-NOC, gray_scale, whose released code rounds Y to 8 bits; here Y is not rounded,
+    a difference below 1/255.
     """
     luma = sum(w * image[..., i] for i, w in enumerate(_LUMA))[..., None]
     return jnp.clip(params["weight"] * luma + (1 - params["weight"]) * image, 0.0, 1.0)
 
 
-gray_scale = register(
-    Corruption(
-        name="gray_scale",
-        benchmark="noc",
-        family="color",
-        sampler=_sample_gray_scale,
-        applier=_apply_gray_scale,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("weight", "1", _SOURCE),),
-    )
-)
+gray_scale = candidate("gray_scale", "color", _sample_gray_scale, _apply_gray_scale, (("weight", "1"),))
 
 
 def _sample_hue(key, shape, severity, *, range=None):
-    """A rotation of the hue. Draws: its sign. Options: `range` of the rotation in turns, by default
-    0.05..0.5.
-    """
+    """Draws the sign of `turns`. Options: `range` of the turns, by default 0.05..0.5."""
     return {"turns": severities.lookup("hue", shape, range, severity) * sign(key)}
 
 
 def _apply_hue(image, params):
-    """Hue + d (mod 1) in HSV, saturation and value kept (ImageNet-NOC, hue); d in turns, without
-    the original's 8 bits.
+    """Rotates the hue by d turns in HSV: h + d (mod 1), saturation and value kept.
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 -
-    k), 0, 1) where n = 5, 3, 1 for red, green, blue.
+    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is
+    V - C clip(min(k, 4 - k), 0, 1) where n = 5, 3, 1 for red, green, blue.
+    Source: ImageNet-NOC, hue, which works in 8 bits; this does not.
     """
     red, green, blue = image[..., 0], image[..., 1], image[..., 2]
     greatest = jnp.maximum(jnp.maximum(red, green), blue)
     chroma = greatest - jnp.minimum(jnp.minimum(red, green), blue)
-    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)  # a grey has no hue; any will do, it is multiplied by 0
+    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)  # greys have chroma 0: their hue does not matter
     sextant = jnp.where(
         greatest == red,
         (green - blue) * inverse,
@@ -143,15 +106,4 @@ def _apply_hue(image, params):
     return jnp.stack([channel(5), channel(3), channel(1)], axis=-1)
 
 
-hue = register(
-    Corruption(
-        name="hue",
-        benchmark="noc",
-        family="color",
-        sampler=_sample_hue,
-        applier=_apply_hue,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("turns", "turns", _SOURCE),),
-    )
-)
+hue = candidate("hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),))

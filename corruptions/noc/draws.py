@@ -1,23 +1,24 @@
 """Small random draws shared by the NOC corruptions."""
 
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
 
-def integer(key, low, high, shape=()):
-    """Uniform whole numbers low..high, both included; the ends may be traced. int32."""
+def integer(key: jax.Array, low: jax.Array | int, high: jax.Array | int, shape: Sequence[int] = ()) -> jax.Array:
+    """Draws whole numbers uniform in low..high, both included, int32; the ends may be traced."""
     return jax.random.randint(key, shape, low, high + 1)
 
 
-def sign(key):
-    """-1 or +1 with probability 1/2 each, float32."""
+def sign(key: jax.Array) -> jax.Array:
+    """Draws -1 or +1 with probability 1/2 each, float32."""
     return jnp.where(jax.random.bernoulli(key), 1.0, -1.0)
 
 
-def grey_value(key, given):
-    """A grey uniform in [0, 1), or `given`.
+def grey_value(key: jax.Array, given: float | None) -> jax.Array:
+    """Draws a grey uniform in [0, 1), or returns `given` where it is not None.
 
     Raises:
       ValueError: `given` is no number in [0, 1].

@@ -1,22 +1,17 @@
-"""Geometric corruptions: translation, shear, elastic and rotation. What comes from outside the
-image is black.
-"""
+"""Geometric corruptions: translation, shear, rotation, elastic; black outside the image."""
 
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import Corruption, Fraction, Parameter
-from corruptions.noc import severity as severities
+from corruptions.noc import severities
+from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import sign
 from corruptions.noc.resampling import triangle_matrix
 from corruptions.primitives import filters
-from corruptions.registry import register
-
-_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
 
 
 def _nearest(image, rows, columns):
-    """image[rows, columns], black where they lie outside; int32 [H, W]."""
+    """Reads image[rows, columns], int32 [H, W] each, black where they lie outside."""
     height, width, channels = image.shape
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     flat = jnp.where(inside, rows * width + columns, 0)
@@ -24,11 +19,11 @@ def _nearest(image, rows, columns):
 
 
 def _sample_translation(key, shape, severity, *, range=None):
-    """A shift. Draws: how the severity is shared between the axes; the two signs.
+    """Draws how the severity is shared between the axes, and the signs of `dx` and `dy`.
 
-    Both |dx| and |dy| are independent and uniform over the range when the severity is drawn, as
-    published. The severity is the quantile of their sum: 0 gives (mild, mild), 1 gives (severe,
-    severe), and in between the shares are uniform among those with that sum.
+    |dx| and |dy| are independent and uniform over the range when the severity is drawn, as
+    published. The severity is the quantile of their sum: 0 gives (mild, mild), 1 gives
+    (severe, severe), and in between the shares are uniform among those with that sum.
 
     Options: `range` of both shifts in pixels, by default 15..62 at 224.
     """
@@ -44,7 +39,7 @@ def _sample_translation(key, shape, severity, *, range=None):
 
 
 def _apply_translation(image, params):
-    """out(x, y) = in(x - dx, y - dy) with whole dx and dy (ImageNet-NOC, translation)."""
+    """Moves by whole pixels: out(x, y) = in(x - dx, y - dy). Source: ImageNet-NOC, translation."""
     height, width, _ = image.shape
     rows, columns = jnp.arange(height) - params["dy"], jnp.arange(width) - params["dx"]
     moved = jnp.where(((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0)
@@ -52,31 +47,21 @@ def _apply_translation(image, params):
     return jnp.where(inside[:, None], moved[:, jnp.clip(columns, 0, width - 1)], 0.0)
 
 
-translation = register(
-    Corruption(
-        name="translation",
-        benchmark="noc",
-        family="geometry",
-        sampler=_sample_translation,
-        applier=_apply_translation,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("dx", "pixels", _SOURCE), Parameter("dy", "pixels", _SOURCE)),
-    )
+translation = candidate(
+    "translation", "geometry", _sample_translation, _apply_translation, (("dx", "pixels"), ("dy", "pixels"))
 )
 
 
 def _sample_shear(key, shape, severity, *, range=None):
-    """An angle. Draws: its sign. Options: `range` of the angle in whole degrees, by default
-    12..39.
-    """
+    """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 12..39."""
     return {"degrees": severities.lookup("shear", shape, range, severity) * sign(key)}
 
 
 def _apply_shear(image, params):
-    """out(x, y) = in(x + tan(a) (y - cy), y), nearest pixel (ImageNet-NOC, shear).
+    """Shears along x to the nearest pixel: out(x, y) = in(x + tan(a) (y - cy), y).
 
-    As torchvision 0.6: the centre is H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
+    As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
+    Source: ImageNet-NOC, shear.
     """
     height, width, _ = image.shape
     rows, columns = jnp.arange(height)[:, None], jnp.arange(width)
@@ -85,33 +70,20 @@ def _apply_shear(image, params):
     return _nearest(image, jnp.broadcast_to(rows, source.shape), source)
 
 
-shear = register(
-    Corruption(
-        name="shear",
-        benchmark="noc",
-        family="geometry",
-        sampler=_sample_shear,
-        applier=_apply_shear,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("degrees", "degrees", _SOURCE),),
-    )
-)
+shear = candidate("shear", "geometry", _sample_shear, _apply_shear, (("degrees", "degrees"),))
 
 
 def _sample_rotation(key, shape, severity, *, range=None):
-    """An angle. Draws: its sign. Options: `range` of the angle in whole degrees, by default
-    7..50.
-    """
+    """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
     return {"degrees": severities.lookup("rotation", shape, range, severity) * sign(key)}
 
 
 def _apply_rotation(image, params):
-    """Rotation about the centre, nearest pixel (ImageNet-NOC, rotation).
+    """Rotates about the centre, to the nearest pixel.
 
     out(x, y) = in(cos(a) u + sin(a) v + cx, -sin(a) u + cos(a) v + cy), (u, v) being the distance
-    of the pixel's middle from the centre (W/2 + 1/2, H/2 + 1/2), half a pixel off as in torchvision
-    0.6.
+    of the pixel's middle from the centre (cx, cy) = (W/2 + 1/2, H/2 + 1/2), half a pixel off as in
+    torchvision 0.6. Source: ImageNet-NOC, rotation.
     """
     height, width, _ = image.shape
     angle = jnp.deg2rad(params["degrees"])
@@ -122,22 +94,11 @@ def _apply_rotation(image, params):
     return _nearest(image, rows, columns)
 
 
-rotation = register(
-    Corruption(
-        name="rotation",
-        benchmark="noc",
-        family="geometry",
-        sampler=_sample_rotation,
-        applier=_apply_rotation,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("degrees", "degrees", _SOURCE),),
-    )
-)
+rotation = candidate("rotation", "geometry", _sample_rotation, _apply_rotation, (("degrees", "degrees"),))
 
 
 def _sample_elastic(key, shape, severity, *, range=None):
-    """A cut. Draws: the axis, either with probability 1/2.
+    """Draws `upright`, whether rows rather than columns are cut, with probability 1/2.
 
     Options: `range` of the number of rows or columns cut, by default 44..110 at 224.
     """
@@ -148,11 +109,10 @@ def _sample_elastic(key, shape, severity, *, range=None):
 
 
 def _apply_elastic(image, params):
-    """The top rows (or the left columns) are cut and the rest is stretched to the full size
-    (ImageNet-NOC, elastic).
+    """Cuts the top rows (or the left columns) and stretches the rest to the full size.
 
-    Despite its name no deformation, and unrelated to ImageNet-C's elastic_transform. Linear
-    interpolation as PIL's.
+    Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to
+    ImageNet-C's elastic_transform. Source: ImageNet-NOC, elastic.
     """
     cuts = (
         jnp.where(params["upright"], params["cut"], 0),
@@ -165,15 +125,4 @@ def _apply_elastic(image, params):
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
-elastic = register(
-    Corruption(
-        name="elastic",
-        benchmark="noc",
-        family="geometry",
-        sampler=_sample_elastic,
-        applier=_apply_elastic,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("cut", "pixels", _SOURCE), Parameter("upright", "bool", _SOURCE)),
-    )
-)
+elastic = candidate("elastic", "geometry", _sample_elastic, _apply_elastic, (("cut", "pixels"), ("upright", "bool")))

@@ -3,18 +3,16 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import Corruption, Fraction, Parameter
-from corruptions.noc import severity as severities
+from corruptions.noc import severities
+from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import integer, sign
-from corruptions.registry import register
-
-_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
 
 
 def _sample_backlight(key, shape, severity, *, range=None):
-    """A split. Draws: the axis, either with probability 1/2; the place of the split, W//2 +
-    (floor(-W/5)..W//5), with the height instead of W for an upper and a lower part; which side
-    brightens, as a sign.
+    """Draws the axis of a split, either with probability 1/2, its place and which side brightens.
+
+    `split` is W//2 + (floor(-W/5)..W//5); for an upper and a lower part (`upright`) with the height
+    instead of W. The sign of `shift` says which side brightens.
 
     Options: `range` of the change of intensity, by default 0.11..0.44.
     """
@@ -29,8 +27,9 @@ def _sample_backlight(key, shape, severity, *, range=None):
 
 
 def _apply_backlight(image, params):
-    """clip(x + d) before the split, clip(x - d) from it on, along one axis (ImageNet-NOC,
-    backlight).
+    """Brightens one side of a split and darkens the other: clip(x + d) before it, else clip(x - d).
+
+    Source: ImageNet-NOC, backlight.
     """
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])
     before = jnp.where(params["upright"], rows, columns) < params["split"]
@@ -38,71 +37,41 @@ def _apply_backlight(image, params):
     return jnp.clip(image + shift[..., None], 0.0, 1.0)
 
 
-backlight = register(
-    Corruption(
-        name="backlight",
-        benchmark="noc",
-        family="lighting",
-        sampler=_sample_backlight,
-        applier=_apply_backlight,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(
-            Parameter("shift", "intensity", _SOURCE),
-            Parameter("upright", "bool", _SOURCE),
-            Parameter("split", "pixels", _SOURCE),
-        ),
-    )
+backlight = candidate(
+    "backlight",
+    "lighting",
+    _sample_backlight,
+    _apply_backlight,
+    (("shift", "intensity"), ("upright", "bool"), ("split", "pixels")),
 )
 
 
 def _sample_brightness(key, shape, severity, *, range=None):
-    """A shift. Draws: its sign. Options: `range` of the shift, by default 0.16..0.51."""
+    """Draws the sign of `shift`. Options: `range` of the shift, by default 0.16..0.51."""
     return {"shift": severities.lookup("brightness", shape, range, severity) * sign(key)}
 
 
 def _apply_brightness(image, params):
-    """x = clip(x + d), the same d for all channels (ImageNet-NOC, brightness)."""
+    """Shifts all channels by the same d: clip(x + d). Source: ImageNet-NOC, brightness."""
     return jnp.clip(image + params["shift"], 0.0, 1.0)
 
 
-brightness = register(
-    Corruption(
-        name="brightness",
-        benchmark="noc",
-        family="lighting",
-        sampler=_sample_brightness,
-        applier=_apply_brightness,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("shift", "intensity", _SOURCE),),
-    )
-)
+brightness = candidate("brightness", "lighting", _sample_brightness, _apply_brightness, (("shift", "intensity"),))
 
 
 def _sample_contrast(key, shape, severity, *, range=None):
-    """The weight of the mean; nothing else is random. Options: `range` of the weight, by default
-    0.33..0.74.
-    """
+    """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.33..0.74."""
     del key
     return {"weight": severities.lookup("contrast", shape, range, severity)}
 
 
 def _apply_contrast(image, params):
-    """x = (1 - w) x + w mean(x), one mean over all pixels and channels (ImageNet-NOC, contrast)."""
+    """Mixes with the mean over all pixels and channels: (1 - w) x + w mean(x).
+
+    Source: ImageNet-NOC, contrast.
+    """
     weight = params["weight"]
     return jnp.clip((1 - weight) * image + weight * image.mean(), 0.0, 1.0)
 
 
-contrast = register(
-    Corruption(
-        name="contrast",
-        benchmark="noc",
-        family="lighting",
-        sampler=_sample_contrast,
-        applier=_apply_contrast,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("weight", "1", _SOURCE),),
-    )
-)
+contrast = candidate("contrast", "lighting", _sample_contrast, _apply_contrast, (("weight", "1"),))

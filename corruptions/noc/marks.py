@@ -3,25 +3,22 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import Corruption, Fraction, Parameter
-from corruptions.noc import severity as severities
-from corruptions.noc import stamps
+from corruptions.noc import severities, stamps
+from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import integer
 from corruptions.primitives import painting
-from corruptions.registry import register
 
-_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
 _PARAMETERS = (
-    Parameter("number", "marks", _SOURCE),
-    Parameter("lines", "pixels", _SOURCE),
-    Parameter("centres", "pixels", _SOURCE),
-    Parameter("tailed", "bool", _SOURCE),
-    Parameter("grey", "intensity", _SOURCE),
+    ("number", "marks"),
+    ("lines", "pixels"),
+    ("centres", "pixels"),
+    ("tailed", "bool"),
+    ("grey", "intensity"),
 )
 
 
 def _sample_marks(key, name, shape, bounds, severity):
-    """Marks on the lines (axis 0) of `shape`, for as many as the range allows."""
+    """Draws marks on the lines (axis 0) of `shape`, as many as the range allows."""
     greatest = (max(1, *bounds),)
     mark = stamps.mark(shape)
     line_key, centre_key, tail_key, grey_key = jax.random.split(key, 4)
@@ -36,7 +33,7 @@ def _sample_marks(key, name, shape, bounds, severity):
 
 
 def _covered(params, shape):
-    """bool [H, W]: pixels of the marks on an image whose lines are axis 0."""
+    """Finds the pixels of the marks, bool [H, W], on an image whose lines are axis 0."""
     mark = stamps.mark(shape)
     lines, centres, tailed = (params[k][:, None] for k in ("lines", "centres", "tailed"))
     painted = (jnp.arange(lines.shape[0]) < params["number"])[:, None]
@@ -52,8 +49,10 @@ def _covered(params, shape):
 
 
 def _sample_artifacts(key, shape, severity, *, range=None):
-    """Horizontal dashes. Draws: their lines, 1..H-2, and centres, 2..W-3; whether they have tails,
-    with probability 6/7; one grey for all, uniform in [0, 1).
+    """Draws the places of the marks, which have tails, and one `grey` for all, uniform in [0, 1).
+
+    At 224 `lines` are uniform in 1..H-2 and `centres` in 2..W-3, so that no dash leaves the image;
+    a mark is `tailed` with probability 6/7.
 
     Options: `range` of their number, by default 14..170 at 224.
     """
@@ -62,29 +61,18 @@ def _sample_artifacts(key, shape, severity, *, range=None):
 
 
 def _apply_artifacts(image, params):
-    """n marks of one grey: a dash of 5 pixels with dotted tails of 10, three lines high
-    (ImageNet-NOC, artifacts).
+    """Paints n marks of one grey: a dash of 5 pixels with dotted tails of 10, three lines high.
+
+    These are the sizes at 224, see `stamps.mark`. Source: ImageNet-NOC, artifacts.
     """
     return jnp.where(_covered(params, image.shape)[..., None], params["grey"], image)
 
 
-artifacts = register(
-    Corruption(
-        name="artifacts",
-        benchmark="noc",
-        family="occlusion",
-        sampler=_sample_artifacts,
-        applier=_apply_artifacts,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=_PARAMETERS,
-    )
-)
+artifacts = candidate("artifacts", "occlusion", _sample_artifacts, _apply_artifacts, _PARAMETERS)
 
 
 def _sample_vertical_artifacts(key, shape, severity, *, range=None):
-    """Vertical dashes. Draws: as `artifacts`, with the axes swapped (the published code does so for
-    squares only).
+    """Draws as `artifacts`, with the axes swapped; the published code does so for squares only.
 
     Options: `range` of their number, by default 14..180 at 224.
     """
@@ -93,20 +81,11 @@ def _sample_vertical_artifacts(key, shape, severity, *, range=None):
 
 
 def _apply_vertical_artifacts(image, params):
-    """The marks of `artifacts` with the two axes swapped (ImageNet-NOC, vertical_artifacts)."""
+    """Paints `artifacts` with the axes swapped. Source: ImageNet-NOC, vertical_artifacts."""
     covered = _covered(params, (image.shape[1], image.shape[0])).T
     return jnp.where(covered[..., None], params["grey"], image)
 
 
-vertical_artifacts = register(
-    Corruption(
-        name="vertical_artifacts",
-        benchmark="noc",
-        family="occlusion",
-        sampler=_sample_vertical_artifacts,
-        applier=_apply_vertical_artifacts,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=_PARAMETERS,
-    )
+vertical_artifacts = candidate(
+    "vertical_artifacts", "occlusion", _sample_vertical_artifacts, _apply_vertical_artifacts, _PARAMETERS
 )

@@ -1,15 +1,18 @@
 """Resizing to and from traced sizes, as matrices along one axis."""
 
+import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 
-def triangle_matrix(outputs, inputs, output_size, input_size, first=0):
-    """Matrix resizing `inputs` samples to `outputs` with the antialiased triangle filter (PIL
-    BILINEAR).
+def triangle_matrix(
+    outputs: ArrayLike, inputs: ArrayLike, output_size: int, input_size: int, first: ArrayLike = 0
+) -> jax.Array:
+    """Makes the matrix that resizes by the antialiased triangle filter (PIL's BILINEAR).
 
-    With q = inputs / outputs, output i is the mean of the inputs weighted by max(0, 1 - |j + 1/2 -
-    (i + 1/2) q| / max(q, 1)): linear interpolation when enlarging, a filter as wide as the
-    reduction when shrinking, cut at the ends.
+    With q = inputs / outputs, output i is the mean of the inputs weighted by
+    max(0, 1 - |j + 1/2 - (i + 1/2) q| / max(q, 1)): linear interpolation when enlarging, a filter
+    as wide as the reduction when shrinking, cut at the ends.
 
     Args:
       outputs, inputs: numbers of samples, may be traced.
@@ -18,7 +21,7 @@ def triangle_matrix(outputs, inputs, output_size, input_size, first=0):
 
     Returns:
       float32 [output_size, input_size]. Columns outside first..first + inputs - 1 are zero, rows
-      0..outputs - 1 sum to one, the others mean nothing.
+      0..outputs - 1 sum to one; rows from `outputs` on are to be ignored.
     """
     ratio = jnp.asarray(inputs, jnp.float32) / outputs
     centre = (jnp.arange(output_size, dtype=jnp.float32)[:, None] + 0.5) * ratio

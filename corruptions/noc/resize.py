@@ -3,25 +3,20 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import Corruption, Fraction, Parameter
-from corruptions.noc import severity as severities
+from corruptions.noc import severities
+from corruptions.noc.candidate import candidate
 from corruptions.noc.resampling import triangle_matrix
 from corruptions.primitives import filters
-from corruptions.registry import register
-
-_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
 
 
 def _sample_thumbnail_resize(key, shape, severity, *, range=None):
-    """The ratio of sides; nothing else is random. Options: `range` of the ratio, by default
-    1.1..3.25.
-    """
+    """Looks up `ratio`; draws nothing. Options: `range` of the ratio, by default 1.1..3.25."""
     del key
     return {"ratio": severities.lookup("thumbnail_resize", shape, range, severity)}
 
 
 def _down_and_up(size, ratio):
-    """Matrix along one axis: down to floor(size / ratio) samples and back."""
+    """Makes the matrix that reduces an axis to floor(size / ratio) samples and enlarges it back."""
     small = jnp.floor(size / ratio)
     down = triangle_matrix(small, size, size, size)
     up = triangle_matrix(size, small, size, size)
@@ -29,34 +24,29 @@ def _down_and_up(size, ratio):
 
 
 def _apply_thumbnail_resize(image, params):
-    """Down to (floor(H/r), floor(W/r)) and back up, with the antialiased triangle filter of PIL's
-    BILINEAR (ImageNet-NOC, thumbnail_resize). The original keeps the thumbnail in 8 bits, we do
-    not.
+    """Reduces to floor(H/r) x floor(W/r) pixels and enlarges back, by PIL's antialiased BILINEAR.
+
+    Source: ImageNet-NOC, thumbnail_resize, which keeps the thumbnail in 8 bits; this does not.
     """
     rows, columns = (_down_and_up(size, params["ratio"]) for size in image.shape[:2])
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
-thumbnail_resize = register(
-    Corruption(
-        name="thumbnail_resize",
-        benchmark="noc",
-        family="blur",
-        sampler=_sample_thumbnail_resize,
-        applier=_apply_thumbnail_resize,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("ratio", "ratio of sides", _SOURCE),),
-        aliases=("low_res",),
-    )
+thumbnail_resize = candidate(
+    "thumbnail_resize",
+    "blur",
+    _sample_thumbnail_resize,
+    _apply_thumbnail_resize,
+    (("ratio", "ratio of sides"),),
+    aliases=("low_res",),
 )
 
 
 def _sample_pixelate(key, shape, severity, *, range=None, mirrored_rim=True):
-    """The block size; nothing else is random.
+    """Looks up `size`; draws nothing.
 
-    Options: `range` of the size in whole pixels, by default 2..4 at 224; `mirrored_rim`, what happens to a side that
-    the size does not divide, see below.
+    Options: `range` of the size in whole pixels, by default 2..4 at 224; `mirrored_rim`, what
+    happens to a side that the size does not divide, see above.
     """
     del key
     if mirrored_rim not in (True, False):
@@ -68,7 +58,7 @@ def _sample_pixelate(key, shape, severity, *, range=None, mirrored_rim=True):
 
 
 def _block_mean_matrix(side, size, mirrored_rim):
-    """Means over blocks of `size` samples along one axis, repeated over each block."""
+    """Makes the matrix that averages blocks of `size` samples of an axis and repeats each mean."""
     index = jnp.arange(side)
     whole = side // size * size  # samples in complete blocks
     moved = jnp.abs(index - (side - whole) // 2)
@@ -80,26 +70,18 @@ def _block_mean_matrix(side, size, mirrored_rim):
 
 
 def _apply_pixelate(image, params):
-    """Mean of every k x k block from the upper left corner on (ImageNet-NOC, pixelate).
+    """Averages every k x k block from the upper left corner on. Source: ImageNet-NOC, pixelate.
 
-    Where k does not divide a side S, the released code (for k = 3 at 224, generalised here) takes the complete blocks
-    only and adds a mirrored rim around them, the smaller half of S mod k before: this moves the image by a pixel, and
-    the published ranges were measured so. With `mirrored_rim=False` nothing moves: the last row or column is repeated
-    to complete the last block.
+    Where k does not divide a side S, the released code (for k = 3 at 224, generalised here) takes
+    the complete blocks only and adds a mirrored rim around them, the smaller half of S mod k
+    before: this moves the image by a pixel, and the published ranges were measured so. With
+    `mirrored_rim=False` nothing moves: the last row or column is repeated to complete the last
+    block.
     """
     rows, columns = (_block_mean_matrix(side, params["size"], params["mirrored_rim"]) for side in image.shape[:2])
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
-pixelate = register(
-    Corruption(
-        name="pixelate",
-        benchmark="noc",
-        family="blur",
-        sampler=_sample_pixelate,
-        applier=_apply_pixelate,
-        scale=Fraction(),
-        rounding="nearest",
-        parameters=(Parameter("size", "pixels", _SOURCE), Parameter("mirrored_rim", "bool", _SOURCE)),
-    )
+pixelate = candidate(
+    "pixelate", "blur", _sample_pixelate, _apply_pixelate, (("size", "pixels"), ("mirrored_rim", "bool"))
 )

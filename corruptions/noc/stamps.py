@@ -1,5 +1,4 @@
-"""The small shapes painted by NOC corruptions, scaled to the image size: disc, lozenge and dashed
-mark.
+"""The small shapes that NOC corruptions paint, scaled to the image: disc, lozenge, dashed mark.
 
 All were published for 224x224 images. At another size the scale is s = min(H, W) / 224 and shapes
 shrink or grow with s down to what a pixel grid can show: a plus of 5 pixels, a dash of 3. A disc or
@@ -9,19 +8,22 @@ column offset, both included.
 
 import dataclasses
 import fractions
+from collections.abc import Sequence
 
+Runs = tuple[tuple[int, int, int], ...]
 PUBLISHED_SIDE = 224
 _PLUS = ((-1, 0, 0), (0, -1, 1), (1, 0, 0))
 
 
-def scale(shape):
-    """s = min(H, W) / 224, as an exact fraction."""
+def scale(shape: Sequence[int]) -> fractions.Fraction:
+    """Computes s = min(H, W) / 224, as an exact fraction."""
     return fractions.Fraction(min(shape[:2]), PUBLISHED_SIDE)
 
 
-def disc(shape):
-    """Disc of radius 6 (S3 says 7): the 121 pixels with x^2 + y^2 <= (6.2 s)^2 at s = 1, at least a
-    plus of 5.
+def disc(shape: Sequence[int]) -> Runs:
+    """Makes the disc x^2 + y^2 <= (6.2 s)^2, at least a plus of 5 pixels.
+
+    At s = 1 it has 121 pixels and radius 6, as released; the paper says 7.
     """
     radius = 6.2 * float(scale(shape))
     if radius < 1:
@@ -31,9 +33,10 @@ def disc(shape):
     return tuple((y, -w, w) for y, w in zip(rows, widths, strict=True))
 
 
-def lozenge(shape):
-    """Lozenge |x + 1/2| + |y| <= 6.5 s: 98 pixels at s = 1, one pixel longer on the left; at least
-    a plus of 5.
+def lozenge(shape: Sequence[int]) -> Runs:
+    """Makes the lozenge |x + 1/2| + |y| <= 6.5 s, at least a plus of 5 pixels.
+
+    At s = 1 it has 98 pixels, and is one pixel longer on the left.
     """
     radius = 6.5 * float(scale(shape))
     if radius < 1.5:
@@ -43,29 +46,29 @@ def lozenge(shape):
     return tuple((y, -w, w - 1) for y, w in zip(rows, widths, strict=True))
 
 
-def area(runs):
-    """Number of pixels of a shape given as runs."""
+def area(runs: Runs) -> int:
+    """Counts the pixels of a shape given as runs."""
     return sum(right - left + 1 for _, left, right in runs)
 
 
-def margin(runs):
-    """Least row and column of a centre: with centres in margin..side - margin no shape leaves the
-    image (7 at 224).
+def margin(runs: Runs) -> int:
+    """Returns the least row and column of a centre, 7 at 224.
+
+    With centres in margin..side - margin no shape leaves the image.
     """
     return runs[-1][0] + 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """A dash with dotted tails, repeated on neighbouring rows. Offsets are columns relative to the
-    centre.
+    """A dash with dotted tails, repeated on neighbouring rows; offsets are columns from the centre.
 
     Attributes:
       half_length: the dash covers -half_length..half_length (2 at 224).
       half_height: repeated on rows -half_height..half_height (1 at 224).
       right: tail offsets to the right: 6, 8, 10, 12, 14 at 224; empty at 64 and below.
       left: tail offsets to the left: -10, -8, -6, -4, -2 at 224 (the last lies in the dash, as
-        published).
+        published); empty at 64 and below.
     """
 
     half_length: int
@@ -77,10 +80,8 @@ class Mark:
 TAIL_PROBABILITY = 6 / 7
 
 
-def mark(shape):
-    """The mark of `artifacts`, scaled: a dash of 5 pixels on 3 rows with tails at 224, of 3 pixels
-    on 1 row at 32.
-    """
+def mark(shape: Sequence[int]) -> Mark:
+    """Makes the mark of `artifacts`: a dash of 5 pixels on 3 rows at 224, of 3 on 1 row at 32."""
     s = scale(shape)
     half_length = max(1, round(2 * s))
     dots = round(5 * s)
@@ -94,8 +95,8 @@ def mark(shape):
     )
 
 
-def mean_mark_area(shape):
-    """Expected number of pixels of one mark: about 37 at 224."""
+def mean_mark_area(shape: Sequence[int]) -> float:
+    """Computes the expected number of pixels of one mark: about 37 at 224."""
     m, width = mark(shape), shape[1]
     centres = range(m.half_length, width - m.half_length)
     right = sum(c + max(m.right, default=0) < width for c in centres) / len(centres)

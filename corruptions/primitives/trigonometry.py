@@ -12,8 +12,8 @@ _LOW = math.pi / 2 - _HIGH - _MIDDLE
 
 # atan(sqrt(u)) / sqrt(u) on [0, 1] as a polynomial in u, highest power first; its error is below 1e-8.
 _NODES = np.polynomial.chebyshev.chebpts1(64) / 2 + 0.5
-_ARCTANGENT = np.polynomial.Chebyshev.fit(_NODES, np.arctan(np.sqrt(_NODES)) / np.sqrt(_NODES), 10, domain=[0, 1])
-_ARCTANGENT = _ARCTANGENT.convert(kind=np.polynomial.Polynomial).coef[::-1].astype(np.float32)
+_FIT = np.polynomial.Chebyshev.fit(_NODES, np.arctan(np.sqrt(_NODES)) / np.sqrt(_NODES), 10, domain=[0, 1])
+_ARCTANGENT = _FIT.convert(kind=np.polynomial.Polynomial).coef[::-1].astype(np.float32)
 
 
 def sine_cosine(x):

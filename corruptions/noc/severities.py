@@ -1,10 +1,9 @@
-"""Severity ranges of the NOC candidates: published values, their scaling to the image size, and
-custom ranges.
+"""Severity ranges of the NOC candidates: published, scaled to the image size, or custom.
 
-A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is mild + f (severe
-- mild); an integer parameter is mild + floor(f (severe - mild + 1)), capped at severe, so that a
-uniform f draws the integers uniformly with both ends. Quantization is the one range that runs
-downwards (8 to 3).
+A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is
+mild + f (severe - mild); an integer parameter is mild + floor(f (severe - mild + 1)), capped at
+severe, so that a uniform f draws the integers uniformly with both ends. Quantization is the one
+range that runs downwards (8 to 3).
 
 The ranges are those of the released code of "Increasing the Coverage and Balance of Robustness
 Benchmarks by Using Non-Overlapping Corruptions" (2021), made for 224x224 images. They are *defined*
@@ -14,8 +13,9 @@ only a start: calibrate, then pass `range=`.
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+import jax
 import jax.numpy as jnp
 
 from corruptions.noc import stamps
@@ -41,7 +41,7 @@ def _block(value, shape):
 
 
 def _counted(stamp_area):
-    """n' = n (area / 224^2) / (area' / HW): shapes that shrink less than the image become fewer."""
+    """Scales counts to n (area / 224^2) / (area' / HW): shapes that shrink less become fewer."""
 
     def rule(value, shape):
         published = stamp_area(_PUBLISHED) / stamps.PUBLISHED_SIDE**2
@@ -61,7 +61,8 @@ class Range:
     """A published severity range.
 
     Attributes:
-      mild, severe: the ends, for 224x224 images.
+      mild: the end at fraction 0, for 224x224 images.
+      severe: the end at fraction 1.
       unit: of the parameter.
       domain: shape -> (least, greatest) meaningful value.
       scale: (value, shape) -> the value for images of that shape.
@@ -71,8 +72,8 @@ class Range:
     mild: float
     severe: float
     unit: str
-    domain: Callable
-    scale: Callable = _unchanged
+    domain: Callable[[Sequence[int]], tuple[float, float]]
+    scale: Callable[[float, Sequence[int]], float] = _unchanged
     integer: bool = False
 
 
@@ -116,8 +117,8 @@ _RANGES = {
 UNITS = {name: r.unit for name, r in _RANGES.items()}
 
 
-def ranges(shape):
-    """Severity ranges in use for images of a shape.
+def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
+    """Lists the severity ranges in use for images of a shape.
 
     Args:
       shape: (H, W) or (H, W, 3).
@@ -126,6 +127,9 @@ def ranges(shape):
       {name: (mild, severe)} for the 23 candidates and arlequin, ints for whole parameters; units
       are in `UNITS`. Pixels scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected
       painted area, degrees, weights, intensities and ratios are unchanged.
+
+    Raises:
+      ValueError: `shape` is no image shape.
     """
     shape = tuple(shape)
     if len(shape) not in (2, 3) or min(shape[:2]) < 1:
@@ -133,9 +137,8 @@ def ranges(shape):
     return {name: (r.scale(r.mild, shape), r.scale(r.severe, shape)) for name, r in _RANGES.items()}
 
 
-def resolve(name, shape, given=None):
-    """The range (mild, severe) to use: `given` once checked, or the published one scaled to
-    `shape`.
+def resolve(name: str, shape: Sequence[int], given: Iterable[float] | None = None) -> tuple[float, float]:
+    """Returns the range (mild, severe): `given`, checked, or the published one scaled to `shape`.
 
     Raises:
       ValueError: `given` is no pair of finite numbers in the meaningful domain, from mild to
@@ -164,10 +167,11 @@ def resolve(name, shape, given=None):
     return (int(mild), int(severe)) if published.integer else (mild, severe)
 
 
-def domain(name, shape):
-    """(mildest, most severe) value of a parameter between which calibration searches: all that is
-    meaningful for images of `shape`, without values that change nothing. Counts end at eight times
-    the published range, beyond which shapes cover most of the image.
+def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
+    """Returns the (mildest, most severe) values of a parameter between which calibration searches.
+
+    All that is meaningful for images of `shape`, without values that change nothing. Counts end at
+    eight times the published range, beyond which shapes cover most of the image.
     """
     published = _RANGES[name]
     least, greatest = published.domain(shape)
@@ -178,15 +182,13 @@ def domain(name, shape):
     return (greatest, least) if published.severe < published.mild else (least, greatest)
 
 
-def is_whole(name):
-    """Whether a candidate's parameter is a whole number."""
+def is_whole(name: str) -> bool:
+    """Tells whether a candidate's parameter is a whole number."""
     return _RANGES[name].integer
 
 
-def value(name, bounds, fraction):
-    """The parameter at a fraction of `bounds`: float32, or int32 for whole parameters (see the
-    module).
-    """
+def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Array:
+    """Computes the parameter at a fraction of `bounds`: float32, int32 for whole parameters."""
     mild, severe = bounds
     if not _RANGES[name].integer:
         return mild + fraction * (severe - mild)
@@ -195,6 +197,6 @@ def value(name, bounds, fraction):
     return mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps).astype(jnp.int32)
 
 
-def lookup(name, shape, given, fraction):
-    """`value` in the range `resolve` gives."""
+def lookup(name: str, shape: Sequence[int], given: Iterable[float] | None, fraction: jax.Array) -> jax.Array:
+    """Computes the parameter at a fraction of the range that `resolve` returns."""
     return value(name, resolve(name, shape, given), fraction)

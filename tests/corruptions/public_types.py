@@ -1,0 +1,40 @@
+"""What a type checker accepts and refuses of the library's public face; `make lint` runs mypy over it.
+
+Each call in `refused` is wrong in one way and says so to mypy. Where an annotation is lost, mypy no
+longer sees the mistake and reports the comment as unused.
+"""
+
+import jax
+import numpy as np
+
+import corruptions
+
+
+def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
+    batch: jax.Array = corruptions.corrupt(key, images, "imagenet_c/fog", severity=3, table="cifar")
+    corruptions.corrupt(key, batch, corruptions.noc.border, np.ones(2), index=np.arange(2), validate=False)
+    fog: corruptions.Corruption = corruptions.get("fog")
+    corrupted: jax.Array = fog(key, image, 3, interpolate=True)
+    fog.apply(corrupted, corruptions.imagenet_c.fog.sample(key, image.shape))
+    stored: jax.Array = corruptions.imagenet_c.store(corrupted)
+    table: str = corruptions.imagenet_c.table_for(stored.shape) + corruptions.cbar.table_for((32, 32, 3))
+    ranges: dict[str, tuple[float, float]] = corruptions.noc.ranges((224, 224))
+    names: tuple[str, ...] = (*corruptions.names("imagenet_noc"), *corruptions.benchmarks(), table, *ranges)
+    levels: tuple[int, ...] | None = corruptions.selected_levels(names[0], "imagenet_noc")
+    assert levels is None or isinstance(fog.scale, corruptions.Levels)
+    corruptions.imagenet_c.frost_from_folder("textures").sample(key, (32, 32, 3), None)
+
+
+def refused(key: jax.Array, images: jax.Array) -> None:
+    corruptions.corrupt(0, images, "fog")  # type: ignore[arg-type]
+    corruptions.corrupt(key, [images], "fog")  # type: ignore[arg-type]
+    corruptions.corrupt(key, images, 3)  # type: ignore[arg-type]
+    corruptions.corrupt(key, images, "fog", "severe")  # type: ignore[arg-type]
+    corruptions.corrupt(key, images, "fog", 3, images)  # type: ignore[call-arg]
+    corruptions.imagenet_c.fog(key)  # type: ignore[call-arg]
+    corruptions.imagenet_c.store("image.png")  # type: ignore[arg-type]
+    corruptions.imagenet_c.table_for(32)  # type: ignore[arg-type]
+    corruptions.noc.ranges((32, 32))["border"] + 1  # type: ignore[operator]
+    corruptions.names("imagenet_noc").sort()  # type: ignore[attr-defined]
+    corruptions.severities(None)  # type: ignore[arg-type]
+    corruptions.get("fog").severity  # type: ignore[attr-defined]  # noqa: B018
