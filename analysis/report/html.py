@@ -8,7 +8,7 @@ import html
 import pathlib
 import string
 
-_PAGE = pathlib.Path(__file__).parent / "report_page"
+_PAGE = pathlib.Path(__file__).parent / "page"
 _EMPTY = {"br", "img", "input"}
 
 
