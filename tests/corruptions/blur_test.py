@@ -105,8 +105,8 @@ def test_real_severities_lie_between(name):
     assert float(jnp.abs(middle - high).mean()) < float(jnp.abs(high - low).mean())
 
 
-# Levels whose kernels are plain means of 5, 9 or 29 pixels hit whole numbers all the time: their floor is decided by
-# the last bit of the original's float32 weights.
+# Levels whose kernels are plain means of 5, 9 or 29 pixels hit whole numbers all the time: their
+# floor is decided by the last bit of the original's float32 weights.
 MEANS = {32: (0.01, 0.01, 0.01, 0.07, 0.07), 224: (0.07, 1e-4, 1e-4, 1e-4, 1e-4)}
 
 

@@ -117,8 +117,9 @@ def test_luma_weighs_the_channels_as_bt_601():
     np.testing.assert_allclose(primitives.luma(image), [[0.299, 0.587, 0.114]], rtol=1e-6)
 
 
-# Largest fraction of levels that may be one off: results that are whole levels up to rounding errors, which float32
-# and the original's float64 truncate to either side (its own closed form in float64 differs from it about as often).
+# Largest fraction of levels that may be one off: results that are whole levels up to rounding
+# errors, which float32 and the original's float64 truncate to either side (its own closed form in
+# float64 differs from it about as often).
 BUDGET = {
     ("brightness", 32): (0.002, 0.004, 0.004, 0.06, 0.01),
     ("brightness", 224): (0.01, 0.04, 0.01, 0.015, 0.015),

@@ -75,9 +75,14 @@ def test_coordinates_stay_finite_where_the_points_are_on_a_line():
 
 @pytest.mark.parametrize(
     ("shape", "table", "severity"),
-    [((32, 32), "cifar", 1), ((32, 32), "cifar", 4), ((64, 48), "tiny", 3), ((60, 90), "imagenet", 2),
-     ((100, 75), "imagenet", 5)],
-)  # fmt: skip
+    [
+        ((32, 32), "cifar", 1),
+        ((32, 32), "cifar", 4),
+        ((64, 48), "tiny", 3),
+        ((60, 90), "imagenet", 2),
+        ((100, 75), "imagenet", 5),
+    ],
+)
 def test_equals_the_definition_given_the_draws(shape, table, severity):
     image = photograph(*shape, severity)
     x = image.astype(np.float32) / np.float32(255)
@@ -116,8 +121,9 @@ def test_draws_have_the_published_distributions(table, side):
         if not alpha:
             assert not np.any(params["dx"]) and not np.any(params["dy"])
             continue
-        # White noise of variance 1/3, filtered along both axes: covariance (alpha^2 / 3) K (x) K with K = G G^T, hence
-        # mean square (alpha tr K / n)^2 / 3, with relative standard error sqrt(2) tr K^2 / (tr K)^2 per field.
+        # White noise of variance 1/3, filtered along both axes: covariance (alpha^2 / 3) K (x) K
+        # with K = G G^T, hence mean square (alpha tr K / n)^2 / 3, with relative standard error
+        # sqrt(2) tr K^2 / (tr K)^2 per field.
         g = ndimage.gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)
         k = g @ g.T
         expected = (alpha * np.trace(k) / side) ** 2 / 3

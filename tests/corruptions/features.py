@@ -58,6 +58,7 @@ def assert_matches_golden(clean, corrupt, reference, draws, reference_number):
     for name, expected in reference.items():
         mean, std = np.array(expected["mean"]), np.array(expected["std"])
         found = np.mean([np.atleast_1d(f[name]) for f in ours], axis=0)
-        # The images are shared, so the spread between images (in std) makes these error bars wide, not narrow.
+        # The images are shared, so the spread between images (in std) makes these error bars wide,
+        # not narrow.
         tolerance = 3 * std * np.sqrt(1 / reference_number + 1 / len(ours)) + 0.02 * np.abs(mean) + 1e-4
         assert np.all(np.abs(found - mean) <= tolerance), f"{name}: expected {mean} +- {tolerance}, found {found}"

@@ -70,8 +70,8 @@ def test_larger_and_oblong_images_use_the_next_power_of_two(shape, table, map_si
     assert params["displacements"].shape == (map_side**2 - 1,)
     image = photograph(*shape)
     out = fog.apply(jnp.asarray(image, jnp.float32) / 255, params)
-    expected = reference_fog(image, *map(float, (params["strength"], params["decay"])), map_side,
-                             np.asarray(params["displacements"], np.float64))  # fmt: skip
+    strength, decay = float(params["strength"]), float(params["decay"])
+    expected = reference_fog(image, strength, decay, map_side, np.asarray(params["displacements"], np.float64))
     np.testing.assert_allclose(255 * np.asarray(out), expected, atol=2e-3)
 
 
@@ -79,7 +79,8 @@ def test_black_stays_black():
     assert not np.any(fog(jax.random.key(0), jnp.zeros((32, 32, 3)), 5))
 
 
-# Published maps: mean, standard deviation inside a map, and mean step between neighbours along x (60 maps each).
+# Published maps: mean, standard deviation inside a map, and mean step between neighbours along x
+# (60 maps each).
 @pytest.mark.parametrize(
     "side, decay, mean, std, step",
     [

@@ -13,7 +13,8 @@ from corruptions.primitives import frost_texture
 
 LUMA = np.array([0.299, 0.587, 0.114])
 
-# Measured per photograph (frost1, frost2, frost4, frost5). Bands: deviations of Gaussian differences, finest first.
+# Measured per photograph (frost1, frost2, frost4, frost5). Bands: deviations of Gaussian
+# differences, finest first.
 MEASURED = (
     {
         "size": (600, 900), "mean_rgb": (78, 149, 166), "std_rgb": (27, 17, 15), "std": 18,
@@ -104,7 +105,8 @@ def test_statistics_of_the_reduced_textures(table, side, column):
     assert abs(luminance.std((1, 2)).mean() / (mixture @ expected_std) - 1) < 0.2
     assert abs(step.mean() / (mixture @ expected_step) - 1) < 0.2
     assert abs(luminance.mean() - 162) < 8  # of the mixture
-    # Shares of the looks, told apart by the differences of the mean colours: red and blue of the four photographs.
+    # Shares of the looks, told apart by the differences of the mean colours: red and blue of the
+    # four photographs.
     red_blue = images.mean((1, 2))[:, [0, 2]]
     looks = np.array([[78, 166], [201, 215], [138, 165], [112, 135]])
     nearest = ((red_blue[:, None] - looks) ** 2).sum(-1).argmin(1)
@@ -126,8 +128,9 @@ def test_reduced_textures_are_samples_of_a_sheet():
 
 def test_spread_is_monotone_and_meets_its_knots():
     quantiles = np.array(frost_texture.QUANTILES[2], np.float32)
-    values = np.asarray(frost_texture.spread(jnp.asarray(quantiles), jnp.asarray(quantiles), jnp.asarray(frost_texture.LEVELS[2], jnp.float32)))  # fmt: skip
+    knots = jnp.asarray(frost_texture.LEVELS[2], jnp.float32)
+    values = np.asarray(frost_texture.spread(jnp.asarray(quantiles), jnp.asarray(quantiles), knots))
     np.testing.assert_allclose(values, frost_texture.LEVELS[2], atol=1e-3)
     wide = jnp.linspace(-500.0, 500.0, 400)
-    mapped = frost_texture.spread(wide, jnp.asarray(quantiles), jnp.asarray(frost_texture.LEVELS[2], jnp.float32))
+    mapped = frost_texture.spread(wide, jnp.asarray(quantiles), knots)
     assert np.all(np.diff(mapped) >= 0) and mapped[0] == 0 and mapped[-1] == 255

@@ -43,7 +43,8 @@ def test_one_pass_is_the_double_loop(reach, shape):
 
 
 def test_long_chains_of_copies():
-    # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all of them.
+    # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all
+    # of them.
     shifts = np.zeros((2, 16, 64), int)
     shifts[1] = 1
     pixels = np.random.default_rng(0).integers(0, 256, (16, 64, 3), dtype=np.uint8)
@@ -75,7 +76,8 @@ def test_exact_given_the_draws(table):
         assert (int(params["reach"]), int(params["passes"])) == row[1:]
         found = 255 * np.asarray(apply(x, params), np.float64)
         difference = np.abs(found - reference(image, row, np.asarray(params["shifts"])))
-        # A whole number before the first truncation may fall to either side, and is then a level off.
+        # A whole number before the first truncation may fall to either side, and is then a level
+        # off.
         assert difference.max() < 1.001 and (difference > 2e-3).mean() < 0.02
 
 

@@ -16,8 +16,8 @@ TABLES = {
     "imagenet": ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
     "inception": ((12, 4), (17, 6), (17, 9), (17, 13), (22, 16)),
 }
-# Degrees; the range of motion_blur and that of snow. At multiples of 30 offsets are exact halves, decided by the last
-# bit of the sine, so the test stays beside them.
+# Degrees; the range of motion_blur and that of snow. At multiples of 30 offsets are exact halves,
+# decided by the last bit of the sine, so the test stays beside them.
 ANGLES = (0.0, 0.3, 13.7, 44.9, 45.0, -17.2, -45.0, -60.7, -90.0, -91.3, -133.3)
 
 
@@ -54,7 +54,8 @@ def test_is_imagemagicks_motion_blur(table):
             difference = np.abs(found - imagemagick(image, radius, sigma, degrees))
             assert difference.max() <= 1
             wrong.append((difference > 0).mean())
-    # The exact sums lie on the 16-bit border of two levels with probability about 1e-4 of float32 rounding.
+    # The exact sums lie on the 16-bit border of two levels with probability about 1e-4 of float32
+    # rounding.
     assert np.mean(wrong) < 2e-4
 
 

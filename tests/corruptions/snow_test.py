@@ -25,11 +25,11 @@ LARGE = (
     (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
 )
 LEVELS = {
-    32: tuple((*row, mix) for row, mix in zip(SMALL, (.95, .9, .9, .85, .8))),
-    64: tuple((*row, mix) for row, mix in zip(SMALL, (.8, .8, .7, .65, .6))),
+    32: tuple((*row, mix) for row, mix in zip(SMALL, (0.95, 0.9, 0.9, 0.85, 0.8))),
+    64: tuple((*row, mix) for row, mix in zip(SMALL, (0.8, 0.8, 0.7, 0.65, 0.6))),
     224: LARGE,
     299: LARGE,
-}  # fmt: skip
+}
 
 
 def reference_zoom(noise, factor):

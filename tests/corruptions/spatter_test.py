@@ -43,7 +43,8 @@ def test_matches_the_original_given_the_noise(side):
         ours = 255 * np.asarray(apply(jnp.asarray(image, jnp.float32) / 255, params), np.float64)
         layer = reference.liquid(noise, blur, threshold)
         expected = reference.mud(image, layer, strength, threshold) if mud else reference.water(image, layer, strength)
-        # Thresholds of the blurred noise are sharp: rounding in float32 moves a few pixels across them.
+        # Thresholds of the blurred noise are sharp: rounding in float32 moves a few pixels across
+        # them.
         off = abs(ours - expected) > 2e-3
         assert off.mean() < 1e-3, f"severity {severity}: {off.mean():.1e} of the values differ"
         assert (expected != image).any()

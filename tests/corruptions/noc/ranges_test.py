@@ -107,7 +107,8 @@ def test_distribution_equals_the_released_code(name, shared):
     golden = json.loads((shared / "golden" / "noc_stats_224.json").read_text())["corruptions"]
     reference = golden[{"color_distortion": "color_disortion"}.get(name, name)]
     if name == "color_distortion":
-        # The correlation of the red and the green change: undefined, since one of them does not change.
+        # The correlation of the red and the green change: undefined, since one of them does not
+        # change.
         reference = {feature: v for feature, v in reference.items() if feature != "channel_corr"}
     clean = np.load(shared / "golden" / "clean_224.npz")["images"]
 
