@@ -1,12 +1,10 @@
 """Per-image correctness of every model under every condition: what all scores derive from."""
 
-import io
 import pathlib
 
 import numpy as np
 
-from corruptions.write import files
-from runtime import distributed
+from runtime import distributed, files
 from runtime.workdirs import WorkdirError, config_differences, read_json, write_json
 
 
@@ -37,15 +35,10 @@ class Answers:
         content = distributed.from_main(lambda: path.read_bytes() if path.exists() else None)
         if content is None:
             return {}
-        try:
-            with np.load(io.BytesIO(content)) as file:
-                stored = {name: file[name] for name in file.files}
-        except Exception as error:
-            raise WorkdirError(
-                f"{path} cannot be read ({error}); remove it to evaluate this condition again"
-            ) from error
         answers = {}
-        for name, bits in stored.items():
+        for name, bits in files.read_arrays(
+            path, "remove it to evaluate this condition again", content=content
+        ).items():
             model, seed = name.rsplit("|", 1)
             if bits.shape != (-(-self._number // 8),):
                 raise WorkdirError(
@@ -57,6 +50,5 @@ class Answers:
     def write(self, condition, answers):
         if not distributed.is_main():
             return
-        buffer = io.BytesIO()
-        np.savez(buffer, **{f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
-        files.replace(self._directory / f"{condition.file_name}.npz", buffer.getvalue())
+        packed = {f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()}
+        files.write_arrays(self._directory / f"{condition.file_name}.npz", packed)

@@ -5,9 +5,8 @@ import pathlib
 
 from flax import nnx
 
-from corruptions.write import files
 from models import torchvision
-from runtime import distributed, workdirs
+from runtime import distributed, files, workdirs
 from runtime.log import log
 from training import states
 from training.checkpoint import Checkpoints, digest
@@ -34,7 +33,7 @@ def prepare(config, wanted, workdir, free=()):
     if not checkpoint.is_file():
         raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
     config.train.epochs = 0
-    sha256 = files.describe_file(checkpoint)["sha256"]
+    sha256 = files.sha256(checkpoint)
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": wanted.class_stride}
     done = distributed.from_main((workdir / "final.json").exists)
     if not done and distributed.several():

@@ -1,43 +1,211 @@
-"""Files that are complete or absent."""
+"""Files that are complete or absent, readers that say which file is damaged, and folders with one writer.
+
+Every writer goes through `writing`: the content goes to a file beside, is forced to disk and takes the name in one
+rename, so that a crash at any moment leaves the old file or the new one. Needs no JAX.
+"""
 
 import contextlib
+import fcntl
+import hashlib
+import io
+import json
+import math
 import os
-import pathlib
-import tempfile
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+
+_ASIDE = ".part-"
+_REMEDY = "move it away and repeat the command that wrote it"
+_JSON_TYPES = {dict: "object", list: "list"}
 
 
-def write_atomically(path, content):
-    """Writes `content` (str, UTF-8, or bytes) so that `path` holds the old file or the new one.
+class DamagedFileError(ValueError):
+    """A file is not what its writer left; the message names the file, what was found in it and the remedy."""
 
-    The content goes to a temporary file in the same folder, is forced to disk (fsync) and takes the
-    name in one rename; a crash at any moment leaves no half-written result. Missing folders are made.
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Yields a binary file that becomes `path` when the block ends without an error, and vanishes otherwise.
+
+    Missing folders are made. The file has the permissions of an ordinary new one (by the umask).
+
+    Raises:
+      OSError: it cannot be written; names `path`, also where the system names no file (a full disk).
     """
-    path = pathlib.Path(path)
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, str):
-        content = content.encode("utf-8")
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files private to the owner; results get the permissions of ordinary files.
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
+        with naming(path):
+            with open(aside, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)
+        with contextlib.suppress(OSError):
+            aside.unlink()
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    _force_folder(path.parent)
+
+
+def write_atomically(path: str | os.PathLike, content: str | bytes) -> None:
+    """Writes text (as UTF-8) or bytes so that `path` holds the old content or the new one."""
+    with writing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def write_json(path: str | os.PathLike, value: Any, *, sort_keys: bool = False) -> None:
+    """Writes JSON, which has no NaN and no infinity.
+
+    Raises:
+      ValueError: `value` holds such a number (see `without_nan`).
+    """
     try:
-        os.fsync(folder)  # the rename itself
+        text = json.dumps(value, indent=2, sort_keys=sort_keys, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"{path}: expected numbers that JSON has, found others: {error}") from None
+    write_atomically(path, text + "\n")
+
+
+def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes {name: array} to an .npz file."""
+    with writing(path) as file:
+        np.savez(file, **arrays)
+
+
+def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = _REMEDY) -> Any:
+    """The content of a JSON file.
+
+    Args:
+      path: of the file.
+      kind: type that the whole content must have, `dict` or `list`; None takes any.
+      remedy: what a reader of the error should do.
+
+    Raises:
+      FileNotFoundError: no such file.
+      DamagedFileError: not valid JSON, or of another type.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DamagedFileError(f"{path}: expected valid JSON, found an error ({error}); {remedy}") from None
+    if kind is not None and not isinstance(content, kind):
+        found = _JSON_TYPES.get(type(content), type(content).__name__)
+        raise DamagedFileError(f"{path}: expected a JSON {_JSON_TYPES[kind]}, found {found}; {remedy}")
+    return content
+
+
+def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: bytes | None = None) -> dict[str, Any]:
+    """{name: array} of an .npz file.
+
+    Args:
+      path: of the file.
+      remedy: what a reader of the error should do.
+      content: of the file, when it was read already; `path` then only names it.
+
+    Raises:
+      FileNotFoundError: no such file.
+      DamagedFileError: no such archive.
+    """
+    with io.BytesIO(content) if content is not None else open(path, "rb") as file:
+        try:
+            with np.load(file) as archive:
+                return {name: archive[name] for name in archive.files}
+        except Exception as error:  # noqa: BLE001 - a dozen types, by the byte that is wrong
+            raise _damaged(path, "an .npz file of arrays", file, error, remedy) from error
+
+
+def read_array(path: str | os.PathLike, remedy: str = _REMEDY, *, mapped: bool = False) -> np.ndarray:
+    """The array of an .npy file; with `mapped` as a read-only memory map.
+
+    Raises:
+      FileNotFoundError: no such file.
+      DamagedFileError: no such file of an array.
+    """
+    with open(path, "rb") as file:
+        try:
+            array = np.load(path, mmap_mode="r") if mapped else np.load(file)
+            if not isinstance(array, np.ndarray):
+                raise TypeError("an archive of several")
+        except Exception as error:  # noqa: BLE001 - as above
+            raise _damaged(path, "an .npy file of an array", file, error, remedy) from error
+    return array
+
+
+def without_nan(value: Any) -> Any:
+    """`value` for JSON: NaN and infinity become null, tuples lists, NumPy's numbers Python's, named tuples objects."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """Digest of a file's content, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike) -> Iterator[None]:
+    """Lets errors of writing name `path`: those of a file that is open already (a full disk) name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def remove_parts(folder: Path) -> None:
+    """Removes what killed writers left in a folder; only for one who holds its lock."""
+    for path in folder.glob(f"{_ASIDE}*"):
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(folder: str | os.PathLike) -> Iterator[None]:
+    """Holds a folder against other writers for as long as the block runs.
+
+    Raises:
+      BlockingIOError: another process has it.
+      OSError: it cannot be written.
+    """
+    with open(Path(folder) / ".lock", "a") as file:
+        if not take_lock(file):
+            raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
+        yield
+
+
+def take_lock(file: IO | int) -> bool:
+    """Locks an open file (or folder) until it is closed or this process dies; False when another process has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _damaged(path, expected, file, error, remedy):
+    size = file.seek(0, os.SEEK_END)
+    found = f"one that cannot be read ({size} bytes; {error})"
+    return DamagedFileError(f"{path}: expected {expected}, found {found}; {remedy}")
+
+
+def _force_folder(folder):
+    """Forces the rename itself to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
-
-
-def _umask():
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+        os.close(descriptor)

@@ -4,12 +4,10 @@ Of a run in many processes only the first touches the workdir: the others need n
 """
 
 import contextlib
-import fcntl
 import json
 import pathlib
 
-from corruptions.write import files
-from runtime import distributed
+from runtime import distributed, files
 from runtime.provenance import provenance
 
 
@@ -18,21 +16,22 @@ class WorkdirError(RuntimeError):
 
 
 def write_json(path, value):
-    """Writes JSON so that `path` holds the old value or the new one; of many processes only the first writes."""
+    """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first writes."""
     if distributed.is_main():
-        files.replace(pathlib.Path(path), (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+        files.write_json(path, value, sort_keys=True)
 
 
 def read_json(path):
-    try:
-        with open(path) as file:
-            return json.load(file)
-    except json.JSONDecodeError as error:
-        raise WorkdirError(f"{path} is not valid JSON ({error}); move it away or use another workdir") from error
+    """The object in a JSON file of a workdir.
+
+    Raises:
+      DamagedFileError: something else; the file is named.
+    """
+    return files.read_json(path, remedy="move it away or use another workdir")
 
 
 def read_for_all(path):
-    """`read_json` of process 0, given to every process of a run."""
+    """Gives the `read_json` of process 0 to every process of a run."""
     return distributed.from_main(lambda: read_json(path))
 
 
@@ -90,25 +89,18 @@ def _record_provenance(path, seed):
 @contextlib.contextmanager
 def lock(path):
     """Holds the workdir against other runs; WorkdirError when one has it or the directory is not writable."""
-    with contextlib.ExitStack() as held:
-        distributed.on_main(lambda: held.enter_context(_hold(path)))
+    with contextlib.ExitStack() as stack:
+        distributed.on_main(lambda: _enter_lock(stack, path))
         yield
 
 
-@contextlib.contextmanager
-def _hold(path):
+def _enter_lock(stack, path):
     try:
-        file = open(path / ".lock", "a")  # noqa: SIM115 - held until the end of the run
+        stack.enter_context(files.locked(path))
+    except BlockingIOError:
+        raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
     except OSError as error:
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WorkdirError(
-                f"workdir {path} is in use by another run; wait for it or use another --workdir"
-            ) from None
-        yield
 
 
 # What runs did before there was such a setting. Others that a stored config does not know were off: 0, "" or False.

@@ -3,8 +3,7 @@
 import json
 import pathlib
 
-from corruptions.write import files
-from runtime import distributed
+from runtime import distributed, files
 
 
 def training_seconds(path, batch_size):
@@ -29,7 +28,7 @@ class MetricsLog:
             return
         self._path = pathlib.Path(path)
         kept = [line for line in self._lines() if line["step"] <= step]
-        files.replace(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in kept))
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
 
     def _lines(self):

@@ -72,7 +72,7 @@ def finish(
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
         splits[split]["image_size"] = made_from["sides"][split][0]
     damaged = [line for shards in records.values() for shard in shards for line in shard["damaged"]]
-    files.write_text(path / "damaged.txt", "".join(f"{line}\n" for line in damaged))
+    files.write_atomically(path / "damaged.txt", "".join(f"{line}\n" for line in damaged))
     meta = {"format": _FORMAT, "name": name, "class_names": list(class_names), "made_from": made_from, "splits": splits}
     files.write_json(path / META, meta)
 

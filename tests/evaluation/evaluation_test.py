@@ -15,7 +15,7 @@ from evaluation.conditions import Condition, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models, evaluate_stored
 from evaluation.results import count_answers
 from runtime import meshes
-from runtime.workdirs import WorkdirError
+from runtime.files import DamagedFileError
 from tests.training import tiny
 from training import states, study
 
@@ -157,7 +157,7 @@ def test_damaged_answers_are_refused_by_name(mesh, model, test_split, tmp_path):
     evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
     path = tmp_path / "answers" / "clean-0.npz"
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(WorkdirError, match=r"clean-0\.npz cannot be read"):
+    with pytest.raises(DamagedFileError, match=r"clean-0\.npz.*remove it to evaluate this condition again"):
         evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
 
 

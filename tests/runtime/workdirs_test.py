@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from runtime import workdirs
+from runtime.files import DamagedFileError
 
 
 def test_fresh_workdir_records_config_and_provenance(tmp_path):
@@ -110,5 +111,5 @@ def test_json_is_replaced_whole_or_not_at_all(tmp_path):
     assert json.loads(path.read_text()) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["value.json"]
     path.write_text('{"a": ')
-    with pytest.raises(workdirs.WorkdirError, match=r"value\.json is not valid JSON"):
+    with pytest.raises(DamagedFileError, match=r"value\.json: expected valid JSON.*use another workdir"):
         workdirs.read_json(path)

@@ -1,0 +1,237 @@
+"""The one writer, the readers and the lock: nothing half-written, and errors that name the file."""
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from runtime import files
+from runtime.files import DamagedFileError
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+WRITERS = {
+    "text": lambda path: files.write_atomically(path, "ä\n"),
+    "bytes": lambda path: files.write_atomically(path, b"12"),
+    "json": lambda path: files.write_json(path, {"a": [1, 2]}),
+    "arrays": lambda path: files.write_arrays(path, {"x": np.arange(9)}),
+}
+
+
+@pytest.fixture(params=WRITERS)
+def write(request):
+    return WRITERS[request.param]
+
+
+class FullDisk:
+    """A file that takes nothing; the system's error names no file."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, content):
+        self._file.write(bytes(content)[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_names_the_path_and_keeps_the_old_file(tmp_path, monkeypatch, write):
+    path = tmp_path / "folder" / "value"
+    write(path)
+    before = path.read_bytes()
+    plain = open
+    monkeypatch.setattr("builtins.open", lambda name, *mode, **more: FullDisk(plain(name, *mode, **more)))
+    with pytest.raises(OSError, match=r"No space left on device: '.*folder/value'") as caught:
+        write(path)
+    monkeypatch.undo()
+    assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(path)
+    assert path.read_bytes() == before and names(path.parent) == ["value"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_an_error_before_the_rename_leaves_the_old_file(tmp_path, monkeypatch, write, step):
+    path = tmp_path / "value"
+    path.write_text("old")
+    monkeypatch.setattr(os, step, lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "disk failing")))
+    with pytest.raises(OSError, match="disk failing: '.*value'"):
+        write(path)
+    assert path.read_text() == "old" and names(tmp_path) == ["value"]
+
+
+def test_an_error_of_the_block_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="of the block"), files.writing(tmp_path / "value") as file:
+        file.write(b"half")
+        raise ValueError("of the block")
+    with pytest.raises(FileNotFoundError, match="other"), files.writing(tmp_path / "value"):
+        raise FileNotFoundError(errno.ENOENT, "No such file", "other")  # another file's: not renamed
+    assert names(tmp_path) == []
+
+
+def test_content_is_on_disk_before_the_name_is(tmp_path, monkeypatch, write):
+    order, sync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (order.append(stat.S_ISDIR(os.fstat(fd).st_mode)), sync(fd)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (order.append("rename"), replace(*paths)))
+    write(tmp_path / "value")
+    assert order == [False, "rename", True]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_follow_the_umask(tmp_path, write, mask):
+    before = os.umask(mask)
+    try:
+        write(tmp_path / "a")
+        (tmp_path / "b").write_bytes(b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+def test_what_is_written_is_read(tmp_path):
+    files.write_atomically(tmp_path / "text", "ä\n")
+    assert (tmp_path / "text").read_bytes() == "ä\n".encode()
+    files.write_json(tmp_path / "value.json", {"b": 1, "a": None})
+    assert (tmp_path / "value.json").read_text() == '{\n  "b": 1,\n  "a": null\n}\n'
+    assert files.read_json(tmp_path / "value.json") == {"b": 1, "a": None}
+    files.write_json(tmp_path / "value.json", {"b": 1, "a": 2}, sort_keys=True)
+    assert list(files.read_json(tmp_path / "value.json")) == ["a", "b"]
+    arrays = {"x|0": np.arange(5.0), "y": np.zeros((0, 2), np.uint8)}
+    files.write_arrays(tmp_path / "arrays.npz", arrays)
+    content = (tmp_path / "arrays.npz").read_bytes()
+    for found in (
+        files.read_arrays(tmp_path / "arrays.npz"),
+        files.read_arrays("elsewhere.npz", content=content),
+    ):
+        assert found.keys() == arrays.keys()
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array, strict=True)
+    with files.writing(tmp_path / "array.npy") as file:
+        np.save(file, arrays["x|0"])
+    for mapped in (False, True):
+        found = files.read_array(tmp_path / "array.npy", mapped=mapped)
+        assert isinstance(found, np.memmap) == mapped
+        np.testing.assert_array_equal(found, arrays["x|0"])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_json_without_nan(tmp_path, number):
+    class Row(NamedTuple):
+        value: float
+        name: str
+
+    value = {"rows": (Row(number, "a"), Row(0.5, "b")), "array": np.array([[1.0, number]]), "count": np.int64(3)}
+    with pytest.raises(ValueError, match=r"value\.json: expected numbers that JSON has"):
+        files.write_json(tmp_path / "value.json", {"deep": [number]})
+    assert names(tmp_path) == []
+    files.write_json(tmp_path / "value.json", files.without_nan(value))
+    expected = {"rows": [{"value": None, "name": "a"}, {"value": 0.5, "name": "b"}], "array": [[1.0, None]], "count": 3}
+    assert json.loads((tmp_path / "value.json").read_text(), parse_constant=pytest.fail) == expected
+
+
+@pytest.mark.parametrize("content", [b'{"a": ', b"", b"\xff\xfe{}", b"null trailing"])
+def test_damaged_json_is_named_with_the_remedy(tmp_path, content):
+    path = tmp_path / "value.json"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match=r"value\.json: expected valid JSON, found an error \(.*; mend it$"):
+        files.read_json(path, remedy="mend it")
+
+
+def test_json_of_another_type_is_refused(tmp_path):
+    path = tmp_path / "value.json"
+    path.write_text("[1]")
+    with pytest.raises(DamagedFileError, match=r"value\.json: expected a JSON object, found list; move it away"):
+        files.read_json(path)
+    assert files.read_json(path, list) == files.read_json(path, None) == [1]
+    path.write_text("{}")
+    with pytest.raises(DamagedFileError, match="expected a JSON list, found object"):
+        files.read_json(path, list)
+    path.write_text("3")
+    with pytest.raises(DamagedFileError, match="expected a JSON object, found int"):
+        files.read_json(path)
+
+
+def test_damaged_arrays_are_named_with_size_and_remedy(tmp_path):
+    path = tmp_path / "arrays.npz"
+    files.write_arrays(path, {"x": np.arange(1000)})
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[500] ^= 1
+    np.save(tmp_path / "one.npy", np.arange(3))
+    objects = tmp_path / "objects.npz"
+    np.savez(objects, x=np.array([{}], object))
+    contents = [whole[:100], whole[:-3], b"", b"<html>", bytes(flipped), (tmp_path / "one.npy").read_bytes()]
+    for content in [*contents, objects.read_bytes()]:
+        path.write_bytes(content)
+        message = rf"arrays\.npz: expected an \.npz file.*\({len(content)} bytes; (.|\n)*\); mend it$"
+        with pytest.raises(DamagedFileError, match=message):
+            files.read_arrays(path, "mend it")
+        with pytest.raises(DamagedFileError, match=message):
+            files.read_arrays(path, "mend it", content=content)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_damaged_array_is_named_with_size_and_remedy(tmp_path, mapped):
+    path = tmp_path / "array.npy"
+    np.save(path, np.arange(1000))
+    whole = path.read_bytes()
+    files.write_arrays(tmp_path / "arrays.npz", {"x": np.arange(3)})
+    for content in (whole[:100], whole[:-1], b"", b"<html>", (tmp_path / "arrays.npz").read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(DamagedFileError, match=rf"array\.npy: expected an \.npy file.*\({len(content)} bytes"):
+            files.read_array(path, mapped=mapped)
+
+
+@pytest.mark.parametrize("read", [files.read_json, files.read_arrays, files.read_array, files.sha256])
+def test_what_is_not_there_is_not_called_damaged(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        read(tmp_path / "nothing")
+
+
+def test_parts_of_killed_writers_are_removed(tmp_path):
+    code = (
+        "import os, sys; from runtime import files\n"
+        "with files.writing(sys.argv[1]) as file:\n"
+        "    file.write(b'1' * 10**6); os._exit(9)\n"
+    )
+    (tmp_path / "kept").write_text("")
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "value")]).returncode == 9
+    assert len(names(tmp_path)) == 2
+    files.remove_parts(tmp_path)
+    assert names(tmp_path) == ["kept"]
+
+
+def test_a_folder_has_one_writer(tmp_path):
+    code = (
+        "import sys; from runtime import files\n"
+        "try:\n"
+        "    with files.locked(sys.argv[1]): print('entered')\n"
+        "except BlockingIOError as error: print(error)\n"
+    )
+
+    def second():
+        return subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True).stdout
+
+    with files.locked(tmp_path):
+        assert f"another process is writing {tmp_path}; wait" in second()
+    assert second() == "entered\n"
+
+
+def test_files_need_no_jax():
+    code = "import sys; from runtime import files; assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
