@@ -21,8 +21,8 @@ _LOADERS = {
     "cifar10": ("data.tfds_source", "load_cifar"),
     "cifar100": ("data.tfds_source", "load_cifar"),
     "image_folder": ("data.image_folder", "load_image_folder"),
-    "imagenet100": ("data.imagenet", "load_imagenet"),
-    "imagenet": ("data.imagenet", "load_imagenet"),
+    "imagenet100": ("data.imagenet.load", "load_imagenet"),
+    "imagenet": ("data.imagenet.load", "load_imagenet"),
 }
 _TRAIN_SIZE = ("image_folder", "imagenet100", "imagenet")
 

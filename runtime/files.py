@@ -116,7 +116,7 @@ def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: byte
         try:
             with np.load(file) as archive:
                 return {name: archive[name] for name in archive.files}
-        except Exception as error:  # noqa: BLE001 - a dozen types, by the byte that is wrong
+        except Exception as error:  # of a dozen types, by the byte that is wrong
             raise _damaged(path, "an .npz file of arrays", file, error, remedy) from error
 
 
@@ -132,7 +132,7 @@ def read_array(path: str | os.PathLike, remedy: str = _REMEDY, *, mapped: bool =
             array = np.load(path, mmap_mode="r") if mapped else np.load(file)
             if not isinstance(array, np.ndarray):
                 raise TypeError("an archive of several")
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise _damaged(path, "an .npy file of an array", file, error, remedy) from error
     return array
 

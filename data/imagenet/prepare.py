@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from data import decode
 from data.image_folder import too_many_damaged
-from data.imagenet import shard, source, store
+from data.imagenet import shard, store
+from data.imagenet.source import FilePiece, RecordPiece, open_source
 from runtime import files
 
 _PLAN = "plan.json"
@@ -32,7 +33,7 @@ class Job(NamedTuple):
     """One shard to make."""
 
     path: Path
-    piece: source.FilePiece | source.RecordPiece
+    piece: FilePiece | RecordPiece
     image_size: int
     short: int
 
@@ -77,7 +78,7 @@ def prepare(
     if workers < 1 or shard_images < 1:
         raise ValueError(f"expected workers and shard_images >= 1, found {workers} and {shard_images}")
     sides = decode.sides(image_size, train_size)
-    opened = source.open_source(name, source, test_fraction)
+    opened = open_source(name, source, test_fraction)
     made_from = {
         "dataset": name, "source": opened.identity(), "sides": sides, "preprocess": decode.description(sides),
         "pillow": _pillow_version(), "shard_images": shard_images,

@@ -70,7 +70,7 @@ def test_an_error_before_the_rename_leaves_the_old_file(tmp_path, monkeypatch, w
     path = tmp_path / "value"
     path.write_text("old")
     monkeypatch.setattr(os, step, lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "disk failing")))
-    with pytest.raises(OSError, match="disk failing: '.*value'"):
+    with pytest.raises(OSError, match=r"disk failing: '.*value'"):
         write(path)
     assert path.read_text() == "old" and names(tmp_path) == ["value"]
 
@@ -100,7 +100,9 @@ def test_permissions_follow_the_umask(tmp_path, write, mask):
         (tmp_path / "b").write_bytes(b"")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+    assert (
+        stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+    )
 
 
 def test_what_is_written_is_read(tmp_path):
