@@ -116,7 +116,7 @@ def get(name):
 
     Raises:
       ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest, which does not say where they
-      are.
+        are.
     """
     if isinstance(name, Scheme):
         return name
