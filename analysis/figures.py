@@ -67,7 +67,7 @@ TRANSFER = Scale("RdBu", -1, 1, "transfer")
 
 def heatmap(
     matrix, names, *, flags=None, se=None, title="Corruption overlap", provenance="", cluster=False, scale=OVERLAP,
-    order=None, values=True,
+    order=None, values=True, directed=False,
 ):  # fmt: skip
     """Heatmap of an overlap matrix, or of directed transfers.
 
@@ -75,12 +75,14 @@ def heatmap(
       matrix: O or T [n, n]; NaN entries are hatched, the diagonal is grey.
       names: n labels.
       flags: n of "", "weak", "invalid", marked on the labels; None for none.
-      se: standard errors [n, n], printed small under the values; None leaves them out.
+      se: standard errors [n, n], printed small under the values; None leaves them out. A pair with a weak gain prints
+        `weak` in place of a number that nobody should read (`weak_pairs`).
       title: above the matrix. provenance: a second, small line (revision, versions, seeds).
       cluster: order by `cluster_order` instead of as given.
       scale: colours and their meaning.
       order: any other order of rows and columns, [n].
       values: whether values are printed; without them cells are smaller.
+      directed: whether the cells are transfers from the row to the column.
 
     Returns:
       A Matplotlib figure for `save`.
@@ -96,6 +98,7 @@ def heatmap(
         order = cluster_order(matrix) if cluster else np.arange(n)
     matrix = matrix[np.ix_(order, order)]
     se = None if se is None else np.asarray(se, float)[np.ix_(order, order)]
+    weak = weak_pairs(flags, directed)[np.ix_(order, order)] & ~np.isnan(matrix)
     labels = [names[i] + _MARKS.get(flags[i], "") for i in order]
 
     side = max(3.5, (0.42 if values else 0.15) * n + 1.5)
@@ -112,11 +115,11 @@ def heatmap(
         patch = matplotlib.patches.Rectangle((j, i), 1, 1, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0)
         axes.add_patch(patch)
     notes = [text for flag, text in _LEGEND.items() if flag in flags]
-    if se is not None and np.any(se > UNCERTAIN):
-        notes.append(f"hatched colour: standard error above {UNCERTAIN}")
-        _hatch(axes, matrix, se)
+    if weak.any() or (se is not None and np.any(se > UNCERTAIN)):
+        notes.append(f"hatched colour: weak gain, or standard error above {UNCERTAIN}")
+        _hatch(axes, weak if se is None else weak | ((se > UNCERTAIN) & ~np.isnan(matrix)))
     if values:
-        _print_values(axes, matrix, se, image)
+        _print_values(axes, matrix, se, weak, image)
     axes.set_xticks(np.arange(n) + 0.5, labels, rotation=60, ha="right", fontsize=7)
     axes.set_yticks(np.arange(n) + 0.5, labels, fontsize=7)
     axes.tick_params(length=0)
@@ -128,18 +131,30 @@ def heatmap(
     return figure
 
 
-def _hatch(axes, matrix, se):
-    """White lines over what is hardly known, so that a dark colour does not pass for a finding."""
-    for i, j in np.argwhere((se > UNCERTAIN) & ~np.isnan(matrix)):
+def weak_pairs(flags, directed=False):
+    """Marks the pairs whose number rests on a weak gain, bool [n, n], never the diagonal.
+
+    An overlap divides by the gains of both corruptions, a transfer (`directed`) from i to j by that of j alone. Divided
+    by a gain that may be 0, value and standard error mean nothing.
+    """
+    tested = np.tile([flag == "weak" for flag in flags], (len(flags), 1))
+    return (tested if directed else tested | tested.T) & ~np.eye(len(flags), dtype=bool)
+
+
+def _hatch(axes, unsure):
+    """Draws white lines over what is hardly known, so that a dark colour does not pass for a finding."""
+    for i, j in np.argwhere(unsure):
         if i != j:
             lines = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "hatch": "//////", "linewidth": 0}
             axes.add_patch(matplotlib.patches.Rectangle((j, i), 1, 1, **lines))
 
 
-def _print_values(axes, matrix, se, image):
+def _print_values(axes, matrix, se, weak, image):
     for i, j in np.argwhere(~np.isnan(matrix)):
         bright = i == j or luminance(image.cmap(image.norm(matrix[i, j]))) > 0.179  # both contrast equally there
         text, error = compact(matrix[i, j], None if se is None or i == j else se[i, j])
+        if weak[i, j]:
+            text, error = "weak", ""
         axes.text(
             j + 0.5, i + 0.5, f"{text}\n{error}" if error else text, ha="center", va="center", linespacing=0.9,
             color="black" if bright else "white", fontsize=5 if se is not None else 6.5,

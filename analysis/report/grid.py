@@ -17,8 +17,8 @@ _CELLS = {"errors": (2.75, 2.75), "values": (1.6, 2.1), "colours": (0.7, 1.05)} 
 _WIDTH = 47  # rem, what the cells of a row should fit into
 
 
-def matrix(study, values, ses, colours, limits, describe, label, margins=None):
-    """The table.
+def matrix(study, values, ses, colours, limits, describe, label, margins=None, directed=False):
+    """The table. A pair with a weak gain says `weak` in place of its numbers (`figures.weak_pairs`).
 
     Args:
       study: `analysis.report.inputs.Study`.
@@ -27,11 +27,12 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None):
       describe: (study, i, j) -> the title of a cell.
       label: name of the table for screen readers.
       margins: ((values, errors) of a last column, the same of a last row), or None.
+      directed: whether the cells are transfers from the row to the column.
     """
     order, n = figures.cluster_order(study.found.overlap), len(study.names)
     alphabetical = np.argsort(np.argsort(study.labels))
     ranks = {k: {"data_clusters": place, "data_alphabetical": alphabetical[k]} for place, k in enumerate(order)}
-    palette = matplotlib.colormaps[colours]
+    palette, weak = matplotlib.colormaps[colours], figures.weak_pairs(study.found.flags, directed)
 
     def heading(k, scope):
         text = tag("span", study.labels[k], _mark(study.found.flags[k]))
@@ -42,12 +43,14 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None):
             own = "1" if np.isfinite(values[i, i]) else "\N{EN DASH}"
             return tag("td", own, class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
         value, se = values[i, j], ses[i, j]
-        kinds = ["none"] if np.isnan(value) else ["unsure"] if se > figures.UNCERTAIN else []
+        kinds = ["none"] if np.isnan(value) else ["unsure"] if weak[i, j] or se > figures.UNCERTAIN else []
         style = None if np.isnan(value) else _colours(palette, value, limits)
-        return _cell(value, se, n, kinds, style, describe(study, i, j), 0 if first else -1)
+        text = ("weak", "") if weak[i, j] and not np.isnan(value) else compact(value, se)
+        return _cell(text, n, kinds, style, describe(study, i, j), 0 if first else -1)
 
-    def margin(value, se, what):
-        return _cell(value, se, n, ["mean"], None, f"{what} {with_error(value, se)}", None)
+    def margin(value, se, what, is_weak=False):
+        text = ("weak", "") if is_weak else compact(value, se)
+        return _cell(text, n, ["mean"], None, f"{what} {'weak' if is_weak else with_error(value, se)}", None)
 
     extra = [] if margins is None else [tag("th", tag("span", "mean outgoing"), scope="col", class_="mean")]
     head = tag("tr", tag("td", class_="corner"), *(heading(k, "col") for k in order), *extra)
@@ -60,7 +63,13 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None):
     foot = None
     if margins is not None:
         means = (
-            margin(margins[1][0][j], margins[1][1][j], f"mean incoming transfer of {study.names[j]}") for j in order
+            margin(
+                margins[1][0][j],
+                margins[1][1][j],
+                f"mean incoming transfer of {study.names[j]}",
+                directed and study.found.flags[j] == "weak",
+            )
+            for j in order
         )
         foot = tag("tfoot", tag("tr", tag("th", tag("span", "mean incoming"), scope="row"), *means, tag("td")))
     return tag(
@@ -69,8 +78,8 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None):
     )  # fmt: skip
 
 
-def _cell(value, se, n, kinds, style, title, tabindex):
-    text, error = compact(value, se)
+def _cell(printed, n, kinds, style, title, tabindex):
+    text, error = printed
     inside = [text if n <= study_figures.VALUES else tag("span", text, class_="hidden")]
     if error:
         inside.append(tag("small", error, class_=None if n <= study_figures.ERRORS else "hidden"))
@@ -123,7 +132,9 @@ def legend(study, colours, low, what, high):
     stops = ", ".join(to_hex(palette(k / 10)) for k in range(11))
     ramp = tag("span", class_="ramp", style=f"background:linear-gradient(to right, {stops})")
     parts = [tag("span", what, class_="what"), tag("span", low), ramp, tag("span", high)]
-    parts.append(tag("span", tag("i", class_="swatch unsure"), f" standard error above {figures.UNCERTAIN}"))
+    parts.append(
+        tag("span", tag("i", class_="swatch unsure"), f" weak gain, or standard error above {figures.UNCERTAIN}")
+    )
     if "weak" in study.found.flags:
         parts.append(tag("span", "* weak gain: not to be trusted"))
     if "invalid" in study.found.flags:

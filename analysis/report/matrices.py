@@ -49,8 +49,11 @@ def transfer_section(study):
     errors = study.errors
     margins = (outgoing, errors.outgoing), (incoming, errors.incoming)
     grid = matrix(
-        study, study.found.transfer, errors.transfer, "RdBu", (-1, 1), _transfer_text, "Directed transfer", margins
-    )
+        study, study.found.transfer, errors.transfer, "RdBu", (-1, 1), _transfer_text, "Directed transfer", margins,
+        directed=True,
+    )  # fmt: skip
+    weak = [flag == "weak" for flag in study.found.flags]
+    incoming = np.where(weak, np.nan, incoming)
     order = np.argsort(-np.nan_to_num(outgoing, nan=-np.inf), kind="stable")
     low, high = svg.bar_range([*outgoing, *incoming], [*errors.outgoing, *errors.incoming])
     rows = [
@@ -58,7 +61,7 @@ def transfer_section(study):
             (tag("span", study.labels[k], title=study.names[k]), None),
             (with_error(outgoing[k], errors.outgoing[k], sign=True), "number"),
             svg.bar(outgoing[k], errors.outgoing[k], low, high),
-            (with_error(incoming[k], errors.incoming[k], sign=True), "number"),
+            ("weak" if weak[k] else with_error(incoming[k], errors.incoming[k], sign=True), "number"),
             svg.bar(incoming[k], errors.incoming[k], low, high, "second"),
         )
         for k in order
@@ -91,19 +94,24 @@ def central(study):
 
 
 def _pair_text(study, i, j):
-    """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both transfers."""
+    """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both transfers; of a pair with a
+    weak gain only that."""
     found, errors = study.found, study.errors
     first, second, se = study.names[i], study.names[j], errors.overlap[i, j]
     if np.isnan(found.overlap[i, j]):
         return f"{first} and {second}: undefined, training on one of them did not help with itself"
+    if weak := _weak(study, i, j):
+        return f"{first} and {second}: not to be told, {weak}"
     return (
         f"{first} and {second}: O = {with_error(found.overlap[i, j], se)}, unclipped {with_error(found.unclipped[i, j], se)}; "
-        f"{_one_way(study, i, j)}; {_one_way(study, j, i)}{_weak(study, i, j)}"
+        f"{_one_way(study, i, j)}; {_one_way(study, j, i)}"
     )
 
 
 def _transfer_text(study, i, j):
-    return f"T from {_one_way(study, i, j)[2:]}{_weak(study, j)}"
+    if weak := _weak(study, j):
+        return f"T from {study.names[i]} → {study.names[j]}: not to be told, {weak}"
+    return f"T from {_one_way(study, i, j)[2:]}"
 
 
 def _one_way(study, i, j):
@@ -112,8 +120,8 @@ def _one_way(study, i, j):
 
 
 def _weak(study, *which):
-    names = [study.names[k] for k in which if study.found.flags[k]]
-    return f"; weak gain: {', '.join(names)}" if names else ""
+    names = [study.names[k] for k in which if study.found.flags[k] == "weak"]
+    return f"weak gain of {' and '.join(names)}" if names else ""
 
 
 def _clear_pairs(study):

@@ -41,6 +41,7 @@ def transfer(matrix, names, order, se=None, **options):
         values=n <= VALUES,
         scale=figures.TRANSFER,
         order=order,
+        directed=True,
         **options,
     )
     axes = figure.axes[0]

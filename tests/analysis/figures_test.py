@@ -57,11 +57,14 @@ def test_heatmap_marks_flags_and_hatches_what_is_undefined():
     )
     axes = figure.axes[0]
     assert [t.get_text() for t in axes.get_xticklabels()] == ["a", "b *", "c !", "d"]
-    assert sum(p.get_hatch() is not None for p in axes.patches) == 6
-    notes = texts(axes)[-3:]
-    assert {"rev 123, seed 0", "* weak gain: unreliable", "! no gain: undefined"} == set(notes)
+    hatched = sorted(p.get_xy() for p in axes.patches if p.get_hatch() is not None)
+    undefined, weak = [(0, 2), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2)], [(0, 1), (1, 0), (1, 3), (3, 1)]
+    assert hatched == sorted(undefined + weak)
+    notes = texts(axes)[-4:]
+    why = "hatched colour: weak gain, or standard error above 0.25"
+    assert {"rev 123, seed 0", why, "* weak gain: unreliable", "! no gain: undefined"} == set(notes)
     assert axes.get_title(loc="left") == "Title"
-    assert ".97\n±.10" in texts(axes) and not any("nan" in t for t in texts(axes))
+    assert "1\n±.04" not in texts(axes) and not any("nan" in t for t in texts(axes))
 
 
 def test_heatmap_hatches_what_is_hardly_known():
@@ -70,7 +73,24 @@ def test_heatmap_hatches_what_is_hardly_known():
     axes = figures.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch() is not None]
     assert sorted(hatched) == [(0, 1), (1, 0)]
-    assert "hatched colour: standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
+    assert "hatched colour: weak gain, or standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_pair_with_a_weak_gain_prints_no_number(directed):
+    """Of an overlap either gain may be weak, of a transfer that of the column."""
+    values, se = np.full((3, 3), 0.5), np.full((3, 3), 0.06)
+    values[1], values[:, 1], se[1], se[:, 1] = 48.0, -48.0, 271.0, 271.0
+    np.fill_diagonal(values, 1)
+    flags = ("", "weak", "")
+    axes = figures.heatmap(values, "abc", flags=flags, se=se, directed=directed, scale=figures.TRANSFER).axes[0]
+    printed = np.array(texts(axes)[:9]).reshape(3, 3)
+    weak = [[0, 1, 0], [0, 0, 0], [0, 1, 0]] if directed else [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    np.testing.assert_array_equal(printed == "weak", weak)
+    np.testing.assert_array_equal(figures.weak_pairs(flags, directed), weak)
+    assert printed[0, 2] == printed[2, 0] == ".50\n±.06"
+    if not directed:
+        assert not any("271" in text or "48" in text for text in texts(axes))
 
 
 def test_clustering_brings_families_together():

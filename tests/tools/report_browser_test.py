@@ -163,12 +163,14 @@ def test_numbers_on_the_page_are_those_of_the_tables(browser, tmp_path):
     for pair in pairs:
         values = {k: float(pair[k]) for k in ("O", "se", "T_ij", "T_ji")}
         title = titles[f"{pair['i']} and {pair['j']}"]
+        if "weak" in pair["flags"]:
+            assert re.search(r": not to be told, weak gain of \S+( and \S+)?$", title), title
+            continue
         o, se, free = re.search(rf"O = {NUMBER} ± {NUMBER}, unclipped {NUMBER} ", title).groups()
         forth = re.search(rf"T {pair['i']} \S {pair['j']} = {NUMBER}", title)[1]
         back = re.search(rf"T {pair['j']} \S {pair['i']} = {NUMBER}", title)[1]
         expected = (values["O"], values["se"], (values["T_ij"] + values["T_ji"]) / 2, values["T_ij"], values["T_ji"])
         assert all(map(shows, (o, se, free, forth, back), expected)), (title, values)
-        assert ("weak gain" in title) == ("weak" in pair["flags"])
     flagged = {pair["i"] for pair in pairs if "weak:i" in pair["flags"]} | {
         pair["j"] for pair in pairs if "weak:j" in pair["flags"]
     }

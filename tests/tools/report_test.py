@@ -106,6 +106,21 @@ def test_missing_results_say_what_to_run(tmp_path):
         assert command in text, command
 
 
+def test_pairs_with_a_weak_gain_show_no_numbers(tmp_path):
+    found = inputs.read(report_studies.smoke(tmp_path / "work"))
+    weak = {name for name, flag in zip(found.names, found.found.flags) if flag == "weak"}
+    assert 0 < len(weak) < len(found.names)
+    page = Page(report.page(found, None, "No pictures."))
+    for _, attributes, text in page.cells("Overlap matrix"):
+        pair = set(attributes["title"].partition(":")[0].split(" and "))
+        if len(pair) == 2:
+            assert (text == "weak") == bool(pair & weak), (attributes, text)
+            assert ("±" in text) == ("±" in attributes["title"]) == (not pair & weak)
+    for _, attributes, text in page.cells("Directed transfer"):
+        if ending := re.match(r"(?:T from .* \S|mean incoming transfer of) ([a-z_]+/[a-z_]+)", attributes["title"]):
+            assert (text == "weak") == (ending[1] in weak), (attributes, text)
+
+
 def test_optional_results_are_shown(tmp_path):
     workdir = report_studies.smoke(tmp_path / "work")
     entry = {
