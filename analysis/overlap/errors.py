@@ -1,9 +1,9 @@
-"""Standard errors of everything a report shows, from resampled test images and from what differs between seeds.
+"""The standard errors of an overlap study: those in overlap_long.csv, in overlap.png and in the report.
 
-Two variances add: test images, and, with several seeds, the jackknife over seeds (as in `analysis.overlap`). Where
-`answers/`, the correctness of every answer, lies in the workdir, the test images themselves are resampled, which sees
-that all models were shown the same images. Without it each accuracy is drawn anew from its binomial distribution,
-independently; then errors of differences between models come out too large.
+Two variances add: that of the test images, and, with several seeds, the jackknife over seeds (as in
+`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled,
+which sees that all models were shown the same images. Without it each accuracy is drawn anew from its binomial
+distribution, independently; then errors of differences between models come out too large.
 """
 
 import pathlib
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.overlap.bootstrap import accuracies_under_resampling
-from analysis.overlap.score import compute
+from analysis.overlap.bootstrap import resample_accuracies
+from analysis.overlap.score import compute, jackknife_variance, leave_one_out
 from analysis.tables import CLEAN, RANDOM, STANDARD
 
 RESAMPLES = 1000
@@ -24,49 +24,56 @@ class Errors(NamedTuple):
 
     Attributes:
       clean: of clean accuracies, [1 + n].
-      standard, own, gain: of R[0,j], R[j,j] and G[j], [n].
-      overlap: of the unclipped overlap, the standard deviation over resamples (as drawn in overlap.png), [n, n].
+      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one trained with j, [n].
+      gain: of G[j], [n].
+      overlap: of the unclipped overlap, the standard deviation over resamples, [n, n].
       transfer: of T, [n, n].
       mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
+      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
       resampled: whether the test images were resampled; if not, accuracies were drawn independently.
     """
 
     clean: np.ndarray
     standard: np.ndarray
-    own: np.ndarray
+    trained: np.ndarray
     gain: np.ndarray
     overlap: np.ndarray
     transfer: np.ndarray
     mean_overlap: np.ndarray
     outgoing: np.ndarray
     incoming: np.ndarray
+    unclipped_samples: np.ndarray
     resampled: bool
 
 
-def standard_errors(accuracy, number, bits=None, resamples=RESAMPLES):
-    """Errors of a study.
+def standard_errors(
+    accuracy: np.ndarray, number: int, bits: np.ndarray | None = None, resamples: int = RESAMPLES, seed: int = 0
+) -> Errors:
+    """Computes the standard errors of a study.
 
     All but those of `overlap` are half the width of the central 68 % of the resamples: the standard deviation where
     they are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
 
     Args:
-      accuracy: [seeds, 1 + n, 1 + n], clean first (`analysis.accuracies.accuracies`).
+      accuracy: [S, 1 + n, 1 + n], clean first (`analysis.accuracies.accuracies`).
       number: test images behind each accuracy.
-      bits: correctness [seeds, 1 + n, 1 + n, number] or None.
+      bits: correctness [S, 1 + n, 1 + n, number], whose images are resampled, or None.
+      resamples: number of resamples B, >= 2.
+      seed: seed of the NumPy generator.
     """
     if bits is None:
         mean = accuracy.mean(axis=0)
-        drawn = np.random.default_rng(0).binomial(number, mean, (resamples, *mean.shape)) / number
+        drawn = np.random.default_rng(seed).binomial(number, mean, (resamples, *mean.shape)) / number
     else:
-        drawn = accuracies_under_resampling(bits, resamples, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = resample_accuracies(bits, resamples, seed)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
         samples = _derived(drawn)
-        found = {name: _half_width(values) for name, values in samples.items()}
-        found["overlap"] = _deviation(samples["overlap"])
+        errors = {name: _half_width(values) for name, values in samples.items()}
+        errors["overlap"] = _deviation(samples["overlap"])
         if len(accuracy) > 1:
-            for name, values in _derived(_left_out(accuracy)).items():
-                found[name] = np.hypot(found[name], _jackknife(values))
-    return Errors(**found, resampled=bits is not None)
+            for name, values in _derived(leave_one_out(accuracy)).items():
+                errors[name] = np.hypot(errors[name], np.sqrt(jackknife_variance(values)))
+    return Errors(**errors, unclipped_samples=samples["overlap"], resampled=bits is not None)
 
 
 def read_answers(folder, counts, names, seeds):
@@ -106,7 +113,7 @@ def read_answers(folder, counts, names, seeds):
 
 
 def _derived(full):
-    """Everything a report shows, from accuracies [B, 1 + n, 1 + n]."""
+    """Everything that has an error, from accuracies [B, 1 + n, 1 + n]."""
     robustness, gain, transfer, unclipped = compute(full)
     n = gain.shape[-1]
     diagonal = np.eye(n, dtype=bool)
@@ -114,7 +121,7 @@ def _derived(full):
     return {
         "clean": full[..., 0],
         "standard": robustness[..., 0, :],
-        "own": robustness[..., 1 + np.arange(n), np.arange(n)],
+        "trained": robustness[..., 1 + np.arange(n), np.arange(n)],
         "gain": gain,
         "overlap": unclipped,
         "transfer": transfer,
@@ -131,21 +138,13 @@ def _mean(values, axis):
 
 
 def _half_width(samples):
+    """Half the width of the central 68 % over the first axis; NaN where every sample is."""
     undefined = np.isnan(samples).all(axis=0)
     low, high = np.nanpercentile(np.where(undefined, 0, samples), _CENTRAL, axis=0)
     return np.where(undefined, np.nan, (high - low) / 2)
 
 
 def _deviation(samples):
+    """Standard deviation over the first axis; NaN where every sample is."""
     undefined = np.isnan(samples).all(axis=0)
     return np.where(undefined, np.nan, np.nanstd(np.where(undefined, 0, samples), axis=0))
-
-
-def _left_out(accuracy):
-    seeds = len(accuracy)
-    return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
-
-
-def _jackknife(left_out):
-    seeds = len(left_out)
-    return np.sqrt((seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))

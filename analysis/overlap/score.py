@@ -32,8 +32,8 @@ class Overlap:
       overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
       se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
-        to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.bootstrap` has no
-        such limit, and gives intervals of the clipped score).
+        to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.errors` has no
+        such limit).
       transfer: T; column j is NaN where j is invalid.
       gain, gain_se: G and its standard error, [n].
       robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
@@ -94,10 +94,9 @@ def overlap_matrix(accuracy, clean_accuracy=None, *, names, number=None, variant
         gain_variance = gain_variance + _gain_variance(mean, number, variant)
         variance = variance + _overlap_variance(mean, number, variant)
     if seeds > 1:
-        left_out = (seeds * mean - full) / (seeds - 1)
-        _, gains, _, overlaps = compute(left_out, variant)
-        gain_variance = gain_variance + _jackknife(gains)
-        variance = variance + _jackknife(overlaps)
+        _, gains, _, overlaps = compute(leave_one_out(full), variant)
+        gain_variance = gain_variance + jackknife_variance(gains)
+        variance = variance + jackknife_variance(overlaps)
     if number is None and seeds == 1:
         gain_variance, variance = np.full(n, np.nan), np.full((n, n), np.nan)
     gain_se, se = np.sqrt(gain_variance), np.sqrt(variance)
@@ -172,8 +171,14 @@ def _overlap_variance(full, number, variant):
     return variance / 4
 
 
-def _jackknife(left_out):
-    """Jackknife variance (S - 1) / S sum (x_s - mean)^2 over the first axis."""
+def leave_one_out(accuracy: np.ndarray) -> np.ndarray:
+    """Means of accuracies [S >= 2, ...] over all seeds but one, for each seed left out: [S, ...]."""
+    seeds = len(accuracy)
+    return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
+
+
+def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
+    """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with each seed left out."""
     seeds = len(left_out)
     return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
 

@@ -107,7 +107,7 @@ def _models(study):
                 name,
                 (with_error(clean[k + 1], errors.clean[k + 1]), "number"),
                 (with_error(before, errors.standard[k]), "number"),
-                (with_error(after, errors.own[k]), "number"),
+                (with_error(after, errors.trained[k]), "number"),
                 svg.pair(before, after, low, high),
                 (with_error(found.gain[k], errors.gain[k], sign=True), "number"),
                 (_FLAGS[found.flags[k]], "flag" if found.flags[k] else None),

@@ -8,8 +8,10 @@ import types
 import numpy as np
 
 from analysis import accuracies, tables
-from analysis.overlap import bootstrap, overlap_matrix
+from analysis.overlap import overlap_matrix
+from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.files import write_overlap, write_overlap_long
+from analysis.overlap.score import compute
 from analysis.selection import algorithm
 from analysis.selection.benchmark import select_benchmark
 from evaluation.answers import Answers
@@ -89,8 +91,8 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     write_overlap(workdir / "overlap.csv", names, found.overlap, comment)
     write_overlap_long(workdir / "overlap_long.csv", found, comment)
     select_benchmark(workdir / "overlap.csv", 0.1)
-    drawn = bootstrap.bootstrap(bits, resamples=resamples)
-    stable = algorithm.stability(drawn.samples, names, 0.1, unclipped=drawn.unclipped)
+    *_, unclipped = compute(resample_accuracies(bits, resamples))
+    stable = algorithm.stability(np.maximum(unclipped, 0), names, 0.1, unclipped=unclipped)
     content = {"resamples": stable.resamples, "members": stable.members, "sets": stable.sets, "sizes": stable.sizes}
     (workdir / "stability.json").write_text(json.dumps(content))
     return bits

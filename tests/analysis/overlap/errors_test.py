@@ -1,11 +1,14 @@
-"""Standard errors of a report against plain loops over resamples."""
+"""Standard errors of a study against plain loops over resamples, and in every place that shows them."""
 
 import numpy as np
 import pytest
 
-from analysis import tables
-from analysis.overlap import bootstrap, overlap_matrix
+from analysis import overlap_study, tables
+from analysis.overlap import errors, overlap_matrix
+from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.errors import read_answers, standard_errors
+from analysis.overlap.files import pair_matrix, read_overlap_long
+from analysis.report import inputs
 from tests.tools import report_studies
 
 NAMES = ("a/x", "a/y", "a/z")
@@ -62,7 +65,7 @@ def test_errors_of_means_are_those_of_a_plain_loop(study, resampled):
         else:
             draws.append(by_hand(rng.binomial(number, accuracy[0]) / number))
     expected = np.std(draws, axis=0)
-    names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "own", "clean")
+    names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
     values = np.concatenate([getattr(found, name) for name in names])
     # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
@@ -78,15 +81,43 @@ def test_common_images_make_errors_smaller_than_independent_ones(study):
     assert np.all(resampled < independent)
 
 
-def test_overlap_errors_are_those_of_the_picture_and_grow_by_what_seeds_differ(study):
+def test_overlap_errors_are_deviations_over_resamples_and_grow_by_what_seeds_differ(study):
     _, bits = study
+
+    def of_images(bits):
+        overlaps = [
+            overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits, errors.RESAMPLES, seed=0)
+        ]
+        return np.std(overlaps, axis=0)
+
     single = standard_errors(bits[:1].mean(axis=-1), bits.shape[-1], bits[:1])
-    np.testing.assert_allclose(single.overlap, bootstrap.bootstrap(bits[:1]).se, rtol=1e-12)
+    np.testing.assert_allclose(single.overlap, of_images(bits[:1]), rtol=1e-12, atol=1e-12)
     several = standard_errors(bits.mean(axis=-1), bits.shape[-1], bits)
-    images = bootstrap.bootstrap(bits).se
     seeds = overlap_matrix(bits.mean(axis=-1), names=NAMES, number=None)
-    np.testing.assert_allclose(several.overlap, np.hypot(images, seeds.se), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(several.overlap, np.hypot(of_images(bits), seeds.se), rtol=1e-9, atol=1e-12)
     assert np.all(several.gain > seeds.gain_se)
+
+
+@pytest.mark.parametrize("seeds", [(0,), SEEDS])
+def test_the_table_the_picture_and_the_report_show_the_same_errors(tmp_path, monkeypatch, seeds):
+    workdir = tmp_path / "work"
+    bits = report_studies.write(workdir, NAMES, seeds, number=300)
+    models, conditions = ("standard", *NAMES), ("clean", *NAMES)
+    correctness = {
+        condition: {(m, s): bits[k, i, j] for i, m in enumerate(models) for k, s in enumerate(seeds)}
+        for j, condition in enumerate(conditions)
+    }
+    drawn = {}
+    monkeypatch.setattr(overlap_study.figures, "save", lambda figure, stem: None)
+    monkeypatch.setattr(overlap_study.figures, "heatmap", lambda *_, se, **options: drawn.update(se=se))
+    overlap_study.write_results(
+        workdir, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="a study"
+    )
+    table = pair_matrix(read_overlap_long(workdir / "overlap_long.csv"), NAMES, lambda pair: pair.se)
+    off = ~np.eye(len(NAMES), dtype=bool)
+    assert np.all(table[off] > 0)
+    np.testing.assert_array_equal(drawn["se"][off], table[off])
+    np.testing.assert_array_equal(inputs.read(workdir).errors.overlap[off], table[off])
 
 
 def test_what_is_undefined_stays_undefined():

@@ -6,7 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from analysis.overlap.bootstrap import bootstrap
+from analysis.overlap.bootstrap import resample_accuracies
+from analysis.overlap.score import compute
 from analysis.selection.coverage import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, coverage
 from tests.analysis.overlap.score_test import imagenet_c, noc
 from tests.analysis.published import IMAGENET_C, NOC
@@ -105,13 +106,13 @@ def test_resampled_answers_give_the_verdicts_of_known_accuracies():
         [0.9, 0.3, 0.3, 0.3, 0.8],
     ])  # fmt: skip
     bits = np.random.default_rng(2).uniform(size=(5, 5, 2000)) < full[..., None]
-    resampled = bootstrap(bits, resamples=400, seed=3)
+    *_, samples = compute(resample_accuracies(bits, 400, seed=3))
     from_answers = bootstrap_point(bits)
-    found = coverage(from_answers, "abcd", ["b", "c"], samples=resampled.unclipped)
+    found = coverage(from_answers, "abcd", ["b", "c"], samples=samples)
     assert found["a"].verdict == COVERED and found["a"].member == "b" and found["a"].p == pytest.approx(1 / 401)
     assert found["d"].verdict == NOT_COVERED
-    np.testing.assert_allclose(found["a"].se, resampled.se[0, 1], rtol=1e-12)
-    alone = coverage(from_answers, "abcd", ["c"], samples=resampled.unclipped)
+    np.testing.assert_allclose(found["a"].se, samples[:, 0, 1].std(), rtol=1e-12)
+    alone = coverage(from_answers, "abcd", ["c"], samples=samples)
     assert alone["a"].verdict == NOT_SHOWN and alone["a"].members == 1
 
 

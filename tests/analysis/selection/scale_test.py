@@ -7,7 +7,8 @@ import networkx
 import numpy as np
 import pytest
 
-from analysis.overlap.bootstrap import bootstrap
+from analysis.overlap.bootstrap import resample_accuracies
+from analysis.overlap.score import compute
 from analysis.selection import algorithm, cliques, select
 from tests.analysis.published import IMAGENET_C
 from tests.analysis.selection.algorithm_test import FIGURE3, OFF, indices, label, symmetric
@@ -96,9 +97,10 @@ def test_stability_of_a_resampled_study():
     """Far from the threshold the selection never changes, near it it does."""
     full = np.array([[0.8, 0.4, 0.4, 0.4], [0.8, 0.75, 0.7, 0.4], [0.8, 0.7, 0.75, 0.4], [0.8, 0.4, 0.4, 0.75]])
     bits = np.random.default_rng(6).uniform(size=(4, 4, 2000)) < full[..., None]
-    resampled = bootstrap(bits, resamples=100)
-    middle = algorithm.stability(resampled.samples, "abc", 0.5, unclipped=resampled.unclipped)
+    *_, unclipped = compute(resample_accuracies(bits, 100))
+    samples = np.maximum(unclipped, 0)
+    middle = algorithm.stability(samples, "abc", 0.5, unclipped=unclipped)
     assert middle.sizes == {2: 1.0} and middle.members["c"] == 1.0
-    edge = float(np.median(resampled.samples[:, 0, 1]))
-    near = algorithm.stability(resampled.samples, "abc", edge, unclipped=resampled.unclipped)
+    edge = float(np.median(samples[:, 0, 1]))
+    near = algorithm.stability(samples, "abc", edge, unclipped=unclipped)
     assert near.sizes[2] == pytest.approx(0.5, abs=0.02) and near.sizes[3] == pytest.approx(0.5, abs=0.02)
