@@ -70,9 +70,9 @@ def correctness(mesh, graphdef, state, images, labels, batch_size):
     devices = mesh.shape["data"]
     batch_size += -batch_size % devices
     sharding = meshes.batch_sharding(mesh, axis=1)
-    batches = meshes.place(correctness.pad_to_batches(images, batch_size, 0), sharding)
-    answers = meshes.place(correctness.pad_to_batches(labels, batch_size, -1), sharding)
-    correct = correctness.correct_answers(graphdef, state.params, state.statistics, batches, answers)
+    batches = meshes.place(pad_to_batches(images, batch_size, 0), sharding)
+    answers = meshes.place(pad_to_batches(labels, batch_size, -1), sharding)
+    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers)
     return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
 
 

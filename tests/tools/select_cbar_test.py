@@ -11,7 +11,7 @@ import pytest
 from analysis.cbar import groups, scans
 from tools import select_cbar
 
-ROOT = pathlib.Path(select_cbar.__file__).parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = tuple(f"cbar/c{k:02d}" for k in range(13))
 REFERENCES = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/saturate")
 FAR = NAMES[3:]  # the ten that lie far from the references
