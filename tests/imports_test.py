@@ -17,10 +17,11 @@ ALLOWED = {  # package -> our packages it may import, besides itself
     "training": {"corruptions", "models", "data", "runtime"},
     "evaluation": {"corruptions", "models", "data", "runtime", "training", "analysis"},
     "tools": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
+    "benchmarks": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "configs": set(),
 }
 SCRIPTS = {"train", "eval", "overlap", "select_noc"}
-OURS = set(ALLOWED) | {path.stem for path in ROOT.glob("*.py")}
+OURS = set(ALLOWED) | {"tests"} | {path.stem for path in ROOT.glob("*.py")}
 
 
 def imported(path):
@@ -56,6 +57,13 @@ def test_no_tool_imports_another():
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) else []
             assert not any(module.split(".")[0] == "tools" for module in modules), path.name
+
+
+def test_the_references_share_no_code_with_what_they_check():
+    files = list((ROOT / "benchmarks" / "reference").rglob("*.py"))
+    assert len(files) > 10
+    for path in files:
+        assert not set(imported(path)) & OURS - {"benchmarks"}, path.name
 
 
 def test_importing_corruptions_is_light():

@@ -6,45 +6,45 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks import parity_measures, parity_references, parity_report
+from benchmarks.parity import measures, references, report
+from benchmarks.reference.photographs import photographs
 from corruptions import imagenet_c  # noqa: F401 - registers what the test counts
-from tests.corruptions.photographs import photographs
 
 RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
 
 
 def test_every_corruption_of_imagenet_c_has_a_reference():
     ours = {name.split("/")[1] for name in corruptions.names() if name.startswith("imagenet_c/")}
-    assert ours <= parity_references.REFERENCES.keys() and len(parity_references.REFERENCES) == 19
+    assert ours <= references.REFERENCES.keys() and len(references.REFERENCES) == 19
 
 
 def test_differences_are_of_levels_and_per_cent():
     expected = np.zeros((2, 10, 10), np.uint8)
     found = expected.copy()
     found[0, 0, :3] = (1, 255, 2)
-    assert parity_measures.difference(found, expected) == [255, 1.5]
+    assert measures.difference(found, expected) == [255, 1.5]
 
 
 @pytest.mark.parametrize("name", ["imagenet_c/gaussian_noise", "imagenet_c/pixelate"])
 def test_pixels(name):
-    rows = parity_measures.pixels([name], "cifar")[name]
+    rows = measures.pixels([name], "cifar")[name]
     assert len(rows) == 5
     assert all(largest <= 1 and share < 0.1 for largest, share in rows)
 
 
 def test_a_wrong_reference_is_seen(monkeypatch):
-    monkeypatch.setitem(parity_references.REFERENCES, "pixelate", lambda image, *_: image)
-    rows = parity_measures.pixels(["imagenet_c/pixelate"], "cifar")["imagenet_c/pixelate"]
+    monkeypatch.setitem(references.REFERENCES, "pixelate", lambda image, *_: image)
+    rows = measures.pixels(["imagenet_c/pixelate"], "cifar")["imagenet_c/pixelate"]
     assert all(largest > 1 and share > 1 for largest, share in rows)
 
 
 def test_features_find_a_corruption_of_another_strength(tmp_path):
     clean = photographs(8, 32, 32)
     np.savez(tmp_path / "clean_32.npz", images=clean)
-    name, own = "imagenet_c/gaussian_noise", parity_measures.features
+    name, own = "imagenet_c/gaussian_noise", measures.features
     figures = {}
     for severity in range(1, 6):
-        key = parity_measures.jax.random.key(severity)
+        key = measures.jax.random.key(severity)
         noisy = np.asarray(corruptions.corrupt(key, clean, name, severity))
         found = [own(x, y) for x, y in zip(clean, noisy, strict=True)]
         stacked = {one: np.array([np.atleast_1d(f[one]) for f in found]) for one in found[0]}
@@ -52,7 +52,7 @@ def test_features_find_a_corruption_of_another_strength(tmp_path):
     figures["5"] = figures["1"]
     golden = {"images": 8, "draws_per_image": 1, "corruptions": {"gaussian_noise": figures}}
     (tmp_path / "imagenet_c_stats_32.json").write_text(json.dumps(golden))
-    rows = parity_measures.golden_features([name], tmp_path, 32)[name]
+    rows = measures.golden_features([name], tmp_path, 32)[name]
     assert all(worst < 4 and number == 24 for worst, _, _, _, number in rows[:4])
     assert rows[4][0] > 10 and rows[4][2] >= 3
 
@@ -62,7 +62,7 @@ def test_report_tells_measured_from_missing():
     features = {
         "32": {"imagenet_c/fog": [[1.25, "mad", 0, 0, 24]] * 4 + [[5.0, "diff_quantiles_1_25_50_75_99", 2, 3, 24]]}
     }
-    text = parity_report.report(
+    text = report.report(
         {"pixels": {"record": RECORD, "rows": pixels}, "features": {"record": RECORD, "rows": features}}
     )
     assert "| fog | 0 | 1 / 0.004 | 1 / 2.50 | 255 / 1e-05 | 0 |" in text
@@ -78,6 +78,6 @@ def test_report_of_error_rates_names_departures():
         "clean": 6.5, "model": "net", "peer": "1.1.5", "number": 1000,
         "rows": {"imagenet_c/fog": row, "imagenet_c/contrast": row | {"difference": 0.5}},
     }  # fmt: skip
-    text = parity_report.report({"errors": {"record": RECORD, "rows": rows}})
+    text = report.report({"errors": {"record": RECORD, "rows": rows}})
     assert "-1.00 ± 0.25 | fractal as large" in text and "+0.50 ± 0.25 |  |" in text
     assert "the 1 corruptions where the peer is the original: +0.50" in text

@@ -1,62 +1,14 @@
-import colorsys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import corruptions.batch
+from benchmarks.reference.imagenet_c.color import ADDED, CASES
+from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import color
 from corruptions.primitives import color as primitives
 from tests.corruptions import goldens
-from tests.corruptions.photographs import photograph
-
-ADDED = {
-    "cifar": (0.05, 0.1, 0.15, 0.2, 0.3),
-    "tiny": (0.1, 0.2, 0.3, 0.4, 0.5),
-    "imagenet": (0.1, 0.2, 0.3, 0.4, 0.5),
-    "inception": (0.1, 0.2, 0.3, 0.4, 0.5),
-}
-GAIN = {
-    "cifar": (0.75, 0.5, 0.4, 0.3, 0.15),
-    "tiny": (0.4, 0.3, 0.2, 0.1, 0.05),
-    "imagenet": (0.4, 0.3, 0.2, 0.1, 0.05),
-    "inception": (0.4, 0.3, 0.2, 0.1, 0.05),
-}
-SATURATION = {
-    "cifar": ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
-    "tiny": ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (30, 0.2)),
-    "imagenet": ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
-    "inception": ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
-}
-
-
-def through_hsv(image, change):
-    """Float64 levels after `change(h, s, v)` of every pixel, by the standard library."""
-    pixels = [colorsys.hsv_to_rgb(*change(*colorsys.rgb_to_hsv(*rgb))) for rgb in (image / 255.0).reshape(-1, 3)]
-    return 255 * np.clip(np.array(pixels).reshape(image.shape), 0, 1)
-
-
-def brighter(image, added):
-    return through_hsv(image, lambda h, s, v: (h, s, min(v + added, 1)))
-
-
-def lower_contrast(image, gain):
-    x = image / 255.0
-    mean = x.mean((0, 1))
-    return 255 * np.clip((x - mean) * gain + mean, 0, 1)
-
-
-def saturated(image, parameters):
-    factor, added = parameters
-    return through_hsv(image, lambda h, s, v: (h, min(s * factor + added, 1), v))
-
-
-CASES = {
-    "brightness": (color.brightness, brighter, ADDED),
-    "contrast": (color.contrast, lower_contrast, GAIN),
-    "saturate": (color.saturate, saturated, SATURATION),
-}
 
 
 def scene():
@@ -71,7 +23,7 @@ def scene():
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("table", ADDED)
 def test_equals_the_definition_before_truncation(name, table):
-    corruption, reference, parameters = CASES[name]
+    corruption, (reference, parameters) = getattr(color, name), CASES[name]
     image = scene()
     corrupt = jax.jit(lambda x, severity: corruption(jax.random.key(0), x, severity, table=table))
     for severity in range(1, 6):
@@ -82,7 +34,7 @@ def test_equals_the_definition_before_truncation(name, table):
 
 @pytest.mark.parametrize("name", CASES)
 def test_8_bit_results_differ_by_at_most_one_level(name):
-    corruption, reference, parameters = CASES[name]
+    corruption, (reference, parameters) = getattr(color, name), CASES[name]
     image = scene()
     for severity in range(1, 6):
         found = np.asarray(corruptions.batch.corrupt(jax.random.key(0), image[None], corruption, severity))[0]
@@ -98,7 +50,7 @@ def test_greys_become_red_where_saturation_is_added():
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_drawn(name):
-    corruption = CASES[name][0]
+    corruption = getattr(color, name)
     image = jax.random.uniform(jax.random.key(0), (16, 24, 3))
     one, other = (corruption(jax.random.key(seed), image, 3) for seed in (1, 2))
     np.testing.assert_array_equal(one, other)
@@ -132,4 +84,4 @@ BUDGET = {
 
 @pytest.mark.parametrize(("name", "size"), BUDGET)
 def test_pixels_match_the_original(shared, name, size):
-    goldens.assert_pixels(shared, CASES[name][0], size, BUDGET[name, size])
+    goldens.assert_pixels(shared, getattr(color, name), size, BUDGET[name, size])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from tests.corruptions.photographs import photographs
+from benchmarks.reference.photographs import photographs
 
 NAMES = corruptions.names()
 KEY = jax.random.key(7)

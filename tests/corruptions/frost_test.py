@@ -5,16 +5,10 @@ import pytest
 from PIL import Image
 
 import corruptions
+from benchmarks.reference.imagenet_c.frost import WEIGHTS
+from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.frost import frost
 from corruptions.imagenet_c.frost_folder import frost_from_folder
-from tests.corruptions.photographs import photograph
-
-WEIGHTS = {
-    32: ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
-    64: ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55)),
-    224: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-    299: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-}
 
 
 def assert_composite(image, params, severity):

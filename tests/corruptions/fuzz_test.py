@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from tests.corruptions.photographs import photograph
+from benchmarks.reference.photographs import photograph
 
 # A program is compiled per shape and dtype: few shapes, many pictures and severities in each. The sides meet the
 # borders of the severity tables (45 | 46), powers of two, multiples of 8 and 16 and one more or less than those.

@@ -6,11 +6,31 @@ import jax
 import numpy as np
 
 import corruptions.batch
-from tests.corruptions.features import assert_matches_golden
+from benchmarks.reference.features import features
+
+
+def assert_matches_golden(clean, corrupt, reference, draws, reference_number):
+    """Every feature's mean over images and draws lies within 3 standard errors + 2 % of the reference mean.
+
+    Args:
+      clean: uint8 [N, H, W, 3], the images the reference was made on.
+      corrupt: draw number -> uint8 [N, H, W, 3].
+      reference: feature name -> {"mean": [...], "std": [...]} of one corruption (and severity).
+      draws: how many times `corrupt` is called.
+      reference_number: images x draws behind the reference.
+    """
+    ours = [features(x, y) for d in range(draws) for x, y in zip(clean, corrupt(d), strict=True)]
+    for name, expected in reference.items():
+        mean, std = np.array(expected["mean"]), np.array(expected["std"])
+        found = np.mean([np.atleast_1d(f[name]) for f in ours], axis=0)
+        # The images are shared, so the spread between images (in std) makes these error bars wide,
+        # not narrow.
+        tolerance = 3 * std * np.sqrt(1 / reference_number + 1 / len(ours)) + 0.02 * np.abs(mean) + 1e-4
+        assert np.all(np.abs(found - mean) <= tolerance), f"{name}: expected {mean} +- {tolerance}, found {found}"
 
 
 def assert_features(shared, corruption, size):
-    """Features of random outputs at the five severities, see `features.assert_matches_golden`."""
+    """Features of random outputs at the five severities, see `assert_matches_golden`."""
     folder = shared / "golden"
     clean = np.load(folder / f"clean_{size}.npz")["images"]
     golden = json.loads((folder / f"imagenet_c_stats_{size}.json").read_text())

@@ -7,24 +7,13 @@ import pytest
 from PIL import Image
 
 import corruptions.batch
+from benchmarks.reference.imagenet_c.jpeg import QUALITIES, pillow
+from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import jpeg as imagenet_c_jpeg
 from corruptions.primitives import jpeg
 from tests.corruptions import goldens
-from tests.corruptions.photographs import photograph
 
-QUALITIES = {
-    "cifar": (80, 65, 58, 50, 40),
-    "tiny": (65, 58, 50, 40, 25),
-    "imagenet": (25, 18, 15, 10, 7),
-    "inception": (23, 16, 13, 8, 5),
-}
 round_trip = jax.jit(jpeg.round_trip)
-
-
-def pillow(image, quality):
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "JPEG", quality=quality)
-    return np.asarray(Image.open(file))
 
 
 def images(height, width):

@@ -4,21 +4,13 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-import tests.corruptions.spatter_reference as reference
+from benchmarks.reference.imagenet_c import spatter_stages
+from benchmarks.reference.imagenet_c.spatter import LEVELS
+from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.spatter import floor_of_mean, relief, spatter
 from corruptions.primitives.canny import canny, hysteresis
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
-from tests.corruptions.photographs import photograph
-
-# (mean, deviation, blur, threshold, gain or mud blur, mud) as published.
-LEVELS = {
-    32: ((.62, .1, .7, .7, .5, 0), (.65, .1, .8, .7, .5, 0), (.65, .3, 1, .69, .5, 0), (.65, .1, .7, .69, .6, 1), (.65, .1, .5, .68, .6, 1)),
-    64: ((.62, .1, .7, .7, .6, 0), (.65, .1, .8, .7, .6, 0), (.65, .3, 1, .69, .6, 0), (.65, .1, .7, .68, .6, 1), (.65, .1, .5, .67, .6, 1)),
-    224: ((.65, .3, 4, .69, .6, 0), (.65, .3, 3, .68, .6, 0), (.65, .3, 2, .68, .5, 0), (.65, .3, 1, .65, 1.5, 1), (.67, .4, 1, .65, 1.5, 1)),
-    299: ((.65, .3, 4, .69, .9, 0), (.65, .3, 3.5, .68, .9, 0), (.65, .3, 3, .68, .8, 0), (.65, .3, 1.2, .65, 1.8, 1), (.67, .4, 1.2, .65, 1.8, 1)),
-}  # fmt: skip
-
 
 canny = jax.jit(canny, static_argnums=(1, 2))
 hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer_distance)
@@ -27,7 +19,7 @@ relief, floor_of_mean = jax.jit(relief), jax.jit(floor_of_mean)
 
 def drops(height, width, seed, blur=2.0, deviation=0.3, threshold=0.68):
     noise = np.random.default_rng(seed).normal(0.65, deviation, (height, width))
-    return (reference.liquid(noise, blur, threshold) * 255).astype(np.int64) % 256
+    return (spatter_stages.liquid(noise, blur, threshold) * 255).astype(np.int64) % 256
 
 
 @pytest.mark.parametrize(
@@ -41,8 +33,12 @@ def test_matches_the_original_given_the_noise(side):
         noise = np.asarray(params["noise"], np.float64)
         assert abs(noise.mean() - mean) < 5 * deviation / side and abs(noise.std() / deviation - 1) < 5 / side
         ours = 255 * np.asarray(apply(jnp.asarray(image, jnp.float32) / 255, params), np.float64)
-        layer = reference.liquid(noise, blur, threshold)
-        expected = reference.mud(image, layer, strength, threshold) if mud else reference.water(image, layer, strength)
+        layer = spatter_stages.liquid(noise, blur, threshold)
+        expected = (
+            spatter_stages.mud(image, layer, strength, threshold)
+            if mud
+            else spatter_stages.water(image, layer, strength)
+        )
         # Thresholds of the blurred noise are sharp: rounding in float32 moves a few pixels across
         # them.
         off = abs(ours - expected) > 2e-3
@@ -54,14 +50,14 @@ def test_matches_the_original_given_the_noise(side):
 def test_stages_of_the_relief_are_exact(shape):
     for seed, (blur, deviation) in enumerate(((4, 0.3), (2, 0.3), (0.8, 0.1))):
         levels = drops(*shape, seed, blur, deviation)
-        edges = reference.canny(levels, 50, 150)
+        edges = spatter_stages.canny(levels, 50, 150)
         np.testing.assert_array_equal(canny(jnp.asarray(levels, jnp.int32), 50, 150), edges)
-        distance = reference.chamfer(edges)
+        distance = spatter_stages.chamfer(edges)
         np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), distance)
-        mean = reference.floor_of_mean(distance)
+        mean = spatter_stages.floor_of_mean(distance)
         np.testing.assert_array_equal(floor_of_mean(jnp.asarray(distance)), mean)
-        np.testing.assert_array_equal(equalize(jnp.asarray(mean, jnp.int32), 21), reference.equalize(mean))
-        np.testing.assert_array_equal(relief(jnp.asarray(levels, jnp.int32)), reference.relief(levels))
+        np.testing.assert_array_equal(equalize(jnp.asarray(mean, jnp.int32), 21), spatter_stages.equalize(mean))
+        np.testing.assert_array_equal(relief(jnp.asarray(levels, jnp.int32)), spatter_stages.relief(levels))
         assert levels.any() and edges.any()
 
 
@@ -69,7 +65,7 @@ def test_stages_of_the_relief_are_exact(shape):
 def test_canny_on_photographs(seed):
     levels = ndimage.gaussian_filter(photograph(50, 61, seed)[..., 1].astype(float), seed / 3).astype(np.int32)
     levels = levels if seed % 2 else levels // 32 * 32  # plateaus have many equal gradients
-    edges = reference.canny(levels, 50, 150)
+    edges = spatter_stages.canny(levels, 50, 150)
     assert edges.any()
     np.testing.assert_array_equal(canny(jnp.asarray(levels), 50, 150), edges)
 
@@ -94,17 +90,17 @@ def test_chamfer_distance_of_one_pixel_of_many_and_of_none():
     edges = np.zeros((61, 50), bool)
     np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), np.full((61, 50), 20, np.float32))
     edges[30, 20] = True
-    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), reference.chamfer(edges))
+    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), spatter_stages.chamfer(edges))
     for seed in range(3):
         edges = np.random.default_rng(seed).random((61, 50)) < 10.0 ** -(1 + seed)
-        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), reference.chamfer(edges))
+        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), spatter_stages.chamfer(edges))
 
 
 def test_equalize():
     rng = np.random.default_rng(0)
     for levels in (rng.binomial(255, 0.3, (40, 33)), rng.integers(7, 9, (16, 16)), np.full((16, 16), 77)):
         found = equalize(jnp.asarray(levels, jnp.int32), 256)
-        np.testing.assert_array_equal(found, reference.equalize(levels))
+        np.testing.assert_array_equal(found, spatter_stages.equalize(levels))
 
 
 def test_no_liquid_leaves_the_image_alone():

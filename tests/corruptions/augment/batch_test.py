@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.augment import batch, naming
 from corruptions.batch import to_float
-from tests.corruptions.photographs import photographs
 
 KEY = jax.random.key(3)
 IMAGES = photographs(8, 32, 32)

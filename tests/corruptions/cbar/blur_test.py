@@ -8,19 +8,19 @@ import pytest
 import scipy.ndimage
 import scipy.stats
 
+from benchmarks.reference.cbar import blur_definitions
+from benchmarks.reference.photographs import photograph
 from corruptions import cbar, registry
 from corruptions.cbar import severity
 from corruptions.primitives import spline
-from tests.corruptions.cbar import blur_references
 from tests.corruptions.cbar.running import compiled
-from tests.corruptions.photographs import photograph
 
 NAMES = ("chromatic_aberration", "transverse_chromatic_aberration", "circular_motion_blur")
 
 
 def assert_agrees(name, image, seed, level, **options):
     params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
-    expected = getattr(blur_references, name)(image, {k: np.float64(v) for k, v in params.items()})
+    expected = getattr(blur_definitions, name)(image, {k: np.float64(v) for k, v in params.items()})
     difference = np.abs(np.asarray(found).astype(int) - expected)
     assert found.shape == image.shape
     # Where a channel stays in place, weights are 36ths: one value in 36 is halfway between levels but for rounding.

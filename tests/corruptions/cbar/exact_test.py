@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 
+from benchmarks.reference.cbar import definitions
+from benchmarks.reference.photographs import photograph
 from corruptions.primitives.caustic import caustic
 from corruptions.primitives.trigonometry import arctangent2, sine_cosine
-from tests.corruptions.cbar import references
 from tests.corruptions.cbar.running import compiled
-from tests.corruptions.photographs import photograph
 
 NAMES = (
     "single_frequency_greyscale",
@@ -39,7 +39,7 @@ WRAPPED = ("bleach_bypass", "technicolor", "pseudocolor")
 def assert_agrees(name, image, seed, level, **options):
     params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
     params = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
-    expected = getattr(references, name)(image, params)
+    expected = getattr(definitions, name)(image, params)
     difference = np.abs(np.asarray(found).astype(int) - expected)
     assert found.shape == image.shape
     assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
@@ -75,7 +75,7 @@ CAUSTIC = jax.jit(caustic, static_argnums=0)
 def test_caustic_precision():
     for seed in range(5):
         time, scale = np.random.default_rng(seed).uniform([0.5, 24], [2, 40])
-        expected = references.caustic((32, 48), np.float32(time).item(), np.float32(scale).item())
+        expected = definitions.caustic((32, 48), np.float32(time).item(), np.float32(scale).item())
         assert np.abs(CAUSTIC((32, 48), np.float32(time), np.float32(scale)) - expected).max() < 1e-4
 
 

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
+from benchmarks.reference.features import features
 from corruptions import batch, cbar, registry
-from tests.corruptions.features import features
 
 CANDIDATES = registry.names("cbar_candidates")
 DRAWS = {32: 2, 224: 4}

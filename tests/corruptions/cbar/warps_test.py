@@ -1,15 +1,15 @@
-"""The warps of C-bar, given their draws, equal references in float64 and do what is known by hand."""
+"""The warps of C-bar, given their draws, equal warp_definitions in float64 and do what is known by hand."""
 
 import jax
 import numpy as np
 import pytest
 import scipy.stats
 
+from benchmarks.reference.cbar import warp_definitions
+from benchmarks.reference.photographs import photograph, photographs
 from corruptions import batch
 from corruptions.cbar import displacement, lenses, projection, refraction
-from tests.corruptions.cbar import warps_references as references
 from tests.corruptions.cbar.running import compiled
-from tests.corruptions.photographs import photograph, photographs
 
 CORRUPTIONS = {
     "caustic_refraction": refraction.caustic_refraction,
@@ -27,7 +27,7 @@ NAMES = tuple(CORRUPTIONS)
 def assert_agrees(name, image, seed, level, **options):
     params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
     params = {k: np.asarray(v, np.float64) for k, v in params.items()}
-    difference = np.abs(np.asarray(found).astype(int) - getattr(references, name)(image, params))
+    difference = np.abs(np.asarray(found).astype(int) - getattr(warp_definitions, name)(image, params))
     assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
     assert (difference > 0).mean() <= 5e-3, f"level {level}: {(difference > 0).mean():.2%} differ"
 

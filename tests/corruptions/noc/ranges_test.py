@@ -8,7 +8,7 @@ import pytest
 
 import corruptions
 from corruptions import noc
-from tests.corruptions.features import assert_matches_golden
+from tests.corruptions.goldens import assert_matches_golden
 from tests.corruptions.noc.running import NAMES, draws
 
 PUBLISHED = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.corruptions.cbar.references import caustic
+from benchmarks.reference.cbar.definitions import caustic
 
 
 def _cut(unit):

@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 import corruptions
 from analysis.scene import scene
-from benchmarks import parity_references
+from benchmarks.parity import references
+from benchmarks.reference.features import features
+from benchmarks.reference.photographs import photograph
 from corruptions.batch import from_float, to_float
-from tests.corruptions.features import features
-from tests.corruptions.photographs import photograph
 
 SEVERITIES = range(1, 6)
 _IMAGES = {"cifar": 8, "tiny": 4, "imagenet": 2, "inception": 1}  # about as many pixels at the large sizes
@@ -27,8 +27,8 @@ def difference(found, expected):
 
 
 def pixels(names, table):
-    """{name: difference per severity}: our 8-bit results against the references of the tests, given our draws."""
-    side = parity_references.SIDES[table]
+    """{name: difference per severity}: our 8-bit results against the float64 definitions, given our draws."""
+    side = references.SIDES[table]
     images = [scene(side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
     return {name: _pixels_of(name, table, images) for name in tqdm(names, desc=f"pixels, {table}", dynamic_ncols=True)}
 
@@ -47,7 +47,7 @@ def _pixels_of(name, table, images):
         for k, image in enumerate(images):
             params, ours = corrupt(jax.random.fold_in(jax.random.key(severity), k), image, severity)
             found.append(np.asarray(ours))
-            expected.append(np.floor(parity_references.expected(corruption.name, image, params, table, severity)))
+            expected.append(np.floor(references.expected(corruption.name, image, params, table, severity)))
         rows.append(difference(found, expected))
     return rows
 

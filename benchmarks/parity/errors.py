@@ -43,7 +43,7 @@ def peer_images(python, images, names, folder):
     folder = pathlib.Path(folder) / hashlib.sha256(images).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "clean.npy", images)
-    script = pathlib.Path(__file__).with_name("parity_peer.py")
+    script = pathlib.Path(__file__).with_name("peer.py")
     done = subprocess.run(
         [python, str(script), str(folder / "clean.npy"), str(folder), *names], capture_output=True, text=True
     )

@@ -1,6 +1,6 @@
-"""Makes the peer's images for benchmarks/parity_errors.py: imagecorruptions-imaug, in its own Python.
+"""Makes the peer's images for benchmarks/parity/errors.py: imagecorruptions-imaug, in its own Python.
 
-    python benchmarks/parity_peer.py IMAGES.npy FOLDER NAME ...
+    python benchmarks/parity/peer.py IMAGES.npy FOLDER NAME ...
 
 IMAGES.npy is uint8 [N, H, W, 3]; for each corruption NAME writes FOLDER/NAME.npy, uint8 [5, N, H, W, 3]. What is there
 already is not made again. Every image and severity has its own seed.

@@ -20,7 +20,7 @@ import jax
 from absl import app, flags
 
 import corruptions
-from benchmarks import parity_errors, parity_measures, parity_references, parity_report
+from benchmarks.parity import errors, measures, references, report
 from runtime import compiles, provenance
 from runtime.files import write_atomically
 
@@ -30,7 +30,7 @@ _SHARED = flags.DEFINE_string("shared", "", "Folder with golden/; empty leaves o
 _WORKDIR = flags.DEFINE_string("workdir", "", "Workdir of a trained model; empty leaves out the section errors.")
 _PEER = flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, for the section errors.")
 _SECTION = flags.DEFINE_list("sections", list(_SECTIONS), "What to measure now.")
-_TABLES = flags.DEFINE_list("tables", list(parity_references.SIDES), "Severity tables of the section pixels.")
+_TABLES = flags.DEFINE_list("tables", list(references.SIDES), "Severity tables of the section pixels.")
 _NAMES = flags.DEFINE_list("names", ["imagenet_c", "imagenet_c_extra"], "Corruptions or benchmarks.")
 _NUMBER = flags.DEFINE_integer("number", 1000, "Test images of the section errors.", lower_bound=2)
 _DATA_DIR = flags.DEFINE_string("data_dir", "", "Where prepared datasets are; empty: as the workdir's config says.")
@@ -43,15 +43,15 @@ def measure(section, names, kept):
     """The rows of one section, {part: rows}; what is not asked for is that in `kept`. None when it cannot be run."""
     golden = pathlib.Path(_SHARED.value) / "golden"
     if section == "pixels":
-        return kept | {t: kept.get(t, {}) | parity_measures.pixels(names, t) for t in _TABLES.value}
+        return kept | {t: kept.get(t, {}) | measures.pixels(names, t) for t in _TABLES.value}
     if section == "errors":
         if not (_WORKDIR.value and _PEER.value):
             return None
         images = pathlib.Path(_PEER_IMAGES.value)
-        return parity_errors.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
+        return errors.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
     if not _SHARED.value:
         return None
-    compare = parity_measures.golden_pixels if section == "golden" else parity_measures.golden_features
+    compare = measures.golden_pixels if section == "golden" else measures.golden_features
     return {str(size): kept.get(str(size), {}) | compare(names, golden, size) for size in (32, 224)}
 
 
@@ -87,7 +87,7 @@ def main(argv):
         if rows is not None:
             data[section] = {"record": record(), "rows": rows}
             write_atomically(file, json.dumps(data, indent=1) + "\n")
-    write_atomically(_OUT.value, parity_report.report(data))
+    write_atomically(_OUT.value, report.report(data))
     print(f"{_OUT.value}: {jax.device_count()} device, sections {', '.join(data)}")
 
 

@@ -1,7 +1,7 @@
-"""Writes the parity report in Markdown from the numbers of benchmarks/parity.py."""
+"""Writes the parity report in Markdown from the numbers of benchmarks/parity."""
 
-from benchmarks.parity_errors import DEPARTURES
-from benchmarks.parity_references import SIDES
+from benchmarks.parity.errors import DEPARTURES
+from benchmarks.parity.references import SIDES
 
 _INTRODUCTION = """# Parity with the original ImageNet-C
 

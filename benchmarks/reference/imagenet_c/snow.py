@@ -1,0 +1,66 @@
+"""Snow of ImageNet-C in float64, layer by layer, with the published levels."""
+
+import math
+
+import numpy as np
+from scipy import ndimage
+
+# (mean, deviation, zoom, threshold, radius, sigma, mix) as published.
+SMALL = (
+    (0.1, 0.2, 1, 0.6, 8, 3),
+    (0.1, 0.2, 1, 0.5, 10, 4),
+    (0.15, 0.3, 1.75, 0.55, 10, 4),
+    (0.25, 0.3, 2.25, 0.6, 12, 6),
+    (0.3, 0.3, 1.25, 0.65, 14, 12),
+)
+LARGE = (
+    (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
+    (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+    (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
+    (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+    (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+)
+LEVELS = {
+    32: tuple((*row, mix) for row, mix in zip(SMALL, (0.95, 0.9, 0.9, 0.85, 0.8))),
+    64: tuple((*row, mix) for row, mix in zip(SMALL, (0.8, 0.8, 0.7, 0.65, 0.6))),
+    224: LARGE,
+    299: LARGE,
+}
+
+
+def reference_zoom(noise, factor):
+    """Central crop, SciPy's linear zoom, central trim; sides one by one, so that images need not be square."""
+    height, width = noise.shape
+    crop_height, crop_width = math.ceil(height / factor), math.ceil(width / factor)
+    top, left = (height - crop_height) // 2, (width - crop_width) // 2
+    out = ndimage.zoom(noise[top : top + crop_height, left : left + crop_width], factor, order=1)
+    top, left = (out.shape[0] - height) // 2, (out.shape[1] - width) // 2
+    return out[top : top + height, left : left + width]
+
+
+def reference_flakes(noise, factor, threshold):
+    layer = reference_zoom(noise, factor)
+    layer[layer < threshold] = 0
+    return np.floor(255 * np.clip(layer, 0, 1)).astype(int)
+
+
+def reference_streaks(flakes, radius, sigma, angle):
+    """ImageMagick's motion blur of an 8-bit plane, tap by tap in float64 with its rounding to 16 bits."""
+    count = 2 * math.ceil(radius) + 1
+    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
+    weights /= weights.sum()
+    y, x = np.indices(flakes.shape)
+    total = np.zeros(flakes.shape)
+    for i, weight in enumerate(weights):
+        dy = math.ceil(i * math.sin(math.radians(angle)) - 0.5)
+        dx = math.ceil(i * math.cos(math.radians(angle)) - 0.5)
+        total += weight * flakes[np.clip(y + dy, 0, y.max()), np.clip(x + dx, 0, x.max())]
+    return np.floor(257 * total + 0.5).astype(int) // 257
+
+
+def reference_composite(image, streaks, mix):
+    x = image / 255
+    grey = x @ np.array([0.299, 0.587, 0.114])
+    x = mix * x + (1 - mix) * np.maximum(x, grey[..., None] * 1.5 + 0.5)
+    snow_layer = streaks[..., None] / 255
+    return 255 * np.clip(x + snow_layer + np.rot90(snow_layer, 2), 0, 1)
