@@ -6,6 +6,10 @@ import pathlib
 import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What one process compiled, the other workers and every script that a test starts read back.
+_CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 @pytest.fixture
