@@ -90,11 +90,17 @@ class BenchmarkScore(NamedTuple):
     """Raw and relative corruption error of one model on one benchmark, in percent.
 
     Attributes:
-      benchmark, reference: what was scored, and against which network.
+      benchmark: what was scored.
+      reference: the network whose errors it is divided by.
       error: corruption -> mean error over severities, in percent.
-      raw, relative: corruption -> CE.
-      raw_se, relative_se: corruption -> standard error (NaN without a number of test images).
-      mce, relative_mce: plain means over the corruptions; mce_se, relative_mce_se: their SE.
+      raw: corruption -> raw CE.
+      relative: corruption -> relative CE.
+      raw_se: corruption -> standard error of the raw CE (NaN without a number of test images).
+      relative_se: corruption -> standard error of the relative CE, likewise.
+      mce: plain mean of the raw CE over the corruptions.
+      relative_mce: plain mean of the relative CE.
+      mce_se: standard error of `mce`.
+      relative_mce_se: standard error of `relative_mce`.
       mean_error: unnormalised mean error in percent (what CIFAR-C papers report).
       weak: corruptions whose reference loses less than .05 (relative CE is then unreliable).
     """

@@ -1,5 +1,6 @@
 """What the documents promise: sizes, links, commands and flags that exist, examples that run."""
 
+import ast
 import importlib.util
 import pathlib
 import re
@@ -22,6 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").rglob("*.md")
 )
+PROGRAMS = [
+    path for folder in ("", "tools", "configs", "data", "examples") for path in sorted((ROOT / folder).glob("*.py"))
+]
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```", re.M | re.S)
 FLAG = re.compile(r"(?:DEFINE_\w+|add_argument|add)\(\s*\"(?:--)?([\w-]+)\"")
@@ -106,9 +110,15 @@ def has(config, key):
     return True
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def text_of(page):
+    """The text in which commands are shown: of a Python file its docstring."""
+    text = page.read_text()
+    return text if page.suffix == ".md" else f"```\n{ast.get_docstring(ast.parse(text)) or ''}\n```\n"
+
+
+@pytest.mark.parametrize("page", PAGES + PROGRAMS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_their_flags_exist(page):
-    for command in commands(page.read_text()):
+    for command in commands(text_of(page)):
         source = source_of(command)
         if source.name in ("pip.py", "venv.py", "pytest.py", "NAME.py"):
             continue

@@ -35,7 +35,8 @@ class Overlap:
         to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.errors` has no
         such limit).
       transfer: T; column j is NaN where j is invalid.
-      gain, gain_se: G and its standard error, [n].
+      gain: G, [n].
+      gain_se: standard error of G, [n].
       robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
       clean_accuracy: A[m, 0], [1 + n].
       flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE)) or "invalid" (G <= 0).

@@ -41,7 +41,8 @@ class Selection:
         but one of smaller mean overlap may exist.
       ties: the sets in `sets`, besides the winner, whose mean O equals the winner's (to 1e-10).
       dropped: candidates without a defined overlap, left out.
-      threshold, strict: the rule.
+      threshold: largest overlap that was allowed between two members.
+      strict: whether the overlap had to be below it.
     """
 
     members: tuple[str, ...]
