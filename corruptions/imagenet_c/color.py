@@ -41,7 +41,7 @@ def _sample_brightness(key, shape, severity, *, table=None):
 def _apply_brightness(image, params):
     """Lightens the image: x v'/v with v = max(R, G, B) and v' = min(v + added, 1).
 
-    Black becomes the grey v'.     Source: ImageNet-C, brightness.
+    Black becomes the grey v'. Source: ImageNet-C, brightness.
     """
     x = color.to_levels(image)
     value, _ = color.value_and_chroma(x)

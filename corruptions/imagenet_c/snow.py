@@ -9,7 +9,7 @@ from corruptions.imagenet_c import motion, tables
 from corruptions.imagenet_c.member import member
 from corruptions.primitives import color, filters, random, staging, zoom
 
-# (mean, deviation, zoom, threshold, radius, sigma, mix)
+# (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ in the mix only.
 _SMALL = (
     (0.1, 0.2, 1, 0.6, 8, 3),
     (0.1, 0.2, 1, 0.5, 10, 4),
