@@ -12,5 +12,16 @@ from corruptions.augment.operations import BASE, OPERATIONS
 from corruptions.augment.scheme import Scheme
 
 __all__ = [
-    "BASE", "COINCIDES_WITH", "OPERATIONS", "Scheme", "augment", "canonical", "coinciding", "get", "is_stored", "known", "names", "subsets",
-]  # fmt: skip
+    "BASE",
+    "COINCIDES_WITH",
+    "OPERATIONS",
+    "Scheme",
+    "augment",
+    "canonical",
+    "coinciding",
+    "get",
+    "is_stored",
+    "known",
+    "names",
+    "subsets",
+]

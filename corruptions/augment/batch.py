@@ -71,13 +71,13 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, index)
     params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(keys)
 
-    def one(args):
+    def augment_image(args):
         image, params = args
         return from_float(applier(to_float(image), params), dtype, rounding)
 
     if 1 < images.shape[0] <= together:
-        return jax.vmap(lambda *args: one(args))(images, params)
-    return jax.lax.map(one, (images, params), batch_size=together if together > 1 else None)
+        return jax.vmap(lambda *args: augment_image(args))(images, params)
+    return jax.lax.map(augment_image, (images, params), batch_size=together if together > 1 else None)
 
 
 programs.on_drop(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

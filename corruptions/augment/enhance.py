@@ -8,11 +8,18 @@ import jax.numpy as jnp
 
 from corruptions.augment.packed import join, split
 
-COLOR, CONTRAST, BRIGHTNESS, SHARPNESS = KINDS = range(4)
-
 
 def enhance(words, kind, factor):
-    """One of the four, `kind`; factor 1 changes nothing, 0 gives the poorer version. Words uint32 [H, W] in and out."""
+    """Blends an image with its poorer version.
+
+    Args:
+      words: uint32 [H, W].
+      kind: int32 scalar: 0 color, 1 contrast, 2 brightness, 3 sharpness.
+      factor: float32 scalar; 1 changes nothing, 0 gives the poorer version.
+
+    Returns:
+      uint32 [H, W].
+    """
     poorer = split(jax.lax.switch(kind, [_grey, _mean, jnp.zeros_like, _smooth], words))
     return join([_blend(a, b, factor) for a, b in zip(poorer, split(words), strict=True)])
 

@@ -23,16 +23,16 @@ _STORED = "stored"
 _DIGESTED = re.compile(rf"{_STORED}=[^/]+@[0-9a-f]{{{stored.DIGITS}}}")
 
 
-def _mixed(family, chosen):
-    name = family if chosen == BASE else f"{family}={'+'.join(chosen)}"
-    choices = augmix.choices(chosen)
-    return Scheme(name, chosen, augmix.sample, augmix.apply, choices, "nearest", _MIXED[family])
+def _mixed(family, operations):
+    name = family if operations == BASE else f"{family}={'+'.join(operations)}"
+    choices = augmix.choices(operations)
+    return Scheme(name, operations, augmix.sample, augmix.apply, choices, "nearest", _MIXED[family])
 
 
-def _alone(family, chosen):
-    choices = augmix.choices(chosen)
+def _alone(family, operations):
+    choices = augmix.choices(operations)
     return Scheme(
-        f"{family}={chosen[0]}", chosen, augmix.sample_one, augmix.apply_one, choices, "nearest", _ALONE[family]
+        f"{family}={operations[0]}", operations, augmix.sample_one, augmix.apply_one, choices, "nearest", _ALONE[family]
     )
 
 
@@ -48,11 +48,11 @@ def _patch_gaussian(name, table):
     )
 
 
-def _from_file(found):
-    source = get(found.source)
-    choices, defaults = stored.choices(found), {"made_for": found.shape}
+def _from_file(transforms):
+    source = get(transforms.source)
+    choices, defaults = stored.choices(transforms), {"made_for": transforms.shape}
     return Scheme(
-        found.scheme_name,
+        transforms.scheme_name,
         source.operations,
         stored.sample,
         source.applier,
@@ -80,8 +80,8 @@ def names():
 
 def subsets(family="augmix"):
     """Canonical names of the 512 subsets of AugMix's operations, by number of operations, the empty one first."""
-    chosen = itertools.chain.from_iterable(itertools.combinations(BASE, n) for n in range(len(BASE) + 1))
-    return tuple(canonical(f"{family}={'+'.join(operations)}") for operations in chosen)
+    combinations = itertools.chain.from_iterable(itertools.combinations(BASE, n) for n in range(len(BASE) + 1))
+    return tuple(canonical(f"{family}={'+'.join(operations)}") for operations in combinations)
 
 
 def canonical(name):
@@ -95,10 +95,10 @@ def canonical(name):
     """
     if is_stored(name):
         return name if _DIGESTED.fullmatch(name) else get(name).name
-    family, chosen = _parse(name)
-    if chosen is None or (family in _MIXED and chosen == BASE):
+    family, operations = _parse(name)
+    if operations is None or (family in _MIXED and operations == BASE):
         return family
-    return f"{family}={'+'.join(chosen)}"
+    return f"{family}={'+'.join(operations)}"
 
 
 def known(name):
@@ -130,10 +130,10 @@ def get(name):
 
 @functools.cache
 def _get(name):
-    family, chosen = _parse(name)
-    if chosen is None:
+    family, operations = _parse(name)
+    if operations is None:
         return _WHOLE[family]()
-    return (_mixed if family in _MIXED else _alone)(family, chosen)
+    return (_mixed if family in _MIXED else _alone)(family, operations)
 
 
 def _parse(name):
@@ -148,13 +148,13 @@ def _parse(name):
         raise ValueError(
             f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"
         )
-    found = [part.strip() for part in listed.split("+")] if listed.strip() else []
-    for operation in found:
+    operations = [part.strip() for part in listed.split("+")] if listed.strip() else []
+    for operation in operations:
         if operation not in BASE:
             suggestion = checks.suggest(operation, BASE)
             raise ValueError(f"unknown operation {operation!r} in {name!r}{suggestion}; known: {', '.join(BASE)}")
-    if len(set(found)) != len(found):
+    if len(set(operations)) != len(operations):
         raise ValueError(f"expected every operation once, found {name!r}")
-    if family in _ALONE and len(found) != 1:
+    if family in _ALONE and len(operations) != 1:
         raise ValueError(f"expected one operation after {family}=, found {name!r}")
-    return family, tuple(operation for operation in BASE if operation in found)
+    return family, tuple(operation for operation in BASE if operation in operations)

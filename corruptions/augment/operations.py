@@ -20,13 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks
 from corruptions.augment import affine, enhance, point
-from corruptions.augment.packed import pack, unpack
 
-BASE = (
-    "autocontrast", "equalize", "posterize", "solarize", "shear_x", "shear_y", "translate_x", "translate_y", "rotate",
-)  # fmt: skip
+_GEOMETRIC = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
+BASE = ("autocontrast", "equalize", "posterize", "solarize", *_GEOMETRIC)
 """The nine operations of AugMix, in the order of all tables here."""
 
 OPERATIONS = (*BASE, "invert", "color", "contrast", "brightness", "sharpness")
@@ -35,7 +32,7 @@ CODES = {name: code for code, name in enumerate(OPERATIONS, start=1)}
 
 _STAYS, _POINT, _TABLE, _AFFINE, _ENHANCE = range(5)
 _KINDS = {"posterize": _POINT, "solarize": _POINT, "invert": _POINT, "autocontrast": _TABLE, "equalize": _TABLE}
-_KINDS |= dict.fromkeys(("shear_x", "shear_y", "translate_x", "translate_y", "rotate"), _AFFINE)
+_KINDS |= dict.fromkeys(_GEOMETRIC, _AFFINE)
 _KINDS |= dict.fromkeys(("color", "contrast", "brightness", "sharpness"), _ENHANCE)
 _KIND_OF = np.array([_STAYS] + [_KINDS[name] for name in OPERATIONS], np.int32)
 
@@ -95,24 +92,3 @@ _BRANCHES = {
     _AFFINE: _affine,
     _ENHANCE: _enhance,
 }
-
-
-def apply(name, image, strength=0.0):
-    """One operation on one image.
-
-    Args:
-      name: see the table above.
-      image: float32 [H, W, 3] in [0, 1], rounded to 8-bit levels first.
-      strength: scalar, may be traced.
-
-    Returns:
-      float32 [H, W, 3] in [0, 1], whole levels.
-
-    Raises:
-      ValueError: an unknown name, or an image of another shape.
-    """
-    if name not in CODES:
-        raise ValueError(f"unknown operation {name!r}{checks.suggest(name, CODES)}; known: {', '.join(CODES)}")
-    checks.one_image(image)
-    strength = jnp.asarray(strength, jnp.float32)
-    return unpack(chain(pack(image), jnp.asarray([CODES[name]]), strength[None], names=(name,)))

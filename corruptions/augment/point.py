@@ -23,6 +23,7 @@ def posterize(words, bits):
 
 def solarize(words, threshold):
     """v below the threshold stays, others become 255 - v; a threshold of 0 inverts the image."""
+    # dm_pix.solarize gives the same levels, but of three float32 channels, not of packed words.
     flipped = [jnp.where(c.astype(jnp.float32) >= threshold, 255, 0) for c in split(words)]
     return words ^ join(flipped)
 
@@ -89,10 +90,10 @@ def _shortfalls():
     for low in range(_LEVELS - 1):
         high = np.arange(low + 1, _LEVELS)[:, None]
         scale = 255.0 / (high - low)
-        found = np.trunc(levels * scale + -low * scale)
-        short = (found < (levels - low) * 255 // (high - low)) & (levels >= low) & (levels <= high)
-        some = np.flatnonzero(short.any(axis=1))
-        index[low, high[some, 0]] = len(rows) + np.arange(len(some))
-        rows.extend(short[some])
+        computed = np.trunc(levels * scale + -low * scale)
+        short = (computed < (levels - low) * 255 // (high - low)) & (levels >= low) & (levels <= high)
+        rounded_down = np.flatnonzero(short.any(axis=1))
+        index[low, high[rounded_down, 0]] = len(rows) + np.arange(len(rounded_down))
+        rows.extend(short[rounded_down])
     bits = np.packbits(np.stack(rows), axis=1, bitorder="little").view("<u4")
     return index.reshape(-1), bits.astype(np.uint32)

@@ -124,5 +124,5 @@ def sample(key, shape, choices, *, made_for=None):
         )
     number = choices["number"]
     # The product may round up to K.
-    place = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
-    return jax.tree.map(lambda array: jnp.asarray(array)[place], choices["params"])
+    which = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
+    return jax.tree.map(lambda array: jnp.asarray(array)[which], choices["params"])

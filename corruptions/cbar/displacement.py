@@ -31,9 +31,9 @@ def _apply_ripple(image, params):
     """
 
     def moved(axis):
-        place = jnp.arange(image.shape[axis], dtype=jnp.float32)
-        wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * place + params["phases"][axis])
-        return staging.stage(place + params["amplitude"] * wave)
+        position = jnp.arange(image.shape[axis], dtype=jnp.float32)
+        wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
+        return staging.stage(position + params["amplitude"] * wave)
 
     return jnp.clip(bilinear.zero_padded(image, moved(0)[:, None], moved(1)), 0, 1)
 

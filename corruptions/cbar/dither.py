@@ -37,8 +37,8 @@ def _apply(image, params):
     def step(error, current):
         for share in (first_share, second_share):
             current = jnp.clip(16 * current + share * error, 0, 16 * 255) >> 4
-        chosen = jnp.take(palette, (number * current) >> 8, mode="clip")
-        return current - chosen, chosen
+        level = jnp.take(palette, (number * current) >> 8, mode="clip")
+        return current - level, level
 
     _, columns = jax.lax.scan(step, jnp.zeros(columns.shape[1:], jnp.int32), columns)
     return color.from_levels(jnp.moveaxis(columns, 0, 1).astype(jnp.float32))

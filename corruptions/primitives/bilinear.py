@@ -35,7 +35,7 @@ def clamped(image, y, x):
     return _interpolate(padded, jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1), 0)
 
 
-def look_up(pixels, stride, place, down, right):
+def look_up(pixels, stride, upper_left, down, right):
     """The four pixels at and below and to the right of each place, weighted.
 
     Written with differences, so that equal pixels give exactly their value.
@@ -43,7 +43,7 @@ def look_up(pixels, stride, place, down, right):
     Args:
       pixels: float32 [P, C], an image row by row.
       stride: pixels in a row.
-      place: int32 [...], index of the upper left pixel of the four.
+      upper_left: int32 [...], index of the upper left pixel of the four.
       down, right: float32 [...] in [0, 1], distance from it.
 
     Returns:
@@ -54,10 +54,10 @@ def look_up(pixels, stride, place, down, right):
         return pixels.at[index].get(mode="promise_in_bounds")
 
     down, right = down[..., None], right[..., None]
-    upper = pixel(place)
-    upper += right * (pixel(place + 1) - upper)
-    lower = pixel(place + stride)
-    lower += right * (pixel(place + stride + 1) - lower)
+    upper = pixel(upper_left)
+    upper += right * (pixel(upper_left + 1) - upper)
+    lower = pixel(upper_left + stride)
+    lower += right * (pixel(upper_left + stride + 1) - lower)
     return upper + down * (lower - upper)
 
 
@@ -67,5 +67,5 @@ def _interpolate(padded, y, x, margin):
     y, x = position.real, position.imag
     top, left = jnp.floor(y), jnp.floor(x)
     stride = padded.shape[1]
-    place = (top.astype(jnp.int32) + margin) * stride + left.astype(jnp.int32) + margin
-    return look_up(padded.reshape(-1, padded.shape[2]), stride, place, y - top, x - left)
+    upper_left = (top.astype(jnp.int32) + margin) * stride + left.astype(jnp.int32) + margin
+    return look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, y - top, x - left)

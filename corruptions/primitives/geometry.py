@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-MODES = ("edge", "symmetric", "reflect", "zero")
+MODES = ("symmetric", "reflect")
 
 
 def fold(index, size, mode):
@@ -18,8 +18,7 @@ def fold(index, size, mode):
     Args:
       index: int32 array, pixel 0 the first of the axis.
       size: length n of the axis.
-      mode: "edge" (aaa|abcd|ddd), "symmetric" (cba|abcd|dcb), "reflect" (dcb|abcd|cba), names as in `numpy.pad`;
-        "zero" as "edge", since what is beyond the border has to be masked by the caller.
+      mode: "symmetric" (cba|abcd|dcb) or "reflect" (dcb|abcd|cba), names as in `numpy.pad`.
 
     Returns:
       int32 array in 0..n-1.
@@ -27,8 +26,6 @@ def fold(index, size, mode):
     Raises:
       ValueError: another mode.
     """
-    if mode in ("edge", "zero"):
-        return jnp.clip(index, 0, size - 1)
     if mode == "symmetric":
         index = jnp.mod(index, 2 * size)
         return jnp.minimum(index, 2 * size - 1 - index)
@@ -59,16 +56,10 @@ def neighbours(row, column, row_fraction, column_fraction, shape, mode):
       row, column: int32 [...], any integers.
       row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in pixels.
       shape: (H, W, ...), of the image.
-      mode: how the image continues beyond its border, see `fold`; "zero" is black.
+      mode: how the image continues beyond its border, see `fold`.
     """
     height, width = shape[:2]
     weights = [1 - row_fraction, row_fraction, 1 - column_fraction, column_fraction]
-    if mode == "zero":
-        places = ((row, height), (row + 1, height), (column, width), (column + 1, width))
-        weights = [
-            jnp.where((index >= 0) & (index < size), weight, 0)
-            for weight, (index, size) in zip(weights, places, strict=True)
-        ]
     rows = [fold(index, height, mode) for index in (row, row + 1)]
     columns = [fold(index, width, mode) for index in (column, column + 1)]
     return Neighbours(*rows, *columns, *weights)
@@ -94,19 +85,3 @@ def displaced(dy, dx, shape, mode):
     row = jnp.arange(shape[0])[:, None] + down.astype(jnp.int32)
     column = jnp.arange(shape[1]) + right.astype(jnp.int32)
     return neighbours(row, column, dy - down, dx - right, shape, mode)
-
-
-def bilinear_at(image, y, x, mode):
-    """Bilinear interpolation at real positions.
-
-    Args:
-      image: float32 [H, W, C].
-      y, x: float32 [...], row and column in pixels, pixel centres at whole numbers.
-      mode: see `neighbours`.
-
-    Returns:
-      float32 [..., C].
-    """
-    top, left = jnp.floor(y), jnp.floor(x)
-    near = neighbours(top.astype(jnp.int32), left.astype(jnp.int32), y - top, x - left, image.shape, mode)
-    return interpolate(image, near)

@@ -121,10 +121,10 @@ def _quality(text):
 
 
 def _options(text):
-    found = json.loads(text)
-    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+    options = json.loads(text)
+    if not isinstance(options, dict) or not all(isinstance(value, dict) for value in options.values()):
         raise argparse.ArgumentTypeError('expected {"NAME": {"OPTION": VALUE}}')
-    return found
+    return options
 
 
 if __name__ == "__main__":

@@ -127,10 +127,10 @@ class Npy(_Layout):
         """Nothing is left aside once every file has its name."""
 
     def _check(self, path):
-        expected, found = self.manifest["files"][path.name]["bytes"], path.stat().st_size
-        if expected != found:
+        expected, size = self.manifest["files"][path.name]["bytes"], path.stat().st_size
+        if expected != size:
             raise files.WriteError(
-                f"{path} is damaged: expected {expected} bytes, found {found}; delete it and it is written again"
+                f"{path} is damaged: expected {expected} bytes, found {size}; delete it and it is written again"
             )
 
     def _part(self, entry):

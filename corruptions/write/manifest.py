@@ -34,12 +34,12 @@ def load(folder):
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text())
-        if not isinstance(found["corruptions"], dict) or not isinstance(found["files"], dict):
+        manifest = json.loads(path.read_text())
+        if not isinstance(manifest["corruptions"], dict) or not isinstance(manifest["files"], dict):
             raise ValueError("corruptions or files is no object")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WriteError(f"{path} is not a readable manifest ({error}); move it away or use another folder") from error
-    return found
+    return manifest
 
 
 def save(folder, manifest):

@@ -61,8 +61,8 @@ def from_arrays(images, labels, class_names=None):
     if class_names is None:
         class_names = _numbered(classes)
     if labels.min() < 0 or classes > len(class_names):
-        found = f"{labels.min()}..{labels.max()}"
-        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {found}")
+        given = f"{labels.min()}..{labels.max()}"
+        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {given}")
     description = {
         "kind": "arrays",
         "images_sha256": hashlib.sha256(np.ascontiguousarray(images)).hexdigest(),
@@ -184,11 +184,11 @@ def _decoder(fetch, preprocess, size):
     prepare = preprocessing.get(preprocess, size)
 
     def read(positions):
-        found = fetch(positions)
+        files = fetch(positions)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            images = list(pool.map(lambda one: preprocessing.decode(*one, prepare), found))
+            images = list(pool.map(lambda file: preprocessing.decode(*file, prepare), files))
         shape = images[0].shape
-        for (_, what), image in zip(found, images):
+        for (_, what), image in zip(files, images):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
