@@ -1,4 +1,5 @@
-"""Augmentation schemes as jitted, vmapped JAX functions: AugMix and its 512 subsets, AutoAugment, Patch Gaussian.
+"""Augmentation schemes as jitted, vmapped JAX functions: AugMix and its 512 subsets, AutoAugment,
+Patch Gaussian.
 
 from corruptions import augment
 augmented = augment.augment(jax.random.key(0), images, "augmix")     # a batch, uint8 or float32

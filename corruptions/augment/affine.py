@@ -1,4 +1,4 @@
-"""Shear, translation and rotation: one affine resampling, as Pillow's `Image.transform(AFFINE, BILINEAR)`."""
+"""Shear, translation and rotation: one affine resampling, as Pillow's `transform`."""
 
 import math
 from typing import NamedTuple
@@ -12,9 +12,10 @@ SHEAR_X, SHEAR_Y, TRANSLATE_X, TRANSLATE_Y, ROTATE = KINDS = range(5)
 
 
 class Displacement(NamedTuple):
-    """dx = x_x U + x_y V + x_0 and dy = y_x U + y_y V + y_0 of a pixel at (U, V) from a centre; float32 scalars.
+    """Displacement (x_x U + x_y V + x_0, y_x U + y_y V + y_0) of a pixel at (U, V) from a centre.
 
-    The centre of the pixel in the corner lies at (1/2, 1/2), that of the displacement at (centre_x, centre_y).
+    All float32 scalars. The pixel in the corner lies at (1/2, 1/2), the centre at (centre_x,
+    centre_y).
     """
 
     x_x: jax.Array
@@ -27,12 +28,12 @@ class Displacement(NamedTuple):
     centre_y: jax.Array
 
 
-def displacement(kind, strength, shape):
-    """How far from its own place a pixel of the result comes from.
+def displacement(kind: jax.Array, strength: jax.Array, shape: tuple[int, ...]) -> Displacement:
+    """Computes how far away in the image each pixel of the result is read.
 
-    With strength d: shear_x dx = d V, shear_y dy = d U, both from the corner of the image; translate_x dx = d,
-    translate_y dy = d; rotate by d degrees, counter-clockwise, about the centre of the image, with b = -d degrees
-    dx = (cos b - 1) U + sin b V, dy = -sin b U + (cos b - 1) V.
+    With strength d: shear_x dx = d V, shear_y dy = d U, both from the corner of the image;
+    translate_x dx = d, translate_y dy = d; rotate by d degrees, counter-clockwise, about the centre
+    of the image, with b = -d degrees dx = (cos b - 1) U + sin b V, dy = -sin b U + (cos b - 1) V.
 
     Args:
       kind: int32, one of `KINDS`, any shape.
@@ -62,12 +63,14 @@ def displacement(kind, strength, shape):
     )
 
 
-def resample(words, by):
-    """out(x, y) = in(x + dx, y + dy), bilinear, truncated to whole levels; black where that lies outside.
+def resample(words: jax.Array, by: Displacement) -> jax.Array:
+    """Resamples an image: out(x, y) = in(x + dx, y + dy), bilinear, truncated to whole levels;
+    black where that lies outside.
 
-    Outside are places beyond the image's edge, half a pixel from the outermost centres; within that half pixel the
-    outermost pixel is repeated. Pillow interpolates in float64: in float32 a value that should lie within some 1e-4 of
-    a whole level may come out on its other side, one level off.
+    Outside are positions beyond the image's edge, half a pixel from the outermost centres; within
+    that half pixel the outermost pixel is repeated. Pillow interpolates in float64: in float32 a
+    value that should lie within some 1e-4 of a whole level may come out on its other side, one
+    level off.
 
     Args:
       words: uint32 [H, W].
@@ -76,8 +79,8 @@ def resample(words, by):
     Returns:
       uint32 [H, W].
     """
-    # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black or
-    # not by up to 255 levels.
+    # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black
+    # or not by up to 255 levels.
     height, width = words.shape
     u = jnp.arange(width, dtype=jnp.float32) + 0.5 - by.centre_x
     v = jnp.arange(height, dtype=jnp.float32)[:, None] + 0.5 - by.centre_y
@@ -103,7 +106,7 @@ def resample(words, by):
 
 
 def _taps(shift, position, size):
-    """Two neighbours along an axis of position + shift, the distance from the first, and whether it lies inside."""
+    """Two neighbours of position + shift, the distance from the first, whether it lies inside."""
     whole = jnp.floor(shift)
     fraction = shift - whole  # split before the position is added, which keeps all its bits
     first = position + whole.astype(jnp.int32)

@@ -1,8 +1,11 @@
-"""AugMix: an image mixed with a convex combination of chains of operations; and an operation on its own.
+"""AugMix: an image mixed with chains of operations; and an operation on its own.
 
-D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty", ICLR 2020, as
-trained and measured by Mintun et al. (2021), who also restrict it to each of the 512 subsets of its nine operations.
+D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and
+Uncertainty", ICLR 2020, as trained and measured by Mintun et al. (2021), who also restrict it to
+each of the 512 subsets of its nine operations.
 """
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -11,27 +14,38 @@ import numpy as np
 from corruptions.augment import strengths
 from corruptions.augment.operations import BASE, CODES, IDENTITY, chain
 from corruptions.augment.packed import levels, nearest, pack, unpack
+from corruptions.contract import Params
 from corruptions.primitives import color, random
 
 
-def choices(names):
-    """NumPy arrays that tell the sampler its operations: codes padded to nine, and their number (0: identity alone)."""
+def choices(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Writes operations as the sampler's arrays: codes padded to nine, and their number."""
     codes = [CODES[name] for name in names]
     padding = [IDENTITY] * (len(BASE) - len(codes))
     return {"codes": np.array(codes + padding, np.int32), "number": np.int32(len(codes))}
 
 
-def sample(key, shape, choices, *, severity=3.0, whole=False, width=3, depth=3):
-    """A mixture. Draws: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their sum; for each chain
-    a length uniform among 1..depth; for each place in it an operation uniform among those of the scheme, with
-    replacement, its level ~ U[0.1, severity) and its sign.
+def sample(
+    key: jax.Array,
+    shape: tuple[int, ...],
+    choices: Params,
+    *,
+    severity: float = 3.0,
+    whole: bool = False,
+    width: int = 3,
+    depth: int = 3,
+) -> dict[str, jax.Array]:
+    """Draws a mixture: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their
+    sum; for each chain a length uniform among 1..depth; for each step of it an operation uniform
+    among those of the scheme, with replacement, its level ~ U[0.1, severity) and its sign.
 
-    Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether rotations and translations
-    are truncated to whole degrees and pixels (ImageNet); `width`, number of chains; `depth`, their greatest length.
+    Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether
+    rotations and translations are truncated to whole degrees and pixels (ImageNet); `width`, number
+    of chains; `depth`, their greatest length.
 
     Returns:
-      {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], the identity beyond a chain's
-      length, "strength": float32 [width, depth]}.
+      {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], "strength":
+      float32 [width, depth]}; beyond the length of a chain the operation is the identity.
     """
     strengths.check_severity(severity)
     if width < 1 or depth < 1:
@@ -52,8 +66,8 @@ def sample(key, shape, choices, *, severity=3.0, whole=False, width=3, depth=3):
     }
 
 
-def apply(image, params):
-    """x + m sum_i w_i (chain_i(x) - x), which is (1 - m) x + m sum_i w_i chain_i(x) (AugMix).
+def apply(image: jax.Array, params: Params) -> jax.Array:
+    """Mixes the image with the ends of its chains: x + m sum_i w_i (chain_i(x) - x) (AugMix).
 
     The chains work on 8-bit levels, rounded where the image has others; the mixture is not rounded.
     """
@@ -68,8 +82,11 @@ def apply(image, params):
     return jnp.clip(image + color.from_levels(params["mix"] * change), 0.0, 1.0)
 
 
-def sample_one(key, shape, choices, *, severity=3.0, whole=False):
-    """One operation alone, with the strength it has in AugMix. Draws: its level ~ U[0.1, severity) and its sign.
+def sample_one(
+    key: jax.Array, shape: tuple[int, ...], choices: Params, *, severity: float = 3.0, whole: bool = False
+) -> dict[str, jax.Array]:
+    """Draws one operation alone, with the strength it has in AugMix: its level ~ U[0.1, severity)
+    and its sign.
 
     Options: `severity` and `whole`, as in AugMix.
 
@@ -82,8 +99,8 @@ def sample_one(key, shape, choices, *, severity=3.0, whole=False):
     return {"operation": code, "strength": _strength(code, u[1], u[2], shape, severity, whole)}
 
 
-def apply_one(image, params):
-    """The operation, on 8-bit levels."""
+def apply_one(image: jax.Array, params: Params) -> jax.Array:
+    """Carries out the operation on 8-bit levels."""
     return unpack(chain(pack(image), params["operation"][None], params["strength"][None], names=BASE))
 
 

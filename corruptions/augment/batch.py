@@ -2,42 +2,56 @@
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from corruptions import checks, programs
 from corruptions.augment import naming
+from corruptions.augment.scheme import Scheme
 from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
 
 
-def augment(key, images, name, *, index=None, dtype=None, validate=True, **options):
+def augment(
+    key: jax.Array,
+    images: jax.Array | np.ndarray,
+    name: str | Scheme,
+    *,
+    index: jax.Array | np.ndarray | None = None,
+    dtype: DTypeLike | None = None,
+    validate: bool = True,
+    **options: Any,
+) -> jax.Array:
     """Augments a batch of images on the device, each by a transform of its own.
 
-    Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
-    batch size, order or number of devices. All subsets of AugMix share one compile.
+    Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's
+    own index, never on batch size, order or number of devices. All subsets of AugMix share one
+    compile.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a scheme, see `naming`.
       index: int32 [N], the identity of each image, by default 0..N-1.
-      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
-        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds
-        AugMix to the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels
-        either way.
-      validate: whether the values of concrete float batches are checked (this waits for the device once).
+      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian
+        make values between 8-bit levels, and the networks of the papers are trained on those of
+        AugMix: float32 keeps them. uint8 rounds AugMix to the nearest level and truncates Patch
+        Gaussian; AutoAugment and operations alone are whole levels either way.
+      validate: whether the values of concrete float batches are checked (this waits for the device
+        once).
       **options: static options of the scheme (`get(name).options`).
 
     Returns:
       The augmented images, [N, H, W, 3] of `dtype`.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was expected and what was
-        found.
+      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was
+        expected and what was found.
     """
     scheme = naming.get(name)
     checks.image_batch(images, validate)
@@ -51,8 +65,9 @@ def augment(key, images, name, *, index=None, dtype=None, validate=True, **optio
     elif index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
     options = tuple(sorted((dict(scheme.defaults) | options).items()))
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
-    # operation is carried out on every image and one result selected, which keeps an accelerator busy.
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
+    # once, every kind of operation is carried out on every image and one result selected, which
+    # keeps an accelerator busy.
     together = 1 if jax.default_backend() == "cpu" else max(1, _CHUNK // math.prod(images.shape[1:]))
     static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding, together)
     piece = cpu_piece(images.shape)

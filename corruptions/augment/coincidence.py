@@ -1,8 +1,10 @@
 """Which operations of the schemes are, but for their strength, corruptions of the benchmarks.
 
-To train with one of them and test on the other measures no generalisation; AugMix leaves color, contrast, brightness
-and sharpness out of its operations for this reason.
+To train with one of them and test on the other measures no generalisation; AugMix leaves color,
+contrast, brightness and sharpness out of its operations for this reason.
 """
+
+from collections.abc import Iterable
 
 from corruptions import registry
 from corruptions.augment import naming
@@ -27,15 +29,16 @@ COINCIDES_WITH = {
 """operation -> qualified names of corruptions. Sharpness blurs at factors below 1; `cbar/color_balance` is `color`."""
 
 
-def coinciding(scheme_name, corruption_names):
-    """Pairs (operation of the scheme, corruption) that are the same transform.
+def coinciding(scheme_name: str, corruption_names: Iterable[str]) -> list[tuple[str, str]]:
+    """Lists the pairs (operation of the scheme, corruption) that are the same transform.
 
     Args:
       scheme_name: see `naming`.
       corruption_names: names of corruptions, any spelling that `corruptions.get` knows.
 
     Returns:
-      List of (operation, qualified name), in the order of the scheme's operations and then of the corruptions.
+      List of (operation, qualified name), in the order of the scheme's operations and then of the
+      corruptions.
 
     Raises:
       ValueError: an unknown scheme or corruption.

@@ -1,6 +1,6 @@
 """Color, contrast, brightness and sharpness: blends of the image with a poorer version of itself.
 
-As Pillow's `ImageEnhance`: degenerate + factor (image - degenerate), clipped and truncated to whole levels.
+As Pillow's `ImageEnhance`: poorer + factor (image - poorer), clipped, truncated to whole levels.
 """
 
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from corruptions.augment.packed import join, split
 
 
-def enhance(words, kind, factor):
+def enhance(words: jax.Array, kind: jax.Array, factor: jax.Array) -> jax.Array:
     """Blends an image with its poorer version.
 
     Args:
@@ -25,8 +25,8 @@ def enhance(words, kind, factor):
 
 
 def _blend(poorer, image, factor):
-    # Pillow rounds the product and the sum to float32 each. The clip, which never acts, keeps compilers from fusing
-    # them into one rounding.
+    # Pillow rounds the product and the sum to float32 each. The clip, which never acts, keeps
+    # compilers from fusing them into one rounding.
     product = jnp.clip(factor * (image - poorer).astype(jnp.float32), -1e6, 1e6)
     return jnp.clip(poorer.astype(jnp.float32) + product, 0, 255).astype(jnp.int32)
 
@@ -51,7 +51,7 @@ def _mean(words):
 
 
 def _smooth(words):
-    """Mean of a pixel, weight 5, and its eight neighbours, to the nearest level; the outermost pixels stay."""
+    """Rounded mean of a pixel, weight 5, and its eight neighbours; the outermost pixels stay."""
     smoothed = []
     for c in split(words):
         rows = c[:-2] + c[1:-1] + c[2:]

@@ -1,9 +1,10 @@
 """Names of the augmentation schemes.
 
-`augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`, `patch_gaussian_imagenet`;
-`augmix=rotate+equalize`, AugMix with some of its nine operations (`augmix=` with none is the identity; also
-`augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`); `stored=FILE`, the transforms in a
-file (`corruptions.augment.stored`), canonically `stored=LABEL@DIGEST`.
+`augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`,
+`patch_gaussian_imagenet`; `augmix=rotate+equalize`, AugMix with some of its nine operations
+(`augmix=` with none is the identity; also `augmix_imagenet=...`); `op=rotate`, an operation alone
+(also `op_imagenet=...`); `stored=FILE`, the transforms in a file (`corruptions.augment.stored`),
+canonically `stored=LABEL@DIGEST`.
 """
 
 import functools
@@ -73,24 +74,24 @@ _WHOLE = {
 }
 
 
-def names():
-    """Names of the six published schemes."""
+def names() -> tuple[str, ...]:
+    """Lists the six published schemes."""
     return tuple(_WHOLE)
 
 
-def subsets(family="augmix"):
-    """Canonical names of the 512 subsets of AugMix's operations, by number of operations, the empty one first."""
+def subsets(family: str = "augmix") -> tuple[str, ...]:
+    """Lists the canonical names of the 512 subsets of AugMix's operations, the smallest first."""
     combinations = itertools.chain.from_iterable(itertools.combinations(BASE, n) for n in range(len(BASE) + 1))
     return tuple(canonical(f"{family}={'+'.join(operations)}") for operations in combinations)
 
 
-def canonical(name):
-    """The one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix; for a
-    file of stored transforms its label and digest.
+def canonical(name: str) -> str:
+    """Returns the one spelling of a name: operations in the order of `operations.BASE`, all nine
+    being plain AugMix; for a file of stored transforms its label and digest.
 
     Raises:
-      ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`, or a file of other
-        content.
+      ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`,
+        or a file of other content.
       FileNotFoundError: no such file of stored transforms.
     """
     if is_stored(name):
@@ -101,22 +102,22 @@ def canonical(name):
     return f"{family}={'+'.join(operations)}"
 
 
-def known(name):
-    """Whether `name` reads as the name of a scheme (its operations may still be wrong), not of a corruption."""
+def known(name: object) -> bool:
+    """Tells whether `name` reads as that of a scheme; its operations may still be wrong."""
     return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE | _MIXED | _ALONE)
 
 
-def is_stored(name):
-    """Whether `name` stands for stored transforms: `stored=FILE` or `stored=LABEL@DIGEST`."""
+def is_stored(name: object) -> bool:
+    """Tells whether `name` stands for stored transforms: `stored=FILE` or `stored=LABEL@DIGEST`."""
     return isinstance(name, str) and name.startswith(f"{_STORED}=")
 
 
-def get(name):
-    """The scheme called `name`, see the module; a `Scheme` is returned as it is. A file is read anew in every call.
+def get(name: str | Scheme) -> Scheme:
+    """Returns the scheme called `name`, see the module, or the `Scheme` that it is given. A file is
+    read anew in every call.
 
     Raises:
-      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest, which does not say where they
-        are.
+      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest alone.
     """
     if isinstance(name, Scheme):
         return name

@@ -1,9 +1,9 @@
 """The operations the schemes are made of, each as Pillow does it, on 8-bit images.
 
-An operation is a code and a strength, so that a transform is a few numbers and images of a batch may differ in it. The
-operations fall into kinds that share a computation, and `chain` branches on the kind: with one transform for all images
-of a `vmap`, or in a loop over images, only the drawn operation is carried out; with a transform per image XLA carries
-out each kind once and selects.
+An operation is a code and a strength, so that a transform is a few numbers and images of a batch
+may differ in it. The operations fall into kinds that share a computation, and `chain` branches on
+the kind: with one transform for all images of a `vmap`, or in a loop over images, only the drawn
+operation is carried out; with a transform per image XLA carries out each kind once and selects.
 
 | operation | strength | Pillow |
 | --- | --- | --- |
@@ -15,6 +15,8 @@ out each kind once and selects.
 | rotate | degrees, counter-clockwise | `rotate(BILINEAR)` |
 | color, contrast, brightness, sharpness | factor, 1 leaves the image | `ImageEnhance` |
 """
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +39,7 @@ _KINDS |= dict.fromkeys(("color", "contrast", "brightness", "sharpness"), _ENHAN
 _KIND_OF = np.array([_STAYS] + [_KINDS[name] for name in OPERATIONS], np.int32)
 
 
-def chain(words, codes, strengths, *, names=OPERATIONS):
+def chain(words: jax.Array, codes: jax.Array, strengths: jax.Array, *, names: Sequence[str] = OPERATIONS) -> jax.Array:
     """Carries out operations one after the other.
 
     Args:
@@ -52,7 +54,8 @@ def chain(words, codes, strengths, *, names=OPERATIONS):
     kinds = sorted({_STAYS} | {_KINDS[name] for name in names})
     branches = [_BRANCHES[kind] for kind in kinds]
     positions = jnp.asarray(np.searchsorted(kinds, _KIND_OF), jnp.int32)[codes]
-    # Here, once per operation; where the pixels are worked on XLA might find a sine for each of them.
+    # Here, once per operation; where the pixels are worked on XLA might find a sine for each of
+    # them.
     displacements = affine.displacement(codes - CODES["shear_x"], strengths, words.shape)
 
     def step(words, operation):

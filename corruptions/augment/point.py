@@ -1,4 +1,4 @@
-"""Operations that map each level by itself: posterize, solarize, invert, and the two that look at the histogram first.
+"""Operations on each level by itself: posterize, solarize, invert, equalize, autocontrast.
 
 Bit for bit what Pillow's `ImageOps` does.
 """
@@ -14,38 +14,38 @@ from corruptions.augment.packed import CHANNELS, join, split
 _LEVELS = 256
 
 
-def posterize(words, bits):
+def posterize(words: jax.Array, bits: jax.Array) -> jax.Array:
     """Keeps the `bits` highest of the 8 bits of every channel; bits a whole float32 in 1..8."""
     dropped = 8 - bits.astype(jnp.uint32)
     kept = (jnp.uint32(255) << dropped) & 255
     return words & (kept | kept << 8 | kept << 16)
 
 
-def solarize(words, threshold):
-    """v below the threshold stays, others become 255 - v; a threshold of 0 inverts the image."""
+def solarize(words: jax.Array, threshold: jax.Array) -> jax.Array:
+    """Turns levels v from the threshold on into 255 - v; a threshold of 0 inverts the image."""
     # dm_pix.solarize gives the same levels, but of three float32 channels, not of packed words.
     flipped = [jnp.where(c.astype(jnp.float32) >= threshold, 255, 0) for c in split(words)]
     return words ^ join(flipped)
 
 
-def histogram(words):
-    """Number of pixels at each level, int32 [3, 256]."""
+def histogram(words: jax.Array) -> jax.Array:
+    """Counts the pixels at each level, int32 [3, 256]."""
     bins = jnp.concatenate([c.reshape(-1) + _LEVELS * i for i, c in enumerate(split(words))])
     counts = jnp.zeros(CHANNELS * _LEVELS, jnp.int32).at[bins].add(1, mode="promise_in_bounds")
     return counts.reshape(CHANNELS, _LEVELS)
 
 
-def look_up(words, table):
+def look_up(words: jax.Array, table: jax.Array) -> jax.Array:
     """Replaces level v of channel c by table[c, v], int32 [3, 256]."""
     flat = table.reshape(-1)
     return join([flat.at[c + _LEVELS * i].get(mode="promise_in_bounds") for i, c in enumerate(split(words))])
 
 
-def equalize_table(counts):
-    """Table of `ImageOps.equalize`: [3, 256] counts to levels.
+def equalize_table(counts: jax.Array) -> jax.Array:
+    """Makes the table of `ImageOps.equalize`: [3, 256] counts to levels.
 
-    Level i becomes min(255, (q // 2 + n_i) // q), n_i the number of pixels below i and q = m // 255 with m the number
-    of pixels below the highest level present. q = 0 leaves the channel as it is.
+    Level i becomes min(255, (q // 2 + n_i) // q), n_i the number of pixels below i and q = m // 255
+    with m the number of pixels below the highest level present. q = 0 leaves the channel as it is.
     """
     highest = _highest(counts)
     below = jnp.cumsum(counts, axis=1) - counts
@@ -54,11 +54,12 @@ def equalize_table(counts):
     return jnp.where(step == 0, jnp.arange(_LEVELS), jnp.minimum(table, 255))
 
 
-def autocontrast_table(counts):
-    """Table of `ImageOps.autocontrast`: [3, 256] counts to levels.
+def autocontrast_table(counts: jax.Array) -> jax.Array:
+    """Makes the table of `ImageOps.autocontrast`: [3, 256] counts to levels.
 
-    The levels present, lo..hi, spread to 0..255: i becomes floor((i - lo) 255 / (hi - lo)), one less where Pillow's
-    float64 arithmetic falls just short of a whole number. One level present leaves the channel as it is.
+    The levels present, lo..hi, spread to 0..255: i becomes floor((i - lo) 255 / (hi - lo)), one
+    less where Pillow's float64 arithmetic falls just short of a whole number. One level present
+    leaves the channel as it is.
     """
     low, high = jnp.argmax(counts > 0, axis=1), _highest(counts)
     level = jnp.arange(_LEVELS)
@@ -77,12 +78,14 @@ def _highest(counts):
 
 @functools.cache
 def _shortfalls():
-    """Where int(i * scale + offset), scale = 255 / (hi - lo) and offset = -lo * scale in float64, is one too small.
+    """Where int(i * scale + offset) is one too small: scale 255 / (hi - lo), offset -lo * scale.
 
-    It is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo, hi), mostly at hi itself.
+    In float64 it is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo,
+    hi), mostly at hi itself.
 
     Returns:
-      (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for every i).
+      (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for
+      every i).
     """
     levels = np.arange(_LEVELS)
     index = np.zeros((_LEVELS, _LEVELS), np.uint16)

@@ -1,4 +1,4 @@
-"""Stored transforms: K draws of a scheme in a file, as a scheme of their own of which each image draws one, uniformly.
+"""Stored transforms: K draws of a scheme in a file, a scheme of which each image draws one.
 
 A file is an .npz archive with an array [K, ...] for each of the params and `about`, JSON text:
 
@@ -13,10 +13,12 @@ The digest is over source, shape and params, not over label, origin or the bytes
 import hashlib
 import io
 import json
+import os
 import pathlib
 import re
 import zipfile
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +41,7 @@ class Stored(NamedTuple):
     origin: dict
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """sha256 of what determines the augmentation, hexadecimal."""
         total = hashlib.sha256(f"{self.source} {tuple(self.shape)}".encode())
         for name, array in sorted(self.params.items()):
@@ -48,21 +50,22 @@ class Stored(NamedTuple):
         return total.hexdigest()
 
     @property
-    def number(self):
+    def number(self) -> int:
         """K, how many transforms."""
         return len(next(iter(self.params.values())))
 
     @property
-    def scheme_name(self):
-        """The canonical name of the scheme: `stored=LABEL@DIGEST`, the same wherever the file lies."""
+    def scheme_name(self) -> str:
+        """The scheme's canonical name, `stored=LABEL@DIGEST`, wherever the file lies."""
         return f"stored={self.label}@{self.digest[:DIGITS]}"
 
 
-def write(path, stored):
+def write(path: str | os.PathLike, stored: Stored) -> None:
     """Writes a file so that `path` holds the old content or the new one.
 
     Raises:
-      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without one common first axis.
+      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without
+        one common first axis.
     """
     _check(stored)
     about = {"source": stored.source, "shape": list(stored.shape), "label": stored.label, "origin": stored.origin}
@@ -71,7 +74,7 @@ def write(path, stored):
     files.replace(pathlib.Path(path), buffer.getvalue())
 
 
-def read(path):
+def read(path: str | os.PathLike) -> Stored:
     """Reads a file into a `Stored`.
 
     Raises:
@@ -102,13 +105,15 @@ def _check(stored):
         raise ValueError(f"expected a label of letters, digits and _.+=-, found {stored.label!r}")
 
 
-def choices(stored):
-    """What the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
+def choices(stored: Stored) -> dict[str, Any]:
+    """Returns what the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
     return {"params": stored.params, "number": np.int32(stored.number)}
 
 
-def sample(key, shape, choices, *, made_for=None):
-    """One of the stored transforms. Draws: which, uniform among the K.
+def sample(
+    key: jax.Array, shape: tuple[int, ...], choices: Mapping[str, Any], *, made_for: tuple[int, ...] | None = None
+) -> dict[str, jax.Array]:
+    """Draws one of the K stored transforms, all equally likely.
 
     Options: `made_for`, the shape of the images that they were drawn for (fixed by the file).
 

@@ -1,5 +1,6 @@
-"""How strong an operation of AugMix is: a level drawn per operation, and what the level means for it."""
+"""How strong an operation of AugMix is: its level, and what the level means."""
 
+import jax
 import jax.numpy as jnp
 
 from corruptions.augment.operations import CODES
@@ -8,22 +9,24 @@ LEAST_LEVEL = 0.1
 GREATEST_SEVERITY = 10.0
 
 
-def check_severity(severity):
-    """Raises ValueError unless 0.1 < severity <= 10, the range in which all operations are defined."""
+def check_severity(severity: float) -> None:
+    """Raises ValueError unless 0.1 < severity <= 10, where all operations are defined."""
     if not LEAST_LEVEL < severity <= GREATEST_SEVERITY:
         raise ValueError(f"expected a severity above {LEAST_LEVEL} and up to {GREATEST_SEVERITY:g}, found {severity!r}")
 
 
-def level(uniform, severity):
-    """A level ~ U[0.1, severity) from a number ~ U[0, 1)."""
+def level(uniform: jax.Array, severity: float) -> jax.Array:
+    """Turns a number ~ U[0, 1) into a level ~ U[0.1, severity)."""
     return LEAST_LEVEL + (severity - LEAST_LEVEL) * uniform
 
 
-def strength(code, level, sign, shape, whole):
-    """Strength of an operation at a level (Mintun et al., 2021, and AugMix, Hendrycks et al., 2020).
+def strength(code: jax.Array, level: jax.Array, sign: jax.Array, shape: tuple[int, ...], whole: bool) -> jax.Array:
+    """Computes the strength of an operation at a level (Mintun et al., 2021; Hendrycks et al.,
+    2020).
 
-    With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width or height (pixels),
-    posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l); autocontrast and equalize have none (0).
+    With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width
+    or height (pixels), posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l);
+    autocontrast and equalize have none (0).
 
     Args:
       code: int32, `operations.CODES`, any shape.

@@ -1,8 +1,10 @@
-"""The 30 candidate corruptions of C-bar, levels 1 to 10 each, and the ten each of ImageNet-C-bar and CIFAR-10-C-bar.
+"""The 30 candidate corruptions of C-bar, levels 1 to 10 each, and the ten each of ImageNet-C-bar
+and CIFAR-10-C-bar.
 
-E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption Robustness"
-(2021). Severities 1 to 5 of the two benchmarks are levels of their members, `SELECTED`; the strength of a level depends
-on the image size, 32 or 224 pixels, `RANGES` (see the option `table`).
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
+Corruption Robustness" (2021). Severities 1 to 5 of the two benchmarks are levels of their members,
+`SELECTED`; the strength of a level depends on the image size, 32 or 224 pixels, `RANGES` (see the
+option `table`).
 """
 
 from corruptions.cbar.blur import chromatic_aberration, circular_motion_blur, transverse_chromatic_aberration

@@ -1,8 +1,8 @@
-"""Aberrations and the circular blur, by cubic B-splines: chromatic_aberration, transverse_chromatic_aberration and
-circular_motion_blur.
+"""Aberrations and the circular blur, by cubic B-splines: chromatic_aberration,
+transverse_chromatic_aberration and circular_motion_blur.
 
-The two aberrations take the pixels themselves for the coefficients of the spline, so that every channel is also
-blurred a little, the one that stays in place included; the released code has it so.
+The two aberrations take the pixels themselves for the coefficients of the spline, so that every
+channel is also blurred a little, the one that stays in place included; the released code has it so.
 """
 
 import jax
@@ -30,7 +30,7 @@ def _resampled(image, rows, columns):
 
 
 def _sample_chromatic(key, shape, severity, *, table=None):
-    """A shift of 0.01 s N pixels for each channel, N = min(H, W). Draws: three directions ~ U[0, 2 pi).
+    """Draws a shift of 0.01 s N pixels for each channel, N = min(H, W): directions ~ U[0, 2 pi).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -40,8 +40,8 @@ def _sample_chromatic(key, shape, severity, *, table=None):
 
 
 def _apply_chromatic(image, params):
-    """x_c(p - d_c), black where p - d_c is outside, in whole levels: x_c the spline whose coefficients are the pixels
-    of channel c (C-bar, chromatic_abberation).
+    """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the
+    spline whose coefficients are the pixels of channel c (C-bar, chromatic_abberation).
     """
 
     def matrices(size, shifts):
@@ -63,12 +63,12 @@ chromatic_aberration = candidate(
 
 
 def _enlarged(size, strengths):
-    """Sides round(size scale) of the three enlargements 1, 1 + 0.025 s and 1 + 0.05 s: float64 [strengths, 3]."""
+    """Sides round(size f) for f = 1, 1 + 0.025 s, 1 + 0.05 s: float64 [strengths, 3]."""
     return np.round(size * (1 + np.outer(strengths, (0, 0.025, 0.05))))
 
 
 def _sample_transverse(key, shape, severity, *, table=None):
-    """Which channel is enlarged by 1, which by 1 + 0.025 s, which by 1 + 0.05 s. Draws: the order of the three.
+    """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -79,9 +79,9 @@ def _sample_transverse(key, shape, severity, *, table=None):
 
 
 def _apply_transverse(image, params):
-    """Each channel enlarged to its size M, ends on ends, and cut to the middle N, from floor((M - N) / 2) on, in whole
-    levels: point i of M is the spline whose coefficients are the pixels, at i (N - 1) / (M - 1) (C-bar,
-    transverse_chromatic_abberation).
+    """Enlarges each channel to its size M, ends on ends, and cuts it to the middle N, from floor((M
+    - N) / 2) on, in whole levels: point i of M is the spline whose coefficients are the pixels, at
+    i (N - 1) / (M - 1) (C-bar, transverse_chromatic_abberation).
     """
 
     def matrices(size, enlarged):
@@ -107,7 +107,7 @@ _WEIGHTS = np.exp(-2 * _TURNS**2) / np.exp(-2 * _TURNS**2).sum()
 
 
 def _sample_circular(key, shape, severity, *, table=None):
-    """The largest angle, 1.5 s degrees to either side; nothing is random.
+    """Computes the largest angle, 1.5 s degrees to either side; nothing is random.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -116,10 +116,12 @@ def _sample_circular(key, shape, severity, *, table=None):
 
 
 def _apply_circular(image, params):
-    """sum_j w_j R(t_j a) x, clipped: rotations about the centre by t_j = -1, -0.9 ... 1 times the angle a, weights
-    proportional to exp(-2 t_j^2), sum one (C-bar, circular_motion_blur).
+    """Averages turned images: sum_j w_j R(t_j a) x, clipped, with rotations about the centre by t_j
+    = -1, -0.9 ... 1 times the angle a, weights proportional to exp(-2 t_j^2), sum one (C-bar,
+    circular_motion_blur).
 
-    Rotations interpolate by cubic splines and are black where they look beyond the image: corners darken.
+    Rotations interpolate by cubic splines and are black where they look beyond the image: corners
+    darken.
     """
     height, width, _ = image.shape
     coefficients = filters.separable(image, spline.prefilter_matrix(height), spline.prefilter_matrix(width))

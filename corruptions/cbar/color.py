@@ -1,7 +1,8 @@
 """Colour: bleach_bypass, technicolor, pseudocolor, hue_shift and color_balance.
 
-Three of them overflow 8 bits in the released code, by oversight, and the published figures have it so. `wrap=True`,
-the default, reproduces that (values mod 256, as on x86); `wrap=False` is what was meant.
+Three of them overflow 8 bits in the released code, by oversight, and in the published figures.
+`wrap=True`, the default, reproduces that (values mod 256, as on x86); `wrap=False` is what was
+meant.
 """
 
 import jax
@@ -31,10 +32,10 @@ def _filter(name, applier):
     """A candidate without randomness but its weight, 0.1 s."""
 
     def sample(key, shape, severity, *, table=None, wrap=True):
-        """The weight of the effect; nothing is random.
+        """Computes the weight of the effect; nothing is random.
 
-        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`, whether to
-        overflow 8 bits as the released code does.
+        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size;
+        `wrap`, whether to overflow 8 bits as the released code does.
         """
         del key
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
@@ -43,8 +44,9 @@ def _filter(name, applier):
 
 
 def _apply_bleach(image, params):
-    """(1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 - x))) in grey levels, L the BT.709 luma in
-    [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar, bleach_bypass).
+    """Mixes in a bleached image: (1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 -
+    x))) in grey levels, L the BT.709 luma in [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar,
+    bleach_bypass).
 
     Without `wrap`, 2 x is not taken mod 256 and the result is clipped.
     """
@@ -62,8 +64,9 @@ bleach_bypass = _filter("bleach_bypass", _apply_bleach)
 
 
 def _apply_technicolor(image, params):
-    """(1 - a) x + a y in grey levels, red of y being m_G m_B R and cyclically, with m_R = 1 - R + (G + B) / 2 (R, G, B
-    in [0, 1]) and cyclically (C-bar, technicolor).
+    """Mixes in an image y of dyes: (1 - a) x + a y in grey levels, red of y being m_G m_B R and
+    cyclically, with m_R = 1 - R + (G + B) / 2 (R, G, B in [0, 1]) and cyclically (C-bar,
+    technicolor).
 
     The sum may exceed 255: cut to whole levels mod 256, or without `wrap` clipped.
     """
@@ -79,11 +82,11 @@ technicolor = _filter("technicolor", _apply_technicolor)
 
 
 def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
-    """A palette. Draws: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform whole levels 0..254 per
-    channel.
+    """Draws a palette: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform
+    whole levels 0..254 per channel.
 
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`, whether to overflow
-    8 bits as the released code does.
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`,
+    whether to overflow 8 bits as the released code does.
     """
     smooth_key, color_key = jax.random.split(key)
     return {
@@ -95,11 +98,12 @@ def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
 
 
 def _apply_pseudocolor(image, params):
-    """(1 - a) x + a C(L) in grey levels, L the BT.709 luma in [0, 1]; C runs through five colours c_0..c_4 (C-bar,
-    pseudocolor).
+    """Mixes in the colours of a palette: (1 - a) x + a C(L) in grey levels, L the BT.709 luma in
+    [0, 1]; C runs through five colours c_0..c_4 (C-bar, pseudocolor).
 
-    Between two of them, at t in [0, 1], C = c_k + (1 - m) (c_{k+1} - c_k) t + m ((c_{k+1} - c_k) mod 256) S(t) with
-    S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod 256.
+    Between two of them, at t in [0, 1], C = c_k + (1 - m) (c_{k+1} - c_k) t + m ((c_{k+1} - c_k)
+    mod 256) S(t) with S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod
+    256.
     """
     levels = color.to_levels(image)
     position = _SEGMENTS * _luma(levels)
@@ -131,7 +135,7 @@ def _sign(key):
 
 
 def _sample_hue(key, shape, severity, *, table=None):
-    """A turn of the hue. Draws: its sign.
+    """Draws the sign of a turn of the hue.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -139,11 +143,12 @@ def _sample_hue(key, shape, severity, *, table=None):
 
 
 def _apply_hue(image, params):
-    """HSV hue + d (mod 1), d in turns, saturation and value kept (C-bar, hue_shift).
+    """Turns the HSV hue h to h + d (mod 1), d in turns, saturation and value kept (C-bar).
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 - k), 0, 1) where n = 5,
-    3, 1 for red, green, blue. Largest and smallest values stay whole levels; the original, passing through V (1 - S)
-    in floating point, loses one level in about half of the smallest.
+    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 -
+    k), 0, 1) where n = 5, 3, 1 for red, green, blue. Largest and smallest values stay whole levels;
+    the original, passing through V (1 - S) in floating point, loses one level in about half of the
+    smallest.
     """
     levels = color.to_levels(image)
     red, green, blue = levels[..., 0], levels[..., 1], levels[..., 2]
@@ -168,7 +173,7 @@ hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns",
 
 
 def _sample_balance(key, shape, severity, *, table=None):
-    """A factor 1 - 0.1 s or 1 + 0.1 s. Draws: the sign.
+    """Draws a factor, 1 - 0.1 s or 1 + 0.1 s.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -177,8 +182,8 @@ def _sample_balance(key, shape, severity, *, table=None):
 
 
 def _apply_balance(image, params):
-    """g + f (x - g), clipped, in grey levels: g = round(0.299 R + 0.587 G + 0.114 B) as Pillow computes it, in 16-bit
-    fixed point (C-bar, color_balance).
+    """Scales the distance from grey: g + f (x - g), clipped, in grey levels, with g = round(0.299 R
+    + 0.587 G + 0.114 B) as Pillow computes it, in 16-bit fixed point (C-bar, color_balance).
     """
     levels = color.to_levels(image)
     whole = jnp.round(levels).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""Pixels shaken about: ripple and scatter."""
+"""Displacements of pixels: ripple and scatter."""
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +10,8 @@ from corruptions.primitives import bilinear, random, staging
 
 
 def _sample_ripple(key, shape, severity, *, table=None):
-    """A wave along each axis. Draws: wavelengths (of rows, of columns) ~ U[0.1, 0.3)^2 N, N = min(H, W), and phases
-    ~ U[0, 2 pi)^2.
+    """Draws a wave along each axis: wavelengths (of rows, of columns) ~ U[0.1, 0.3)^2 N, N = min(H,
+    W), and phases ~ U[0, 2 pi)^2.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -24,8 +24,8 @@ def _sample_ripple(key, shape, severity, *, table=None):
 
 
 def _apply_ripple(image, params):
-    """x(y + A sin(2 pi y / w_y + phase_y), x + A sin(2 pi x / w_x + phase_x)): bilinear, zero outside the image (C-bar,
-    ripple).
+    """Moves pixels along both axes: x(y + A sin(2 pi y / w_y + phase_y), x + A sin(2 pi x / w_x +
+    phase_x)), bilinear, zero outside the image (C-bar, ripple).
 
     Each axis moves by its own coordinate, as released; ripples usually move by the other one.
     """
@@ -52,7 +52,7 @@ ripple = candidate(
 
 
 def _sample_scatter(key, shape, severity, *, table=None):
-    """A reach. Draws: the seed of the hash ~ U[0, 10).
+    """Computes the reach and draws the seed of the hash ~ U[0, 10).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -63,7 +63,8 @@ def _sample_scatter(key, shape, severity, *, table=None):
 
 
 def _apply_scatter(image, params):
-    """x(y + r (2 h(y, x) - 1), x + r (2 h(x, y) - 1)), positions clipped to the image, bilinear (C-bar, scatter).
+    """Moves each pixel by a hash of its position: x(y + r (2 h(y, x) - 1), x + r (2 h(x, y) - 1)),
+    positions clipped to the image, bilinear (C-bar, scatter).
 
     h is the hash of `_hashes`.
     """
@@ -79,8 +80,8 @@ def _hashes(shape, seed):
 
     h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))).
 
-    float32 cannot hold it: it is float64 up to the fractional part, in any program. The sine of the sum is taken apart
-    into sines and cosines of u and of v alone, of which there are few.
+    float32 cannot hold it: it is float64 up to the fractional part, in any program. The sine of the
+    sum is taken apart into sines and cosines of u and of v alone, of which there are few.
     """
     with jax.enable_x64(True):
         angle = jax.lax.convert_element_type(seed, np.float64) * np.arange(max(shape[:2]), dtype=np.float64)

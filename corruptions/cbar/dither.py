@@ -9,7 +9,7 @@ from corruptions.primitives import color
 
 
 def _sample(key, shape, severity, *, table=None):
-    """The number of levels, 14 - int(s); nothing is random.
+    """Computes the number of levels, 14 - int(s); nothing is random.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -19,18 +19,19 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """Each row and channel, left to right: c becomes the level q = int(255 floor(n c / 256) / (n - 1)), and its right
-    neighbour trunc(clip(. + 7 e / 16)), then trunc(clip(. + e / 16)), e = c - q, clipped to 0..255 (C-bar,
-    color_dither).
+    """Reduces the levels of each row and channel, left to right: c becomes the level q = int(255
+    floor(n c / 256) / (n - 1)), and its right neighbour trunc(clip(. + 7 e / 16)), then
+    trunc(clip(. + e / 16)), e = c - q, clipped to 0..255 (C-bar, color_dither).
 
-    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and Steinberg's dithering; in the
-    released code nothing ever reaches another row.
+    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and
+    Steinberg's dithering; in the released code nothing ever reaches another row.
     """
     number = params["levels"]
     columns = jnp.round(jnp.moveaxis(color.to_levels(image), 1, 0)).astype(jnp.int32)
     row = jnp.arange(image.shape[0])[:, None]
     first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < image.shape[0] - 1, 1, 0)
-    # All palettes are short: one division for each level, none for each pixel. A half keeps whole quotients whole.
+    # All palettes are short: one division for each level, none for each pixel. A half keeps whole
+    # quotients whole.
     index = jnp.arange(14)
     palette = jnp.floor((255 * index + 0.5) / (number - 1)).astype(jnp.int32)
 

@@ -16,11 +16,12 @@ _LENSES = 501
 
 
 def _sample_pinch(key, shape, severity, *, table=None):
-    """A grid of square cells, k along the shorter side N, H k // N by W k // N in all. Draws: the sign of the turn of
-    each.
+    """Draws the sign of the turn of each cell of a grid: k square cells along the shorter side N, H
+    k // N by W k // N in all.
 
-    The original has k = 5 at 224 pixels and 3 at any other size; here k goes with the table, so that sizes near 224
-    are like 224. Options: `table`, `cifar` (k = 3) or `imagenet` (k = 5), by default the one made for the nearest size.
+    The original has k = 5 at 224 pixels and 3 at any other size; here k goes with the table, so
+    that sizes near 224 are like 224. Options: `table`, `cifar` (k = 3) or `imagenet` (k = 5), by
+    default the one made for the nearest size.
     """
     strength = severities.scanned("pinch_and_twirl", severity, shape, table)
     cells = _CELLS[severities.table_for(shape, table)]
@@ -33,9 +34,9 @@ def _sample_pinch(key, shape, severity, *, table=None):
 
 
 def _apply_pinch(image, params):
-    """In each cell of c = N // k pixels a side, the pixel at the offset v from its middle, |v| <= R = c / 2, takes the
-    colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d = |v| / R: bilinear, zero outside the image (C-bar,
-    pinch_and_twirl).
+    """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its
+    middle, |v| <= R = c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d =
+    |v| / R: bilinear, zero outside the image (C-bar, pinch_and_twirl).
 
     Rows and columns left over by the cells at the end do not change.
     """
@@ -74,7 +75,8 @@ pinch_and_twirl = candidate(
 
 
 def _sample_fish_eye(key, shape, severity, *, table=None):
-    """501 lenses whatever the size of the image. Draws: their centres (row, column) ~ U[0, H) x U[0, W).
+    """Draws the centres (row, column) ~ U[0, H) x U[0, W) of 501 lenses, whatever the size of the
+    image.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -85,12 +87,12 @@ def _sample_fish_eye(key, shape, severity, *, table=None):
 
 
 def _apply_fish_eye(image, params):
-    """The lenses one after the other, each on what the ones before have left: the pixel at the offset (v_y, v_x) from
-    the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y), s(v_x)), bilinear,
-    zero outside the image (C-bar, fish_eye).
+    """Looks through the lenses one after the other, each on what those before have left: the pixel
+    at the offset (v_y, v_x) from the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes
+    the colour at p - (s(v_y), s(v_x)), bilinear, zero outside the image (C-bar, fish_eye).
 
-    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a - asin(sin(a) / n)), tan a =
-    v / h.
+    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a -
+    asin(sin(a) / n)), tan a = v / h.
     """
     height, width, _ = image.shape
     radius = max(0.05 * side(image.shape), 3.0)
@@ -120,7 +122,8 @@ def _apply_fish_eye(image, params):
 def _shift(v, square, index):
     """h tan(a - asin(sin(a) / n)) with tan a = v / h, h^2 = `square`; 0 where that is 0.
 
-    With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 + v^2) / (q + h).
+    With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 +
+    v^2) / (q + h).
     """
     v_square = v**2
     gain = index**2 - 1
@@ -140,8 +143,8 @@ fish_eye = candidate(
 
 
 def _sample_water_drop(key, shape, severity, *, table=None):
-    """Rings. Draws: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2) N, N = min(H, W),
-    and phase ~ U[0, 2 pi).
+    """Draws rings: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2)
+    N, N = min(H, W), and phase ~ U[0, 2 pi).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -155,8 +158,9 @@ def _sample_water_drop(key, shape, severity, *, table=None):
 
 
 def _apply_water_drop(image, params):
-    """The pixel at the offset v from the centre, |v| <= N // 2, takes the colour at (1 + A sin(2 pi |v| / w - phase)
-    w / |v|) v: moved along the radius by up to A w, bilinear, zero outside the image (C-bar, water_drop).
+    """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes
+    the colour at (1 + A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero
+    outside the image (C-bar, water_drop).
     """
     height, width, _ = image.shape
     y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)

@@ -13,8 +13,8 @@ _LEAST_CELL = 0.05  # of min(H, W)
 
 
 def _sample_voronoi(key, shape, severity, *, table=None):
-    """Cells. Draws: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05, 0.2) N, the sign
-    of the amplitude.
+    """Draws cells: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05,
+    0.2) N, the sign of the amplitude.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -29,8 +29,9 @@ def _sample_voronoi(key, shape, severity, *, table=None):
 
 
 def _apply_voronoi(image, params):
-    """x + A (S(c D) - 1/2) on every channel, clipped, in grey levels: D the distance of `primitives.voronoi`, S(t) =
-    3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less than 0.03 levels.
+    """Adds A (S(c D) - 1/2) to every channel, in grey levels, and clips: D is the distance of
+    `primitives.voronoi`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less
+    than 0.03 levels.
     """
     # A hundredth less than the smallest scale, in case it was drawn a rounding below.
     least = 0.99 * _LEAST_CELL * side(image.shape)
@@ -48,15 +49,16 @@ voronoi_noise = candidate(
 
 
 def _sample_perlin(key, shape, severity, *, table=None):
-    """A lattice. Draws: 256 gradients, the directions of points uniform in a square (two integers in -256..255 each);
-    a permutation of 0..255.
+    """Draws a lattice: 256 gradients, the directions of points uniform in a square (two integers in
+    -256..255 each); a permutation of 0..255.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
     gradient_key, order_key = jax.random.split(key)
     points = random.bits(gradient_key, (256, 2)) >> 23
     points = points.astype(jnp.float32) - 256
-    # The point (0, 0) has no direction: the original's pixels become NaN there, ours have a gradient of zero.
+    # The point (0, 0) has no direction: the original's pixels become NaN there, ours have a
+    # gradient of zero.
     norms = jnp.sqrt(jnp.sum(points**2, axis=1, keepdims=True))
     return {
         "weight": 0.05 * severities.scanned("perlin_noise", severity, shape, table),
@@ -66,8 +68,9 @@ def _sample_perlin(key, shape, severity, *, table=None):
 
 
 def _apply_perlin(image, params):
-    """(1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels: T the turbulence of `primitives.perlin`, seven
-    cells across min(H, W) (C-bar, perlin_noise). float32 arithmetic costs less than 0.01 levels.
+    """Mixes in a cloud: (1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels, T the
+    turbulence of `primitives.perlin`, seven cells across min(H, W) (C-bar, perlin_noise). float32
+    arithmetic costs less than 0.01 levels.
     """
     cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
     weight = params["weight"]
@@ -88,7 +91,7 @@ def _spectral(name, strength, spectrum):
     """A candidate that adds an independent field of one spectrum to every channel."""
 
     def sample(key, shape, severity, *, table=None):
-        """Random phases, U[0, 2 pi), of half a spectrum per channel.
+        """Draws phases ~ U[0, 2 pi) of half a spectrum for each channel.
 
         Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
         """
@@ -96,8 +99,9 @@ def _spectral(name, strength, spectrum):
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 
     def apply(image, params):
-        """x + A F, clipped, in grey levels: F the fields of `primitives.spectral_noise`, of standard deviation 1, one
-        per channel (C-bar). float32 arithmetic costs less than 0.01 levels.
+        """Adds A F, in grey levels, and clips: F are the fields of `primitives.spectral_noise`, of
+        standard deviation 1, one per channel (C-bar). float32 arithmetic costs less than 0.01
+        levels.
         """
         fields = spectral_noise.spectral_field(params["phases"], image.shape, spectrum)
         return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))

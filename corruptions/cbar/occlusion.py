@@ -1,4 +1,4 @@
-"""Pixels lost: checkerboard_cutout, lines and blue_noise_sample."""
+"""Occlusions: checkerboard_cutout, lines and blue_noise_sample."""
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +12,12 @@ _GRID = 40
 
 
 def _sample_checkerboard(key, shape, severity, *, table=None):
-    """A board. Draws: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1; which squares may
-    be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
+    """Draws a board: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1;
+    which squares may be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
 
-    The original's grid has between 16 and 40 squares a side, as many as can be needed; a larger one is the same in
-    distribution. Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    The original's grid has between 16 and 40 squares a side, as many as can be needed; a larger one
+    is the same in distribution. Options: `table`, `cifar` or `imagenet`, by default the one made
+    for the nearest size.
     """
     keys = jax.random.split(key, 3)
     probability = 0.1 * severities.scanned("checkerboard_cutout", severity, shape, table)
@@ -28,11 +29,12 @@ def _sample_checkerboard(key, shape, severity, *, table=None):
 
 
 def _apply_checkerboard(image, params):
-    """x = 128 where floor(m) and floor(n) are both even or both odd and the square (trunc m, trunc n) is cut (C-bar,
-    checkerboard_cutout).
+    """Cuts squares of a turned board: x = 128 where floor(m) and floor(n) are both even or both odd
+    and the square (trunc m, trunc n) is cut (C-bar, checkerboard_cutout).
 
-    (m, n) are the turned coordinates in squares. Truncation joins the two squares on either side of an axis, as in the
-    original; indices are mod 40, which repeats the grid in images much longer than wide.
+    (m, n) are the turned coordinates in squares. Truncation joins the two squares on either side of
+    an axis, as in the original; indices are mod 40, which repeats the grid in images much longer
+    than wide.
     """
     height, width, _ = image.shape
     cosine, sine = jnp.cos(params["angle"]) / params["square"], jnp.sin(params["angle"]) / params["square"]
@@ -54,9 +56,9 @@ checkerboard_cutout = candidate(
 
 
 def _sample_lines(key, shape, severity, *, table=None):
-    """int(0.1 s N) lines. Draws: their common angle ~ U[0, 2 pi) and its spread d ~ U[0.1, 1); per line the middle
-    ~ U[0, H) x U[0, W) and a turn of 2 pi d (U[0, 1) - 1/2). The ends lie N = min(H, W) from the middle, cut to whole
-    pixels.
+    """Draws int(0.1 s N) lines: their common angle ~ U[0, 2 pi) and its spread d ~ U[0.1, 1); per
+    line the middle ~ U[0, H) x U[0, W) and a turn of 2 pi d (U[0, 1) - 1/2). The ends lie N =
+    min(H, W) from the middle, cut to whole pixels.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -74,9 +76,11 @@ def _sample_lines(key, shape, severity, *, table=None):
 
 
 def _apply_lines(image, params):
-    """x <- trunc((1 - v) x + 128 v) for each line in turn, in grey levels; v is the line's coverage (C-bar, lines).
+    """Draws grey lines: x <- trunc((1 - v) x + 128 v) for each line in turn, in grey levels; v is
+    the line's coverage (C-bar, lines).
 
-    The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle between its ends.
+    The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle
+    between its ends.
     """
     height, width, _ = image.shape
     y, x = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
@@ -107,7 +111,8 @@ lines = candidate(
 
 
 def _sample_blue_noise_sample(key, shape, severity, *, table=None):
-    """A threshold and a field of blue noise. Draws: random phases, U[0, 2 pi), of half its spectrum.
+    """Computes the threshold and draws a field of blue noise: phases ~ U[0, 2 pi) of half its
+    spectrum.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -118,7 +123,8 @@ def _sample_blue_noise_sample(key, shape, severity, *, table=None):
 
 
 def _apply_blue_noise_sample(image, params):
-    """x where the field of `primitives.spectral_noise` exceeds the threshold, else 0 (C-bar, blue_noise_sample).
+    """Keeps x where the field of `primitives.spectral_noise` exceeds the threshold, else 0 (C-bar,
+    blue_noise_sample).
 
     A fraction Phi(threshold) of the pixels is lost, evenly spread.
     """

@@ -11,11 +11,11 @@ from corruptions.primitives import bilinear, random
 
 
 def _sample_perspective(key, shape, severity, *, table=None):
-    """A projection. Draws: the signs of the two shears +-0.01 s, the two shifts +-0.01 s N and the exponents of the two
-    scales 2^(+-0.015 s), N = min(H, W).
+    """Draws a projection: the signs of the two shears +-0.01 s, the two shifts +-0.01 s N and the
+    exponents of the two scales 2^(+-0.015 s), N = min(H, W).
 
-    The tilt is 0.02 s / N along both axes; in the released code its sign never changes. Options: `table`, `cifar` or
-    `imagenet`, by default the one made for the nearest size.
+    The tilt is 0.02 s / N along both axes; in the released code its sign never changes. Options:
+    `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
     strength = severities.scanned("perspective_no_bars", severity, shape, table)
     signs = jnp.where(random.bernoulli(key, 0.5, (3, 2)), -1.0, 1.0)
@@ -28,9 +28,9 @@ def _sample_perspective(key, shape, severity, *, table=None):
 
 
 def _apply_perspective(image, params):
-    """The pixel at (X, Y), from the corner of the image, takes the colour at
-    (f_x X + o_x Y + t_x, o_y X + f_y Y + t_y) / (g X + g Y + 1), bilinear with the border repeated, or keeps its own
-    where that is outside the image (C-bar, perspective_no_bars).
+    """Projects the image: the pixel at (X, Y), from the corner of the image, takes the colour at
+    (f_x X + o_x Y + t_x, o_y X + f_y Y + t_y) / (g X + g Y + 1), bilinear with the border repeated,
+    or keeps its own where that is outside the image (C-bar, perspective_no_bars).
     """
     x, y = _pixel_centres(image.shape)
     shears, shifts, scales = params["shears"], params["shifts"], params["scales"]
@@ -54,8 +54,8 @@ perspective_no_bars = candidate(
 
 
 def _sample_quadrilateral(key, shape, severity, *, table=None):
-    """Four corners (x, y), north-west, south-west, south-east, north-east. Draws: each is moved by U[-1, 1)^2 s N / 30,
-    N = min(H, W).
+    """Draws four corners (x, y), north-west, south-west, south-east, north-east: each is moved by
+    U[-1, 1)^2 s N / 30, N = min(H, W).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -66,9 +66,10 @@ def _sample_quadrilateral(key, shape, severity, *, table=None):
 
 
 def _apply_quadrilateral(image, params):
-    """The pixel at (X, Y), from the corner of the image, takes the colour at the mean of the four corners, weighted
-    bilinearly by (X / W, Y / H); bilinear with the border repeated, or keeps its own where that is outside the image
-    (C-bar, quadrilateral_no_bars).
+    """Stretches the image to its four corners: the pixel at (X, Y), from the corner of the image,
+    takes the colour at the mean of the four corners, weighted bilinearly by (X / W, Y / H);
+    bilinear with the border repeated, or keeps its own where that is outside the image (C-bar,
+    quadrilateral_no_bars).
     """
     height, width, _ = image.shape
     x, y = _pixel_centres(image.shape)
@@ -97,7 +98,9 @@ def _pixel_centres(shape):
 
 
 def _project(image, x, y):
-    """The colours at (x, y), from the corner of the image, where that is inside it; elsewhere the image."""
+    """The colours at (x, y), from the corner of the image, where that is inside it; elsewhere the
+    image.
+    """
     height, width, _ = image.shape
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     return jnp.where(inside[..., None], bilinear.clamped(image, y - 0.5, x - 0.5), image)

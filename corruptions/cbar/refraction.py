@@ -18,7 +18,8 @@ _FLAT = 1 / 0.999**2 - 1  # squared slope up to which a surface does not refract
 
 
 def _sample(key, shape, severity, *, table=None):
-    """A surface. Draws: the time ~ U[0.5, 2) and the scale ~ U[0.75, 1.25) N of a caustic, N = min(H, W).
+    """Draws a surface: the time ~ U[0.5, 2) and the scale ~ U[0.75, 1.25) N of a caustic, N =
+    min(H, W).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -27,13 +28,14 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _apply(image, params):
-    """x(p + l sin(a - b) g / |g|) + e (g_y - g_x), clipped: bilinear, zero outside the image (C-bar,
-    caustic_refraction).
+    """Refracts and lights the image: x(p + l sin(a - b) g / |g|) + e (g_y - g_x), clipped,
+    bilinear, zero outside the image (C-bar, caustic_refraction).
 
-    g is the gradient, by differences over two pixels and zero outside the image, of a caustic (`primitives.caustic`)
-    smoothed by a Gaussian of standard deviation 1; a = arctan |g| the angle of incidence, sin b = sin(a) / 4. Where
-    cos a >= 0.999 there is no displacement; elsewhere it is rounded to 1/1000 pixel. float32 arithmetic puts about one
-    pixel in a million on the other side of that threshold.
+    g is the gradient, by differences over two pixels and zero outside the image, of a caustic
+    (`primitives.caustic`) smoothed by a Gaussian of standard deviation 1; a = arctan |g| the angle
+    of incidence, sin b = sin(a) / 4. Where cos a >= 0.999 there is no displacement; elsewhere it is
+    rounded to 1/1000 pixel. float32 arithmetic puts about one pixel in a million on the other side
+    of that threshold.
     """
     height, width, _ = image.shape
     surface = staging.stage(caustic(image.shape, params["time"], params["scale"]))

@@ -1,4 +1,5 @@
-"""Severities of the C-bar candidates: the scanned ranges, and the steps of which the benchmarks are made.
+"""Severities of the C-bar candidates: the scanned ranges, and the steps of which the benchmarks are
+made.
 
 E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
 Corruption Robustness" (2021), supplement D and the released lists. A candidate has a real strength
@@ -8,6 +9,7 @@ s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so that images stay 
 
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 
 from corruptions import levels
@@ -94,17 +96,19 @@ def table_for(shape: Sequence[int], table: str | None = None) -> str:
     return levels.nearest_table(_SIDES, shape, table)
 
 
-def scan(name, table):
-    """The ten strengths s_1..s_10 of a candidate, float64 [10]."""
+def scan(name: str, table: str) -> np.ndarray:
+    """Returns the ten strengths s_1..s_10 of a candidate, float64 [10]."""
     low, high = RANGES[table][name]
     return low + (high - low) * np.arange(1, STEPS + 1) / STEPS
 
 
-def scanned(name, level, shape, table=None):
-    """Strength s of a candidate at a level 1..10 (float32 scalar, may be traced), linear between whole levels."""
+def scanned(name: str, level: jax.Array, shape: tuple[int, ...], table: str | None = None) -> jax.Array:
+    """Looks up the strength s of a candidate at a level 1..10 (float32 scalar, may be traced),
+    linear between whole levels.
+    """
     return levels.lookup(scan(name, table_for(shape, table)), level)
 
 
-def greatest(name, shape, table=None):
-    """The largest strength a candidate takes, for static bounds."""
+def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> float:
+    """Returns the largest strength a candidate takes, for static bounds."""
     return RANGES[table_for(shape, table)][name][1]

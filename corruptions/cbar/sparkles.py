@@ -13,15 +13,15 @@ _FEWEST_RAYS, _MOST_RAYS = 50, 199
 
 
 def _rays(key, shape, radius):
-    """Numbers of rays, uniform in 50..199, of `shape`; lengths ~ N(radius, radius / 4), of shape [*shape, 199]."""
+    """Numbers of rays, uniform in 50..199, of `shape`; lengths ~ N(r, r / 4), [*shape, 199]."""
     number_key, length_key = jax.random.split(key)
     numbers = random.integers(number_key, shape, _FEWEST_RAYS, _MOST_RAYS + 1)
     return numbers, radius * (1 + 0.25 * random.normal(length_key, (*shape, _MOST_RAYS)))
 
 
 def _sample_sparkles(key, shape, severity, *, table=None):
-    """Five stars. Draws: their centres ~ U[0, H) x U[0, W); the numbers of rays, uniform in 50..199; the rays' lengths,
-    N(R, R/4) but at least 1, R = 0.01 s N.
+    """Draws five stars: their centres ~ U[0, H) x U[0, W); the numbers of rays, uniform in 50..199;
+    the rays' lengths, N(R, R/4) but at least 1, R = 0.01 s N.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -36,8 +36,9 @@ def _sample_sparkles(key, shape, severity, *, table=None):
 
 
 def _apply_sparkles(image, params):
-    """x <- x + w (255 - x) for each star in turn, in grey levels: w the brightness of `primitives.spark` (C-bar,
-    sparkles). That is 255 - (255 - x) times the product of all 1 - w.
+    """Brightens the image: x <- x + w (255 - x) for each star in turn, in grey levels: w the
+    brightness of `primitives.spark` (C-bar, sparkles). That is 255 - (255 - x) times the product of
+    all 1 - w.
     """
 
     def dim(darkness, star):
@@ -59,8 +60,8 @@ sparkles = candidate(
 
 
 def _sample_inverse(key, shape, severity, *, table=None):
-    """One star. Draws: its centre ~ U[H/4, 3H/4) x U[W/4, 3W/4); the number of rays, uniform in 50..199; the rays'
-    lengths, N(R, R/4), R = N/4 (seldom near zero or below; they are squared).
+    """Draws one star: its centre ~ U[H/4, 3H/4) x U[W/4, 3W/4); the number of rays, uniform in
+    50..199; the rays' lengths, N(R, R/4), R = N/4 (seldom near zero or below; they are squared).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -75,8 +76,8 @@ def _sample_inverse(key, shape, severity, *, table=None):
 
 
 def _apply_inverse(image, params):
-    """255 + w (x - 255) in grey levels: w the brightness of `primitives.spark`, white away from the star (C-bar,
-    inverse_sparkles).
+    """Fades to white away from a star: 255 + w (x - 255) in grey levels, w the brightness of
+    `primitives.spark` (C-bar, inverse_sparkles).
     """
     star = staging.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
     return to_image(255 + star[..., None] * (color.to_levels(image) - 255))

@@ -1,4 +1,4 @@
-"""Sines laid over the image: single_frequency_greyscale, concentric_sine_waves, plasma_noise and caustic_noise."""
+"""Waves: single_frequency_greyscale, concentric_sine_waves, plasma_noise and caustic_noise."""
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +12,8 @@ from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 
 
 def _sample_single_frequency(key, shape, severity, *, table=None):
-    """A plane wave. Draws: p ~ U[-pi, pi), r ~ U[-|p|, |p|), which of the two runs along x (either with probability
-    1/2), the phase ~ U[0, 2 pi).
+    """Draws a plane wave: p ~ U[-pi, pi), r ~ U[-|p|, |p|), which of the two runs along x (either
+    with probability 1/2), the phase ~ U[0, 2 pi).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -29,7 +29,9 @@ def _sample_single_frequency(key, shape, severity, *, table=None):
 
 
 def _apply_single_frequency(image, params):
-    """x + A sin(fx x + fy y + phase) on every channel, clipped; in grey levels (C-bar, single_frequency_greyscale)."""
+    """Adds A sin(fx x + fy y + phase) to every channel, in grey levels, and clips (C-bar,
+    single_frequency_greyscale).
+    """
     height, width, _ = image.shape
     frequency_x, frequency_y = params["frequencies"]
     along_x = frequency_x * jnp.arange(width, dtype=jnp.float32)
@@ -50,8 +52,8 @@ single_frequency_greyscale = candidate(
 
 
 def _sample_concentric(key, shape, severity, *, table=None):
-    """Rings. Draws: the centre (column, row) ~ U[0, W) x U[0, H); the turns of the ripple ~ U[0, 10), its amplitude
-    ~ U[0, N/10) and the width of the rings ~ U(0, N/10], N = min(H, W).
+    """Draws rings: the centre (column, row) ~ U[0, W) x U[0, H); the turns of the ripple ~ U[0,
+    10), its amplitude ~ U[0, N/10) and the width of the rings ~ U(0, N/10], N = min(H, W).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -67,8 +69,8 @@ def _sample_concentric(key, shape, severity, *, table=None):
 
 
 def _apply_concentric(image, params):
-    """x + A (frac((r + a sin(n atan2(dx, dy))) / w) - 1/2) on every channel, clipped; in grey levels (C-bar,
-    cocentric_sine_waves).
+    """Adds A (frac((r + a sin(n atan2(dx, dy))) / w) - 1/2) to every channel, in grey levels, and
+    clips (C-bar, cocentric_sine_waves).
 
     A sawtooth of the distance r despite the name; n is not whole, hence a seam above the centre.
     """
@@ -97,7 +99,8 @@ concentric_sine_waves = candidate(
 
 
 def _sample_plasma(key, shape, severity, *, table=None):
-    """A plasma. Draws: its time ~ U[0, 6 pi), rounds 4, 5 or 6, decay ~ U[0.5, 1), scale ~ U[0.075, 0.2) N.
+    """Draws a plasma: its time ~ U[0, 6 pi), rounds 4, 5 or 6, decay ~ U[0.5, 1), scale ~ U[0.075,
+    0.2) N.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -112,8 +115,9 @@ def _sample_plasma(key, shape, severity, *, table=None):
 
 
 def _apply_plasma(image, params):
-    """(1 - A/255) x + A C, clipped, in grey levels: C the colours of `primitives.plasma`, in [-1, 1] (C-bar,
-    plasma_noise). float32 arithmetic costs less than 0.1 levels.
+    """Mixes in a plasma: (1 - A/255) x + A C, clipped, in grey levels, C the colours of
+    `primitives.plasma`, in [-1, 1] (C-bar, plasma_noise). float32 arithmetic costs less than 0.1
+    levels.
     """
     colours = plasma(image.shape, params["time"], params["rounds"], params["decay"], params["scale"])
     amplitude = params["amplitude"]
@@ -135,8 +139,8 @@ plasma_noise = candidate(
 )
 
 
-def caustic_draws(key, shape):
-    """Time ~ U[0.5, 2) radians and scale ~ U[0.75, 1.25) N pixels of a caustic, N = min(H, W)."""
+def caustic_draws(key: jax.Array, shape: tuple[int, ...]) -> dict[str, jax.Array]:
+    """Draws a caustic's time ~ U[0.5, 2) radians and scale ~ U[0.75, 1.25) min(H, W) pixels."""
     time_key, scale_key = jax.random.split(key)
     return {
         "time": random.uniform(time_key, (), 0.5, 2.0),
@@ -145,7 +149,7 @@ def caustic_draws(key, shape):
 
 
 def _sample_caustic(key, shape, severity, *, table=None):
-    """A caustic. Draws: its time ~ U[0.5, 2), its scale ~ U[0.75, 1.25) N.
+    """Draws a caustic: its time ~ U[0.5, 2), its scale ~ U[0.75, 1.25) N.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
@@ -154,8 +158,9 @@ def _sample_caustic(key, shape, severity, *, table=None):
 
 
 def _apply_caustic(image, params):
-    """x + A C on every channel, clipped, in grey levels: C the brightness of `primitives.caustic`, in [0, 1] (C-bar,
-    caustic_noise). float32 arithmetic costs less than 0.03 levels.
+    """Adds A C to every channel, in grey levels, and clips: C is the brightness of
+    `primitives.caustic`, in [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less than 0.03
+    levels.
     """
     plane = params["amplitude"] * caustic(image.shape, params["time"], params["scale"])
     return add_grey(image, staging.stage(plane))

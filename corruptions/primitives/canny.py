@@ -9,14 +9,16 @@ from corruptions.primitives import staging
 _TANGENT = 13573
 
 
-def canny(levels, low, high):
-    """Edges of an image of levels 0..255, to the bit those of OpenCV (`cv2.Canny(levels, low, high)`).
+def canny(levels: jax.Array, low: int, high: int) -> jax.Array:
+    """Finds the edges of an image of levels 0..255, bit for bit as `cv2.Canny(levels, low, high)`.
 
-    1. Gradient g = (gx, gy) by 3x3 Sobel filters, the edge pixels repeated outwards; magnitude |gx| + |gy|, taken as 0
-       outside the image. 2. A pixel is kept where the magnitude exceeds `low` and is a maximum along the gradient's
-       direction, rounded to a multiple of 45 degrees; of two equal neighbours along a row or column the first is kept,
-       along a diagonal none. 3. Hysteresis: kept pixels above `high`, and all kept pixels connected to them through
-       kept pixels (8 neighbours).
+    1. Gradient g = (gx, gy) by 3x3 Sobel filters, the edge pixels repeated outwards; magnitude
+       |gx| + |gy|, taken as 0 outside the image.
+    2. A pixel is kept where the magnitude exceeds `low` and is a maximum along the gradient's
+       direction, rounded to a multiple of 45 degrees; of two equal neighbours along a row or column
+       the first is kept, along a diagonal none.
+    3. Hysteresis: kept pixels above `high`, and all kept pixels connected to them through kept
+       pixels (8 neighbours).
 
     Args:
       levels: int32 [H, W].
@@ -53,9 +55,12 @@ def _is_maximum(gx, gy, magnitude):
     return (magnitude > before) & ((magnitude > after) | ((magnitude == after) & (horizontal | vertical)))
 
 
-def hysteresis(seeds, kept):
-    """The pixels of `kept` that are connected to `seeds` through `kept` (8 neighbours), bool [H, W] all three."""
-    # 32 pixels of a row make a word; growing a word takes a few shifts, so that the loop costs next to nothing.
+def hysteresis(seeds: jax.Array, kept: jax.Array) -> jax.Array:
+    """Returns the pixels of `kept` that are connected to `seeds` through `kept` (8 neighbours),
+    bool [H, W] all three.
+    """
+    # 32 pixels of a row make a word; growing a word takes a few shifts, so that the loop costs next
+    # to nothing.
     kept_words = _pack(kept)
 
     def grow(words):

@@ -2,21 +2,23 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 
 from corruptions.primitives.trigonometry import sine_cosine
 
 _ROUNDS = 5
 _OFFSET = 250.0
-# The offset, less whole turns: trigonometric functions of small arguments keep the precision of float32.
+# The offset, less whole turns: trigonometric functions of small arguments keep the precision of
+# float32.
 _REDUCED_OFFSET = 80 * math.pi - _OFFSET
 
 
-def caustic(shape, time, scale):
-    """Brightness of a caustic, a pattern of period `scale`.
+def caustic(shape: tuple[int, ...], time: jax.Array, scale: jax.Array) -> jax.Array:
+    """Computes the brightness of a caustic, a pattern of period `scale`.
 
-    With (a, b) = 2 pi frac((y, x) / z) - 250 and (i, j) = (a, b) at first, five rounds n = 0..4 with
-    u = t (1 - 3.5 / (n + 1)) do, both at once,
+    With (a, b) = 2 pi frac((y, x) / z) - 250 and (i, j) = (a, b) at first, five rounds n = 0..4
+    with u = t (1 - 3.5 / (n + 1)) do, both at once,
         i <- a + cos(u - i) + sin(u + j),   j <- b + sin(u - j) + cos(u + i),
         c <- c + 1 / |(0.005 a / sin(i + u), 0.005 b / cos(j + u))|, from c = 1.
     The brightness is clip(|1.17 - (c / 5)^1.4|^8, 0, 1).
@@ -45,7 +47,8 @@ def caustic(shape, time, scale):
         j = column + _REDUCED_OFFSET + (other_even - other_odd) + (even - odd)
         (sin_i, cos_i), (sin_j, cos_j) = sine_cosine(i), sine_cosine(j)
         sine, cosine = sin_i * cos_u + cos_i * sin_u, cos_j * cos_u - sin_j * sin_u
-        # The reciprocal length multiplied out: zero, not infinite, where the sine or cosine is zero.
+        # The reciprocal length multiplied out: zero, not infinite, where the sine or cosine is
+        # zero.
         square = ((row - _OFFSET) * cosine) ** 2 + ((column - _OFFSET) * sine) ** 2
         total += jnp.abs(sine * cosine) / (0.005 * jnp.sqrt(jnp.maximum(square, 1e-30)))
     brightness = jnp.abs(1.17 - jnp.exp(1.4 * jnp.log(total / _ROUNDS)))

@@ -1,4 +1,4 @@
-"""Chamfer distance: how far the nearest edge pixel is, by king's and knight's moves of fixed cost."""
+"""Chamfer distance: how far the nearest edge is, by king's and knight's moves."""
 
 import functools
 
@@ -6,26 +6,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance transformations in
-# digital images", 1986): along an axis, along a diagonal, knight's move.
+# Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance
+# transformations in digital images", 1986): along an axis, along a diagonal, knight's move.
 _COSTS = (np.float32(1.0), np.float32(1.4), np.float32(2.1969))
 
-# Inside, costs are integers, 160 000 to one unit of length; a diagonal has one less than its share. Published
-# distances are running sums in float32, where (rarely) 10 diagonals come out below 14 axis moves: the one keeps that.
+# Inside, costs are integers, 160 000 to one unit of length; a diagonal has one less than its share.
+# Published distances are running sums in float32, where (rarely) 10 diagonals come out below 14
+# axis moves: the one keeps that.
 _UNIT = 160_000
 _CODES = (_UNIT, 14 * _UNIT // 10 - 1, 21969 * (_UNIT // 10_000))
 
-# A shortest path has two kinds of moves at most, a of one and b of the other. These strides can be dealt to both so
-# that each gets its sum, for every a and b within distance 20: seven passes do what takes 20 with single moves.
+# A shortest path has two kinds of moves at most, a of one and b of the other. These strides can be
+# dealt to both so that each gets its sum, for every a and b within distance 20: seven passes do
+# what takes 20 with single moves.
 _STRIDES = (1, 1, 1, 2, 3, 4, 7)
 _REACH = 20
 
 
-def chamfer_distance(edges):
-    """Distance to the nearest pixel of `edges`, capped at 20.
+def chamfer_distance(edges: jax.Array) -> jax.Array:
+    """Computes the distance to the nearest pixel of `edges`, capped at 20.
 
-    The smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and knight's moves
-    (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV, truncated.
+    The smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and
+    knight's moves (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV,
+    truncated.
 
     Args:
       edges: bool [H, W].
@@ -43,7 +46,8 @@ def chamfer_distance(edges):
             distance = jnp.minimum(distance, jax.lax.dynamic_slice(padded, start, distance.shape) + stride * code)
         return distance, None
 
-    # A loop, though it is short: unrolled, the compiler would fuse the passes and redo each for all moves of the next.
+    # A loop, though it is short: unrolled, the compiler would fuse the passes and redo each for all
+    # moves of the next.
     distance, _ = jax.lax.scan(extend, jnp.where(edges, 0, far).astype(jnp.int32), jnp.array(_STRIDES))
     modulus, table = _float_sums()
     return jnp.asarray(table)[distance % modulus]
@@ -59,7 +63,7 @@ _MOVES = tuple(
 
 @functools.cache
 def _float_sums():
-    """(modulus, table): `table[code % modulus]` is the float32 distance whose integer code is `code`."""
+    """(modulus, table): `table[code % modulus]` is the distance with that integer code."""
     sums = {}  # of (moves by kind) -> smallest float32 sum over the orders of the moves
     reachable = {(0, 0, 0): np.float32(0)}
     while reachable:

@@ -2,29 +2,32 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 
 
-def draws_needed(side):
-    """Number of uniforms that a map of side 2^K takes: all its points but the corner."""
+def draws_needed(side: int) -> int:
+    """Counts the uniforms that a map of side 2^K takes: all its points but the corner."""
     return side * side - 1
 
 
-def diamond_square(uniforms, decay):
-    """Height map of side m = 2^K from its random displacements.
+def diamond_square(uniforms: jax.Array, decay: jax.Array) -> jax.Array:
+    """Builds a height map of side m = 2^K from its random displacements.
 
-    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of amplitude decay^(-2k).
-    All shifts are circular, U are that octave's draws:
+    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of
+    amplitude decay^(-2k). All shifts are circular, U are that octave's draws:
 
         centres  Q = (C[i,j] + C[i+1,j] + C[i,j+1] + C[i+1,j+1]) / 4 + amplitude U
         top      T = (Q + Q[i-1,j] + C + C[i,j+1]) / 4 + amplitude U
         left     L = (Q + Q[i,j-1] + C + C[i+1,j]) / 4 + amplitude U
 
-    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original (ImageNet-C, fog) starts
-    at 100^2; and as it multiplies the displacements by their own amplitude, they fall by decay^2 per octave.
+    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original
+    (ImageNet-C, fog) starts at 100^2; and as it multiplies the displacements by their own
+    amplitude, they fall by decay^2 per octave.
 
     Args:
-      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x n by rows.
+      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x
+        n by rows.
       decay: scalar, may be traced.
 
     Returns:

@@ -1,7 +1,8 @@
-"""Separable linear filters as a pair of small matrices, one along each axis, with the boundary folded in.
+"""Separable linear filters as a pair of small matrices, one along each axis, with the boundary
+folded in.
 
-A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width without a change
-of shape, and costs the same for a narrow filter and for one wider than the image.
+A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width
+without a change of shape, and costs the same for a narrow filter and for one wider than the image.
 """
 
 import math
@@ -10,20 +11,23 @@ import jax
 import jax.numpy as jnp
 
 
-# dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 30 times
-# as long (224x224, sigma 3).
-def gaussian_matrix(size, sigma, max_radius, mode="edge", truncate=4.0):
-    """Matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
+# dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 30
+# times as long (224x224, sigma 3).
+def gaussian_matrix(
+    size: int, sigma: jax.Array | float, max_radius: int, mode: str = "edge", truncate: float = 4.0
+) -> jax.Array:
+    """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
 
-    w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and sums to one, as in
-    `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
+    w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and
+    sums to one, as in `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
 
     Args:
       size: length n of the axis.
       sigma: standard deviation in pixels, may be traced (>= 0).
       max_radius: static upper bound of r; a larger r is cut to it.
-      mode: extension beyond the ends: "edge" repeats the end value (SciPy: nearest), "symmetric" mirrors about the
-        half-sample ends, again and again where r exceeds the size (SciPy: reflect).
+      mode: extension beyond the ends: "edge" repeats the end value (SciPy: nearest), "symmetric"
+        mirrors about the half-sample ends, again and again where r exceeds the size (SciPy:
+        reflect).
       truncate: filter radius in units of sigma.
 
     Returns:
@@ -46,7 +50,8 @@ def gaussian_matrix(size, sigma, max_radius, mode="edge", truncate=4.0):
     column = row.T
     if mode == "edge":
         matrix = weight(column - row) / weight(taps).sum()
-        # What falls beyond an end belongs to the end's own column (which `matrix` holds only the inner weight of).
+        # What falls beyond an end belongs to the end's own column (which `matrix` holds only the
+        # inner weight of).
         before = jnp.sum(jnp.where(row + taps < 0, weights, 0.0), axis=1)[:, None]
         after = jnp.sum(jnp.where(row + taps > size - 1, weights, 0.0), axis=1)[:, None]
         return matrix + jnp.where(column == 0, before, 0.0) + jnp.where(column == size - 1, after, 0.0)
@@ -59,8 +64,8 @@ def gaussian_matrix(size, sigma, max_radius, mode="edge", truncate=4.0):
     return matrix / weight(taps).sum()
 
 
-def separable(image, rows, columns):
-    """rows @ X @ columns^T of every channel X.
+def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
+    """Computes rows @ X @ columns^T of every channel X.
 
     Args:
       image: float32 [H, W] or [H, W, C].

@@ -5,15 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def filter_symmetric(image, kernel):
-    """Correlation of every channel with a kernel that is even along both axes, borders mirrored.
+def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
+    """Correlates every channel with a kernel that is even along both axes, borders mirrored.
 
     The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by the
     kernel's reach and transformed; an even kernel has a real spectrum, two small cosine sums.
 
     Args:
       image: float32 [H, W, C], H and W above the kernel's reach.
-      kernel: float32 [2 r + 1, 2 r + 1], may be traced; k[a, b] = k[-a, b] = k[a, -b] about its centre.
+      kernel: float32 [2 r + 1, 2 r + 1], may be traced; k[a, b] = k[-a, b] = k[a, -b] about its
+        centre.
 
     Returns:
       float32 [H, W, C].
@@ -34,8 +35,8 @@ def filter_symmetric(image, kernel):
     return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
 
 
-def fast_size(minimum):
-    """The smallest whole number from `minimum` on without prime factors above 5."""
+def fast_size(minimum: int) -> int:
+    """Returns the smallest whole number from `minimum` on without prime factors above 5."""
     size = minimum
     while True:
         rest = size

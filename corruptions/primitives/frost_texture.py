@@ -1,11 +1,14 @@
-"""Procedural frost: random ice textures with the statistics of the photographs behind ImageNet-C's frost.
+"""Procedural frost: random ice textures with the statistics of the photographs behind ImageNet-C's
+frost.
 
-A texture is a sum of random fields one octave apart, the finest bent into filaments that are stronger in some patches
-than in others; the sum is given the brightness distribution and the colours measured on a photograph. All of this is
-pointwise but the fields, and those are built at the pixels asked for only, each as a product of small matrices.
+A texture is a sum of random fields one octave apart, the finest bent into filaments that are
+stronger in some patches than in others; the sum is given the brightness distribution and the
+colours measured on a photograph. All of this is pointwise but the fields, and those are built at
+the pixels asked for only, each as a product of small matrices.
 """
 
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +24,9 @@ _RIDGED = 3  # so many of the finest fields are filaments
 _PATCH_SCALE = 9.6
 _TINT_SCALE = 19.2
 
-# Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B; change of R, G, B
-# per level of luminance; change per unit of tint, a field of its own (only `filaments` goes from cyan to grey).
+# Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B;
+# change of R, G, B per level of luminance; change per unit of tint, a field of its own (only
+# `filaments` goes from cyan to grey).
 LEVELS = (
     (95, 102, 116, 128, 141, 163, 177),
     (140, 165, 193, 208, 220, 235, 244),
@@ -33,8 +37,8 @@ _MEANS = ((130, 78, 149, 166), (205, 201, 205, 215), (150, 138, 153, 165), (121,
 _SLOPES = ((1.341, 0.893, 0.669), (0.95, 1.0, 1.04), (1.0, 1.0, 1.03), (1.02, 1.0, 0.98))
 _TINTS = ((-10.3, 3.65, 8.4), (0, 0, 0), (0, 0, 0), (0, 0, 0))
 
-# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each field; deviation of
-# the logarithm of the filaments' strength; percentiles of the sum.
+# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each
+# field; deviation of the logarithm of the filaments' strength; percentiles of the sum.
 AMPLITUDES = (
     (6.5, 7.8, 0.0, 4.0, 5.8, 1.8, 12.0, 5.8),
     (7.5, 11.6, 13.3, 7.8, 0.0, 5.4, 0.0, 21.0),
@@ -50,13 +54,14 @@ QUANTILES = (
 )
 
 
-def texture(key, look, rows, columns):
-    """Random frost texture at the crossings of some rows and columns of an endless sheet.
+def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np.ndarray) -> jax.Array:
+    """Draws a random frost texture at the crossings of some rows and columns of an endless sheet.
 
     Args:
       key: a typed PRNG key.
       look: index into `LOOKS`, may be traced.
-      rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily neighbours.
+      rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily
+        neighbours.
 
     Returns:
       float32 [H, W, 3], whole RGB levels 0..255.
@@ -72,23 +77,29 @@ def texture(key, look, rows, columns):
     return jnp.clip(jnp.round(colour), 0, 255)
 
 
-def fields(key, rows, columns):
-    """The random fields of mean 0 and variance 1: one [H, W] per scale, and one of patches [H, W]."""
+def fields(key: jax.Array, rows: np.ndarray, columns: np.ndarray) -> tuple[list[jax.Array], jax.Array]:
+    """Draws the random fields of mean 0 and variance 1: one [H, W] per scale, and one of patches
+    [H, W].
+    """
     patch_key, *keys = jax.random.split(key, 1 + len(SCALES))
     layers = [_field(k, rows, columns, scale) for k, scale in zip(keys, SCALES, strict=True)]
     layers[:_RIDGED] = [_ridge(field) for field in layers[:_RIDGED]]
     return layers, _field(patch_key, rows, columns, _PATCH_SCALE)
 
 
-def compose(layers, patches, amplitudes, patchiness):
-    """Sum of the fields times their amplitudes; the filaments also times a strength of mean square 1."""
+def compose(layers: Sequence[jax.Array], patches: jax.Array, amplitudes: jax.Array, patchiness: jax.Array) -> jax.Array:
+    """Sums the fields times their amplitudes; the filaments also times a strength of mean square
+    1.
+    """
     terms = [amplitude * layer for amplitude, layer in zip(amplitudes, layers, strict=True)]
     strength = jnp.exp(patchiness * patches - patchiness**2)
     return strength * sum(terms[:_RIDGED]) + sum(terms[_RIDGED:])
 
 
-def spread(x, quantiles, levels):
-    """Piecewise linear map of `quantiles` [7] to `levels` [7], its first and last piece extended; within 0..255."""
+def spread(x: jax.Array, quantiles: jax.Array, levels: jax.Array) -> jax.Array:
+    """Maps `quantiles` [7] to `levels` [7] piecewise linearly, first and last piece extended;
+    within 0..255.
+    """
     slopes = jnp.diff(levels) / jnp.diff(quantiles)
     last = len(PERCENTILES) - 2
     value = levels[0]
@@ -104,7 +115,9 @@ def _row(table, look):
 
 
 def _field(key, rows, columns, scale):
-    """Smooth random field at rows x columns: white noise on a lattice seen through Gaussian kernels."""
+    """Smooth random field at rows x columns: white noise on a lattice seen through Gaussian
+    kernels.
+    """
     if min(np.diff(rows).min(), np.diff(columns).min()) > 6 * scale:  # correlations below exp(-9)
         return random.normal(key, (len(rows), len(columns)))
     left, right = _kernel(rows, scale), _kernel(columns, scale)
@@ -113,7 +126,7 @@ def _field(key, rows, columns, scale):
 
 
 def _kernel(positions, scale):
-    """Matrix [positions, lattice] whose rows have unit length. The lattice is fine enough not to show: 1.25 scales."""
+    """Matrix [positions, lattice] whose rows have unit length. The lattice is fine: 1.25 scales."""
     spacing = 1.25 * scale
     first = math.floor((positions[0] - 4 * scale) / spacing)
     last = math.ceil((positions[-1] + 4 * scale) / spacing)

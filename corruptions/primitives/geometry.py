@@ -1,7 +1,7 @@
 """Warps: bilinear interpolation at given positions, with the boundary rules of the field.
 
-Whole pixels are gathered, all channels of a neighbour at once; nothing is scattered, so a warp costs four reads and
-one write per pixel.
+Whole pixels are gathered, all channels of a neighbour at once; nothing is scattered, so a warp
+costs four reads and one write per pixel.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,8 @@ import jax.numpy as jnp
 MODES = ("symmetric", "reflect")
 
 
-def fold(index, size, mode):
-    """Index of the pixel that the extension of an axis shows at `index`, any integers.
+def fold(index: jax.Array, size: int, mode: str) -> jax.Array:
+    """Returns the index of the pixel that the extension of an axis shows at `index`, any integers.
 
     Args:
       index: int32 array, pixel 0 the first of the axis.
@@ -37,7 +37,9 @@ def fold(index, size, mode):
 
 
 class Neighbours(NamedTuple):
-    """The four pixels around each position and their weights: rows and columns int32 [...], weights float32 [...]."""
+    """The four pixels around each position and their weights: rows and columns int32 [...], weights
+    float32 [...].
+    """
 
     top: jax.Array
     bottom: jax.Array
@@ -49,12 +51,21 @@ class Neighbours(NamedTuple):
     right_weight: jax.Array
 
 
-def neighbours(row, column, row_fraction, column_fraction, shape, mode):
-    """The pixels (row, column) to (row + 1, column + 1), brought inside the image, and their bilinear weights.
+def neighbours(
+    row: jax.Array,
+    column: jax.Array,
+    row_fraction: jax.Array,
+    column_fraction: jax.Array,
+    shape: tuple[int, ...],
+    mode: str,
+) -> Neighbours:
+    """Finds the pixels (row, column) to (row + 1, column + 1), brought inside the image, and their
+    bilinear weights.
 
     Args:
       row, column: int32 [...], any integers.
-      row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in pixels.
+      row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in
+        pixels.
       shape: (H, W, ...), of the image.
       mode: how the image continues beyond its border, see `fold`.
     """
@@ -65,8 +76,10 @@ def neighbours(row, column, row_fraction, column_fraction, shape, mode):
     return Neighbours(*rows, *columns, *weights)
 
 
-def interpolate(image, near):
-    """Weighted sum of the neighbours of each position: image [H, W, C], near of shape [...] to [..., C]."""
+def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
+    """Sums the weighted neighbours of each position: image [H, W, C], near of shape [...] to [...,
+    C].
+    """
 
     def along_row(row):
         left = image.at[row, near.left].get(mode="promise_in_bounds")
@@ -76,8 +89,9 @@ def interpolate(image, near):
     return along_row(near.top) * near.top_weight[..., None] + along_row(near.bottom) * near.bottom_weight[..., None]
 
 
-def displaced(dy, dx, shape, mode):
-    """Neighbours of (y + dy, x + dx) for every pixel (y, x); dy, dx float32 [H, W] in pixels.
+def displaced(dy: jax.Array, dx: jax.Array, shape: tuple[int, ...], mode: str) -> Neighbours:
+    """Finds the neighbours of (y + dy, x + dx) for every pixel (y, x); dy, dx float32 [H, W] in
+    pixels.
 
     The displacement is split before y is added, which keeps all bits of its fraction.
     """

@@ -1,13 +1,16 @@
 """Histogram equalisation of integer levels."""
 
+import jax
 import jax.numpy as jnp
 
 
-def equalize(levels, bins):
-    """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist` does.
+def equalize(levels: jax.Array, bins: int) -> jax.Array:
+    """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist`
+    does.
 
-    The lowest level present goes to 0, any other level i to rint(n_i * 255 / (n - n_0)), with n_0 the number of
-    pixels at the lowest level, n_i the number above it and at most at i, n all pixels. A constant image is unchanged.
+    The lowest level present goes to 0, any other level i to rint(n_i * 255 / (n - n_0)), with n_0
+    the number of pixels at the lowest level, n_i the number above it and at most at i, n all
+    pixels. A constant image is unchanged.
 
     Args:
       levels: int32 [H, W] in 0..bins-1; H below 2^16.
@@ -17,7 +20,8 @@ def equalize(levels, bins):
       int32 [H, W] in 0..255.
     """
     total = levels.size
-    # Compared and summed level by level (no scatter), in short words and down the columns first, for vector units.
+    # Compared and summed level by level (no scatter), in short words and down the columns first,
+    # for vector units.
     columns = jnp.sum(levels.astype(jnp.uint8) <= jnp.arange(bins, dtype=jnp.uint8)[:, None, None], 1, jnp.uint16)
     up_to = jnp.sum(columns, axis=1, dtype=jnp.int32)
     lowest = jnp.min(levels)

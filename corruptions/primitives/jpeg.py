@@ -1,8 +1,10 @@
-"""The JPEG codec's lossy half, exactly: what writing a baseline JPEG file and reading it back does to the pixels.
+"""The JPEG codec's lossy half, exactly: what writing a baseline JPEG file and reading it back does
+to the pixels.
 
-Entropy coding loses nothing and is left out. All the rest is integer arithmetic, fixed to the last bit by the
-accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma, quantisation tables of the
-standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's quality rule, triangle-filter chroma upsampling.
+Entropy coding loses nothing and is left out. All the rest is integer arithmetic, fixed to the last
+bit by the accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma,
+quantisation tables of the standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's
+quality rule, triangle-filter chroma upsampling.
 """
 
 import jax
@@ -25,9 +27,10 @@ _LUMA_TABLE = np.array(
 _CHROMA_TABLE = np.full((8, 8), 99, np.int32)
 _CHROMA_TABLE[:4, :4] = [[17, 18, 24, 47], [18, 21, 26, 66], [24, 26, 56, 99], [47, 66, 99, 99]]
 
-# The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2) cos(...) up to
-# the last bit, where the butterflies of the islow transform add up rounded factors (hence 11362 beside 11363).
-# Even frequencies are symmetric in position and odd ones antisymmetric, so four columns say all.
+# The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2)
+# cos(...) up to the last bit, where the butterflies of the islow transform add up rounded factors
+# (hence 11362 beside 11363). Even frequencies are symmetric in position and odd ones antisymmetric,
+# so four columns say all.
 _HALF_DCT = np.array(
     [
         [8192, 8192, 8192, 8192],
@@ -48,14 +51,14 @@ _TO_YCC_OFFSET = np.array([0, 2**23, 2**23], np.int32) + np.array([2**15, 2**15 
 _CHROMA_TO_RGB = np.array([[0, -22554, 116130], [91881, -46802, 0]], np.float32)
 
 
-def quantization_tables(quality):
-    """Quantisation steps of luma and chroma, int32[8, 8] each, at a quality 1..100 (possibly traced)."""
+def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]:
+    """Computes the quantisation steps of luma and chroma, int32[8, 8], at a quality 1..100."""
     quality = jnp.clip(jnp.asarray(quality, jnp.int32), 1, 100)
     scale = jnp.where(quality < 50, 5000 // quality, 200 - 2 * quality)
     return tuple(jnp.clip((table * scale + 50) // 100, 1, 255) for table in (_LUMA_TABLE, _CHROMA_TABLE))
 
 
-def round_trip(levels, quality):
+def round_trip(levels: jax.Array, quality: jax.Array | int) -> jax.Array:
     """Writes an image as JPEG and reads it back.
 
     Bit for bit what Pillow's `save(..., "JPEG", quality=quality)` and `open` give (libjpeg-turbo).
@@ -72,7 +75,8 @@ def round_trip(levels, quality):
     luma, blue, red = _rgb_to_ycc(even)
     planes = [luma, _halve(blue), _halve(red)]
     planes = [_pad(plane, -plane.shape[0] % 8, 0) for plane in planes]
-    # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long rows.
+    # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long
+    # rows.
     blocks = jnp.concatenate([_to_blocks(plane) for plane in planes], axis=-1) - 128
     blocks = jnp.clip(_codec(blocks, planes[0].size // 64, quality) + 128, 0, 255)
     luma, blue, red = _from_blocks(blocks, [plane.shape for plane in planes])
@@ -82,7 +86,8 @@ def round_trip(levels, quality):
 
 def _rgb_to_ycc(levels):
     """BT.601 full range in 16-bit fixed point: [H, W, 3] to three planes."""
-    # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a CPU.
+    # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a
+    # CPU.
     ycc = jnp.einsum("hwc,dc->dhw", levels.astype(jnp.float32), _TO_YCC, precision=jax.lax.Precision.HIGHEST)
     return (ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16
 
@@ -100,7 +105,9 @@ def _halve(plane):
 
 
 def _double(plane):
-    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows; ties alternate as in `_halve`."""
+    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows; ties alternate as in
+    `_halve`.
+    """
     height, width = plane.shape
     padded = jnp.pad(plane, ((1, 1), (0, 0)), mode="edge")
     rows = jnp.stack([3 * plane + padded[:-2], 3 * plane + padded[2:]], axis=1).reshape(2 * height, width)
@@ -110,21 +117,26 @@ def _double(plane):
 
 
 def _codec(blocks, luma_blocks, quality):
-    """Transform, quantisation and back; the first `luma_blocks` of blocks[8, 8, n] are luma, the others chroma."""
+    """Transform, quantisation and back; the first `luma_blocks` of blocks[8, 8, n] are luma, the
+    others chroma.
+    """
     is_luma = np.arange(blocks.shape[-1]) < luma_blocks
     steps = [table.astype(jnp.float32)[..., None] for table in quantization_tables(quality)]
     step = jnp.where(is_luma, *steps)
     inverse = jnp.where(is_luma, *(0.125 / s for s in steps))  # the coefficients are 8 times the orthonormal ones
     coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15).astype(jnp.float32)
-    # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit more changes no
-    # quotient but keeps it clear of whole numbers by more than all rounding errors (|c| < 2^15).
+    # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit
+    # more changes no quotient but keeps it clear of whole numbers by more than all rounding errors
+    # (|c| < 2^15).
     quotient = jnp.trunc(coefficients * inverse + jnp.copysign(0.5 + 0.5 * inverse, coefficients))
     decoded = (quotient * step).astype(jnp.int32)
     return _transform(_transform(decoded, _DCT.T, 0, 11), _DCT.T, 1, 18)
 
 
 def _transform(x, matrix, axis, shift):
-    """(matrix x + 1/2 unit) >> shift along an axis of 8, as sums of slices: exact in int32, and plain vector code."""
+    """(matrix x + 1/2 unit) >> shift along an axis of 8, as sums of slices: exact in int32, and
+    plain vector code.
+    """
     parts = [x[(slice(None),) * axis + (k,)] for k in range(8)]
     rows = [sum(int(m) * part for m, part in zip(row, parts, strict=True)) for row in matrix]
     return jnp.stack([(row + (1 << (shift - 1))) >> shift for row in rows], axis=axis)

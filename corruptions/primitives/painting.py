@@ -7,12 +7,16 @@ first along rows, then along columns: work and memory are those of a few images 
 of shapes, without scatters or loops.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 
+Runs = Sequence[tuple[int, int, int]]
 
-def covering(rows, columns, number, runs, shape):
-    """Number of shapes covering each pixel.
+
+def covering(rows: jax.Array, columns: jax.Array, number: jax.Array, runs: Runs, shape: tuple[int, ...]) -> jax.Array:
+    """Counts the shapes covering each pixel.
 
     Args:
       rows, columns: int32 [N], centres.
@@ -27,7 +31,9 @@ def covering(rows, columns, number, runs, shape):
     return _spread(_enter(rows, columns, counted.astype(jnp.float32), shape), runs, jnp.add)
 
 
-def paint(image, rows, columns, number, greys, runs):
+def paint(
+    image: jax.Array, rows: jax.Array, columns: jax.Array, number: jax.Array, greys: jax.Array, runs: Runs
+) -> jax.Array:
     """Paints shapes one after the other, each with its own grey on all channels, later ones over
     earlier ones.
 
@@ -36,8 +42,7 @@ def paint(image, rows, columns, number, greys, runs):
       rows, columns: int32 [N], centres; N below 2**15.
       number: how many are painted, the first ones; may be traced.
       greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256,
-        else within
-        2**-16.
+        else within 2**-16.
       runs: the shape.
 
     Returns:
@@ -60,8 +65,8 @@ def paint(image, rows, columns, number, greys, runs):
     return jnp.where(last > 0, grey, image)
 
 
-def covered_by_products(row_sets, column_sets):
-    """Whether any of N products of a set of rows and a set of columns covers a pixel.
+def covered_by_products(row_sets: jax.Array, column_sets: jax.Array) -> jax.Array:
+    """Tells whether any of N products of a set of rows and a set of columns covers a pixel.
 
     Args:
       row_sets: bool [N, H].

@@ -1,4 +1,4 @@
-"""Perlin's gradient noise and its turbulence, as products of a lattice of gradients with static matrices."""
+"""Perlin's noise and turbulence, as products of a lattice of gradients with static matrices."""
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,11 @@ _PERIOD = 256
 OCTAVES = (1, 2, 4, 8, 16)
 
 
-def turbulence(gradients, permutation, shape, frequency):
-    """Sum over f in 1, 2, 4, 8, 16 of |n(f u, f v)| / f at (u, v) = frequency * (y, x).
+def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, ...], frequency: float) -> jax.Array:
+    """Sums |n(f u, f v)| / f over f = 1, 2, 4, 8, 16 at (u, v) = frequency * (y, x).
 
-    n is 1.5 times the smoothstep blend, 3 t^2 - 2 t^3, of g . (p - corner) over the four corners of p's cell; corner
-    (i, j) has the gradient G[P[P[i] + j]], all indices mod 256.
+    n is 1.5 times the smoothstep blend, 3 t^2 - 2 t^3, of g . (p - corner) over the four corners of
+    p's cell; corner (i, j) has the gradient G[P[P[i] + j]], all indices mod 256.
 
     Args:
       gradients: G, float32 [256, 2], along rows and columns.
@@ -30,14 +30,17 @@ def turbulence(gradients, permutation, shape, frequency):
         )
         hashed = permutation[(permutation[rows % _PERIOD][:, None] + columns % _PERIOD) % _PERIOD]
         along_rows, along_columns = gradients[:, 0][hashed], gradients[:, 1][hashed]
-        # Both terms of the dot product in one product: the lattices side by side, the matrices one over the other.
+        # Both terms of the dot product in one product: the lattices side by side, the matrices one
+        # over the other.
         halves = jnp.concatenate([_dot(along_rows, blend_columns.T), _dot(along_columns, slope_columns.T)])
         total += jnp.abs(_dot(np.concatenate([slope_rows, blend_rows], axis=1), halves)) * (1.5 / octave)
     return total
 
 
 def _axis(size, frequency):
-    """Lattice points in use along an axis [I], weights [size, I] and weights times distances [size, I]."""
+    """Lattice points in use along an axis [I], weights [size, I] and weights times distances [size,
+    I].
+    """
     position = np.arange(size) * frequency
     cell = np.floor(position).astype(int)
     points, index = np.unique(np.stack([cell, cell + 1]), return_inverse=True)

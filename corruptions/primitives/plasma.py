@@ -10,8 +10,8 @@ _MOST_ROUNDS = 6
 _CHANNELS = ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))  # weights of X and Y in red, green and blue
 
 
-def plasma(shape, time, rounds, decay, scale):
-    """Colours of a plasma.
+def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: jax.Array, scale: jax.Array) -> jax.Array:
+    """Computes the colours of a plasma.
 
     From (X, Y) = (x, y) / z and f = u = g = 1, `rounds` times: p = cos(Y f + t / u) / g and
     q = sin(X f + t / u) / g; (X, Y) += (p - 0.3 q, q + 0.3 p); f *= 1.93, u *= 1.15, g *= 2.25 - h.

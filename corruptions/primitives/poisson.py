@@ -1,5 +1,6 @@
 """Poisson counts by inversion of the distribution function: one uniform number per count, pure
-arithmetic, no loop that waits for the slowest pixel."""
+arithmetic, no loop that waits for the slowest pixel.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,26 +8,28 @@ import jax.numpy as jnp
 from corruptions.primitives import random
 
 
-def quantile(uniform, mean):
-    """The smallest count k with F(k) = P(K <= k) >= uniform, for K ~ Poisson(mean); 0 at uniform = 0.
+def quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
+    """Returns the smallest count k with F(k) = P(K <= k) >= uniform, for K ~ Poisson(mean); 0 at
+    uniform = 0.
 
     Counts up to 4 are decided by the sums F(0), ..., F(4) themselves. For larger ones a
-    Cornish-Fisher expansion of the quantile is less than half a count off, so one whole number is in
-    question, and the normal quantile of F there decides, see `_normal_of_distribution`.
+    Cornish-Fisher expansion of the quantile is less than half a count off, so one whole number is
+    in question, and the normal quantile of F there decides, see `_normal_of_distribution`.
 
     Args:
       uniform: float32 array, values in [0, 1).
       mean: float32 array of the same shape, values >= 0.
 
     Returns:
-      float32 array of counts, exact but for uniforms within about 1e-6 of a step of F (means to 1000).
+      float32 array of counts, exact but for uniforms within about 1e-6 of a step of F (means to
+      1000).
     """
     return jax.lax.platform_dependent(uniform, mean, cpu=_in_pieces, default=_quantile)
 
 
 def _in_pieces(uniform, mean):
-    # XLA's CPU backend vectorises along the last axis only; over three channels it gives up and is six
-    # times slower. A plain reshape would be folded away: only a loop keeps the long flat rows.
+    # XLA's CPU backend vectorises along the last axis only; over three channels it gives up and is
+    # six times slower. A plain reshape would be folded away: only a loop keeps the long flat rows.
     pieces = 3 if uniform.size % 3 == 0 else 1
     flat = (uniform.reshape(pieces, -1), mean.reshape(pieces, -1))
     return jax.lax.map(lambda args: _quantile(*args), flat).reshape(uniform.shape)
@@ -48,9 +51,10 @@ def _quantile(uniform, mean):
     return jnp.where(small < 5, small, large)
 
 
-# Coefficients of e^i t^(2m + 1), i = 0, 1, ..., of the three corrections m = 0, 1, 2. They replace the
-# Taylor series of the expansion (N. Temme, "Asymptotic inversion of incomplete gamma functions", Math.
-# Comp. 58, 1992) by a least-squares fit to exact quantiles for counts 5..700 and |z| <= 5.6.
+# Coefficients of e^i t^(2m + 1), i = 0, 1, ..., of the three corrections m = 0, 1, 2. They replace
+# the Taylor series of the expansion (N. Temme, "Asymptotic inversion of incomplete gamma
+# functions", Math. Comp. 58, 1992) by a least-squares fit to exact quantiles for counts 5..700 and
+# |z| <= 5.6.
 _CORRECTIONS = (
     (
         -3.33333219e-01, -2.77859004e-02, 6.19924472e-04, 1.08056931e-03,

@@ -1,17 +1,20 @@
 """Sparks: stars with rays of random lengths."""
 
+import jax
 import jax.numpy as jnp
 
 from corruptions.primitives import staging
 from corruptions.primitives.trigonometry import arctangent2
 
 
-def spark(shape, centre, lengths, number, exponent):
-    """Brightness of a star.
+def spark(
+    shape: tuple[int, ...], centre: jax.Array, lengths: jax.Array, number: jax.Array, exponent: jax.Array | None
+) -> jax.Array:
+    """Computes the brightness of a star.
 
-    At distance r and angle a = atan2(dx, dy) the position among the n rays is d = (a + pi) n / (2 pi), i = floor(d),
-    f = d - i. L is the length between rays i and i + 1, linear in f, and the brightness
-    clip((1 - (f - 1/2)^2) (L^2 / (r^2 + 1e-4))^e, 0, 1).
+    At distance r and angle a = atan2(dx, dy) the position among the n rays is d = (a + pi) n / (2
+    pi), i = floor(d), f = d - i. L is the length between rays i and i + 1, linear in f, and the
+    brightness clip((1 - (f - 1/2)^2) (L^2 / (r^2 + 1e-4))^e, 0, 1).
 
     Args:
       shape: (H, W) or (H, W, 3).
@@ -28,7 +31,8 @@ def spark(shape, centre, lengths, number, exponent):
     position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * number)
     ray = jnp.minimum(jnp.floor(position), number - 1)
     fraction = position - ray
-    # Two lookups in one array that is there: XLA would work out entries of pairs or differences anew for each pixel.
+    # Two lookups in one array that is there: XLA would work out entries of pairs or differences
+    # anew for each pixel.
     lengths = staging.stage(lengths)
     first = ray.astype(jnp.int32)
     second = jnp.where(first >= number - 1, 0, first + 1)  # at the seam the next ray is the first one again

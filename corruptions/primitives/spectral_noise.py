@@ -1,5 +1,8 @@
 """Noise of a given spectrum: random phases, one inverse Fourier transform."""
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -7,29 +10,37 @@ from corruptions.primitives import staging
 from corruptions.primitives.trigonometry import sine_cosine
 
 
-def phase_shape(shape):
-    """Shape of the phases one field needs: (H, W / 2), both sides rounded up to even ones."""
+def phase_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Returns the shape of the phases that a field needs: (H, W / 2), both sides rounded up to even
+    ones.
+    """
     height, width = _even(shape)
     return height, width // 2
 
 
-def blue(distance):
-    """Amplitude that grows with the frequency: no low frequencies, mean zero."""
+def blue(distance: np.ndarray) -> np.ndarray:
+    """Returns an amplitude that grows with the frequency d: no low frequencies, mean zero."""
     return distance
 
 
-def brown(distance):
-    """Amplitude 1 / (d^2 + 1): mostly low frequencies; the largest is the mean itself, which is random."""
+def brown(distance: np.ndarray) -> np.ndarray:
+    """Returns the amplitude 1 / (d^2 + 1): mostly low frequencies; the largest is the mean itself,
+    which is random.
+    """
     return 1 / (distance**2 + 1)
 
 
-def spectral_field(phases, shape, amplitude):
-    """Real part of the inverse transform of A exp(i phase), divided by its standard deviation (mean kept).
+def spectral_field(
+    phases: jax.Array, shape: tuple[int, ...], amplitude: Callable[[np.ndarray], np.ndarray]
+) -> jax.Array:
+    """Computes the real part of the inverse transform of A exp(i phase), divided by its standard
+    deviation (mean kept).
 
-    A = amplitude(d), d the distance of a frequency from 0, in steps of 1 / min(H, W) cycles a pixel. The phases are
-    the left half of the spectrum, frequency 0 being at (H / 2, W / 2); the right half is the left one turned by 180
-    degrees, the sign unchanged. As index H - 1 - i is not the opposite frequency, the spectrum is not Hermitian, and
-    amplitudes vary: that is the original's noise. Odd sides are cropped from the next even ones.
+    A = amplitude(d), d the distance of a frequency from 0, in steps of 1 / min(H, W) cycles a
+    pixel. The phases are the left half of the spectrum, frequency 0 being at (H / 2, W / 2); the
+    right half is the left one turned by 180 degrees, the sign unchanged. As index H - 1 - i is not
+    the opposite frequency, the spectrum is not Hermitian, and amplitudes vary: that is the
+    original's noise. Odd sides are cropped from the next even ones.
 
     Args:
       phases: float32 [..., *phase_shape(shape)], radians.
@@ -41,7 +52,8 @@ def spectral_field(phases, shape, amplitude):
     """
     height, width = _even(shape)
     sine, cosine = (_around(v) for v in staging.stage(jnp.stack(sine_cosine(phases))))
-    # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one column before.
+    # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one
+    # column before.
     real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)
     imaginary = sine[..., 1:] - jnp.roll(sine[..., :-1], 1, axis=-2)
     gain = amplitude(_distance(height, width)).astype(np.float32)

@@ -1,8 +1,10 @@
-"""Cubic B-splines on a grid: interpolation as matrix products, and the sum of many rotations of one image.
+"""Cubic B-splines on a grid: interpolation as matrix products, and the sum of many rotations of one
+image.
 
-M. Unser, "Splines: A Perfect Fit for Signal and Image Processing" (1999). A signal is f(x) = sum_i c_i B(x - i), with
-samples mirrored about the end samples (`reflect` in NumPy, `mirror` in SciPy). Taking the samples themselves for the
-coefficients c does not interpolate them, but blurs by [1/6, 2/3, 1/6].
+M. Unser, "Splines: A Perfect Fit for Signal and Image Processing" (1999). A signal is f(x) = sum_i
+c_i B(x - i), with samples mirrored about the end samples (`reflect` in NumPy, `mirror` in SciPy).
+Taking the samples themselves for the coefficients c does not interpolate them, but blurs by [1/6,
+2/3, 1/6].
 """
 
 import functools
@@ -12,14 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def kernel(t):
-    """B(t) = 2/3 - t^2 + |t|^3 / 2 up to |t| = 1, (2 - |t|)^3 / 6 from there to 2, else 0."""
+def kernel(t: jax.Array) -> jax.Array:
+    """Computes B(t): 2/3 - t^2 + |t|^3 / 2 up to |t| = 1, (2 - |t|)^3 / 6 up to 2, else 0."""
     t = jnp.abs(t)
     return jnp.where(t < 1, 2 / 3 - t * t * (1 - 0.5 * t), jnp.maximum(2 - t, 0.0) ** 3 * (1 / 6))
 
 
-def sampling_matrix(size, positions):
-    """Matrix S of f at given positions: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of [0, size - 1].
+def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
+    """Builds the matrix S of f at given positions: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0
+    outside of [0, size - 1].
 
     Args:
       size: coefficients along the axis.
@@ -31,14 +34,17 @@ def sampling_matrix(size, positions):
     x = jnp.asarray(positions)[:, None]
     column = jnp.arange(size)
     matrix = kernel(x - column.astype(jnp.float32))
-    # The only mirrored coefficients in reach: one before the first is the second, one after the last the last but one.
+    # The only mirrored coefficients in reach: one before the first is the second, one after the
+    # last the last but one.
     matrix += jnp.where(column == 1, kernel(x + 1), 0.0) + jnp.where(column == size - 2, kernel(x - size), 0.0)
     return jnp.where((x >= 0) & (x <= size - 1), matrix, 0.0)
 
 
 @functools.lru_cache
-def prefilter_matrix(size):
-    """Matrix of the coefficients that interpolate samples, mirrored: float32 [size, size], made on the host."""
+def prefilter_matrix(size: int) -> np.ndarray:
+    """Builds the matrix of the coefficients that interpolate samples, mirrored: float32 [size,
+    size], made on the host.
+    """
     samples = (
         np.diag(np.full(size, 2 / 3)) + np.diag(np.full(size - 1, 1 / 6), 1) + np.diag(np.full(size - 1, 1 / 6), -1)
     )
@@ -46,12 +52,13 @@ def prefilter_matrix(size):
     return np.linalg.inv(samples).astype(np.float32)
 
 
-def sum_of_rotations(coefficients, angles, weights):
-    """sum_j w_j f(R_j p) over rotations R_j about the centre of an image, each 0 where R_j p is outside of it.
+def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Array) -> jax.Array:
+    """Computes sum_j w_j f(R_j p) over rotations R_j about the centre of an image, each 0 where R_j
+    p is outside of it.
 
-    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top to bottom then
-    gives the mirrored sum; so the four mirrorings go through one set of positions, those of a quarter of the image,
-    as channels side by side in memory.
+    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top
+    to bottom then gives the mirrored sum; so the four mirrorings go through one set of positions,
+    those of a quarter of the image, as channels side by side in memory.
 
     Args:
       coefficients: float32 [H, W, C] of the spline f.

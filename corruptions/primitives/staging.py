@@ -4,12 +4,13 @@ import jax
 import jax.numpy as jnp
 
 
-def stage(x):
-    """`x`, computed once and kept in memory.
+def stage(x: jax.Array) -> jax.Array:
+    """Computes `x` once and keeps it in memory.
 
-    XLA fuses an array into every array that reads it and then works it out again for each element read: for a stencil
-    after a stencil, or a plane shared by three channels, many times over. (`lax.optimization_barrier` does not stop
-    it: on CPUs it is gone before fusion.) Nothing is fused across the border of a loop, hence this one: two rounds
-    that change nothing, which the compiler cannot know.
+    XLA fuses an array into every array that reads it and then works it out again for each element
+    read: for a stencil after a stencil, or a plane shared by three channels, many times over.
+    (`lax.optimization_barrier` does not stop it: on CPUs it is gone before fusion.) Nothing is
+    fused across the border of a loop, hence this one: two rounds that change nothing, which the
+    compiler cannot know.
     """
     return jax.lax.fori_loop(0, 2, lambda round_number, x: jnp.where(round_number > 1, jnp.zeros_like(x), x), x)

@@ -2,15 +2,17 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-def voronoi_distance(shape, seed, scale, least_scale):
-    """Distance of every pixel to the nearest point, in cells, at most 1.
+def voronoi_distance(shape: tuple[int, ...], seed: jax.Array, scale: jax.Array, least_scale: float) -> jax.Array:
+    """Computes the distance of every pixel to the nearest point, in cells, at most 1.
 
-    Pixel (x, y) lies at (x, y) / z + 1. Cell c = (cx, cy) holds one point, at c + frac(k sin(w) sqrt(w) / 400) with
-    w = (13.85 cx + 47.77 cy, 99.41 cx + 88.48 cy). Points of the 3 x 3 cells around are considered.
+    Pixel (x, y) lies at (x, y) / z + 1. Cell c = (cx, cy) holds one point, at c + frac(k sin(w)
+    sqrt(w) / 400) with w = (13.85 cx + 47.77 cy, 99.41 cx + 88.48 cy). Points of the 3 x 3 cells
+    around are considered.
 
     Args:
       shape: (H, W) or (H, W, 3).

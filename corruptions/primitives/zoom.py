@@ -1,4 +1,4 @@
-"""The zoom of ImageNet-C: a central crop enlarged bilinearly to the image's size, as one matrix per axis."""
+"""The zoom of ImageNet-C: a central crop enlarged bilinearly, as one matrix per axis."""
 
 import math
 
@@ -7,19 +7,21 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def zoom_taps(size, factor):
-    """Two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C; `scipy.ndimage.zoom` of order 1).
+def zoom_taps(size: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C;
+    `scipy.ndimage.zoom` of order 1).
 
-    The crop of c = ceil(size / factor) samples, starting at (size - c) // 2, is resampled to m = round(c * factor)
-    points with both ends aligned: point o lies at o (c - 1) / (m - 1). Of these, `size` are kept from (m - size) // 2.
+    The crop of c = ceil(size / factor) samples, starting at (size - c) // 2, is resampled to m =
+    round(c * factor) points with both ends aligned: point o lies at o (c - 1) / (m - 1). Of these,
+    `size` are kept from (m - size) // 2.
 
     Args:
       size: samples along the axis.
       factor: zoom factor >= 1, float64 on the host (it may come with the rounding of `np.arange`).
 
     Returns:
-      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1],
-      and first + 1 < size.
+      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] +
+      fraction x[first + 1], and first + 1 < size.
     """
     if factor < 1:
         raise ValueError(f"expected a zoom factor of at least 1, found {factor}")
@@ -32,8 +34,10 @@ def zoom_taps(size, factor):
     return start + first, position - first
 
 
-def zoom_matrix(size, factor):
-    """Matrix A of `zoom_taps`: A x is the zoomed axis. float64 [size, size] on the host."""
+def zoom_matrix(size: int, factor: float) -> np.ndarray:
+    """Builds the matrix A of `zoom_taps`: A x is the zoomed axis. float64 [size, size] on the
+    host.
+    """
     first, fraction = zoom_taps(size, factor)
     matrix = np.zeros((size, size))
     rows = np.arange(size)
@@ -42,11 +46,12 @@ def zoom_matrix(size, factor):
     return matrix
 
 
-def sum_of_zooms(image, rows, columns, weights):
-    """sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
+def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights: jax.Array) -> jax.Array:
+    """Computes sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
 
-    Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are summed one after
-    another, so that two images at a time are in memory, and none is a matrix: two taps an axis cost less.
+    Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are
+    summed one after another, so that two images at a time are in memory, and none is a matrix: two
+    taps an axis cost less.
 
     Args:
       image: float32 [H, W, C].

@@ -12,6 +12,7 @@ import json
 import logging
 import pathlib
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from corruptions.write.layouts import LAYOUTS
 from corruptions.write.writer import write_dataset
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     flags = _parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("jax", "absl", "PIL"):

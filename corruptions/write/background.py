@@ -1,23 +1,28 @@
 """Jobs done in order beside the main thread."""
 
 import collections
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 
 class Background:
     """One thread that does jobs in order, so that the device computes while files are written.
 
-    After a job has failed no other is done: a block whose images could not be written must not be called finished.
+    After a job has failed no other is done: a block whose images could not be written must not be
+    called finished.
     """
 
-    def __init__(self, ahead):
+    def __init__(self, ahead: int) -> None:
         self._ahead = ahead
         self._thread = ThreadPoolExecutor(1)
         self._pending = collections.deque()
         self._failed = False
 
-    def run(self, function, *arguments):
-        """Queues a job; waits while more than `ahead` are queued. Raises what an earlier job raised."""
+    def run(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Queues a job; waits while more than `ahead` are queued. Raises what an earlier job
+        raised.
+        """
         self._pending.append(self._thread.submit(self._guarded, function, *arguments))
         while len(self._pending) > self._ahead:
             self._pending.popleft().result()

@@ -5,22 +5,26 @@ import hashlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 
 class WriteError(RuntimeError):
     """The dataset cannot be written as asked, or not now; what is complete on disk is kept."""
 
 
-def describe_file(path):
-    """{"bytes", "sha256"} of a file."""
+def describe_file(path: str | os.PathLike) -> dict[str, Any]:
+    """Returns {"bytes", "sha256"} of a file."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"bytes": file.tell(), "sha256": digest}
 
 
 @contextlib.contextmanager
-def naming(path):
-    """Errors of writing name `path`: those of a file that is already open (a full disk) name none."""
+def naming(path: str | os.PathLike) -> Iterator[None]:
+    """Makes errors of writing name `path`: those of a file that is already open (a full disk) name
+    none.
+    """
     try:
         yield
     except OSError as error:
@@ -28,7 +32,7 @@ def naming(path):
         raise
 
 
-def replace(path, content):
+def replace(path: pathlib.Path, content: bytes) -> None:
     """Writes bytes aside, forces them to disk and renames them to `path`."""
     with naming(path):
         handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -46,7 +50,7 @@ def replace(path, content):
 
 
 @contextlib.contextmanager
-def lock(folder):
+def lock(folder: str | os.PathLike) -> Iterator[None]:
     """Makes the folder and holds it against other writers.
 
     Raises:
@@ -70,7 +74,7 @@ def lock(folder):
         yield
 
 
-def reserve(file, size):
+def reserve(file: BinaryIO, size: int) -> None:
     """Makes an open file `size` bytes long and takes the space on disk, where the system can.
 
     A full disk is met here, at once, and not after hours of work.

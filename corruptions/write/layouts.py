@@ -1,7 +1,8 @@
 """The two published forms of a corrupted dataset on disk.
 
-A layout writes blocks (one corruption at one severity) aside, records a complete block in the manifest, and only then
-gives files their names; so whatever has its name is complete, and a killed run loses at most the block it was in.
+A layout writes blocks (one corruption at one severity) aside, records a complete block in the
+manifest, and only then gives files their names; so whatever has its name is complete, and a killed
+run loses at most the block it was in.
 """
 
 import hashlib
@@ -10,42 +11,49 @@ import os
 import pathlib
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from corruptions.write import files
 from corruptions.write import manifest as manifests
-from corruptions.write.sources import require
+from corruptions.write.manifest import Manifest
+from corruptions.write.sources import Source, require
+
+Entry = dict[str, Any]  # of one corruption in the manifest
+Severity = int | float | str
 
 
-def token(severity):
-    """A severity as it appears in paths: `3`, `0.25` or `random`."""
+def token(severity: Severity) -> str:
+    """Formats a severity as it appears in paths: `3`, `0.25` or `random`."""
     return f"{severity:g}" if isinstance(severity, float) else str(severity)
 
 
 class _Layout:
-    def __init__(self, folder, manifest, source):
+    def __init__(self, folder: str | os.PathLike, manifest: Manifest, source: Source) -> None:
         self.folder = pathlib.Path(folder)
         self.manifest = manifest
         self.source = source
 
-    def record(self, entry, severity, path, facts):
+    def record(self, entry: Entry, severity: Severity, path: str | None, facts: dict[str, Any] | None) -> None:
         entry["written"].append(severity)
         if path is not None:
             self.manifest["files"][path] = facts
         manifests.save(self.folder, self.manifest)
 
-    def refuse_foreign(self, path):
+    def refuse_foreign(self, path: pathlib.Path) -> None:
         if path.exists():
             raise files.WriteError(f"{path} is there and was not written by this program; move it away")
 
 
 class Npy(_Layout):
-    """CIFAR-10-C: `<corruption>.npy`, uint8[S N, H, W, 3], the N images of severity 1 first, and `labels.npy` [S N]."""
+    """CIFAR-10-C: `<corruption>.npy`, uint8[S N, H, W, 3], the N images of severity 1 first, and
+    `labels.npy` [S N].
+    """
 
     suffix = ".npy"
 
-    def start(self):
+    def start(self) -> None:
         """Writes labels.npy, once."""
         severities = {len(entry["severities"]) for entry in self.manifest["corruptions"].values()}
         if len(severities) > 1:
@@ -67,8 +75,8 @@ class Npy(_Layout):
             return self._check(path)
         files.replace(path, content.getvalue())
 
-    def todo(self, entry):
-        """Severities still to be written; finishes what a killed run left almost done."""
+    def todo(self, entry: Entry) -> list[Severity]:
+        """Lists the severities still to be written; finishes what a killed run left almost done."""
         path, part = self.folder / entry["path"], self._part(entry)
         if entry["path"] in self.manifest["files"]:
             if not path.exists() and part.exists():
@@ -83,16 +91,16 @@ class Npy(_Layout):
             entry["written"].clear()
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
 
-    def bytes_of(self, entry):
-        """Size of the whole file."""
+    def bytes_of(self, entry: Entry) -> int:
+        """Returns the size of the whole file."""
         return len(self._header(entry)) + len(entry["severities"]) * self._block_bytes()
 
-    def missing_bytes(self, entry):
-        """Disk space the file still takes."""
+    def missing_bytes(self, entry: Entry) -> int:
+        """Returns the disk space that the file still takes."""
         done = entry["path"] in self.manifest["files"] or self._part(entry).exists()
         return 0 if done else self.bytes_of(entry)
 
-    def begin(self, entry, severity):
+    def begin(self, entry: Entry, severity: Severity) -> None:
         """Makes the file, at its whole size."""
         del severity
         part = self._part(entry)
@@ -106,14 +114,15 @@ class Npy(_Layout):
             part.unlink(missing_ok=True)
             raise
 
-    def write(self, entry, severity, start, images):
-        # Plain writes and no memory map: on a full disk a write fails cleanly, a store into a map kills the process.
+    def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
+        # Plain writes and no memory map: on a full disk a write fails cleanly, a store into a map
+        # kills the process.
         block = entry["severities"].index(severity)
         with open(self._part(entry), "r+b") as file:
             file.seek(len(self._header(entry)) + block * self._block_bytes() + start * images[0].size)
             file.write(np.ascontiguousarray(images).data)
 
-    def finish(self, entry, severity):
+    def finish(self, entry: Entry, severity: Severity) -> None:
         part = self._part(entry)
         with open(part, "r+b") as file:
             os.fsync(file.fileno())
@@ -123,8 +132,8 @@ class Npy(_Layout):
         if last:
             os.replace(part, self.folder / entry["path"])
 
-    def close(self):
-        """Nothing is left aside once every file has its name."""
+    def close(self) -> None:
+        """Does nothing: no file is left aside once every file has its name."""
 
     def _check(self, path):
         expected, size = self.manifest["files"][path.name]["bytes"], path.stat().st_size
@@ -148,20 +157,21 @@ class Npy(_Layout):
 
 
 class Folders(_Layout):
-    """ImageNet-C: `<corruption>/<severity>/<class>/<name>.JPEG` (quality as published: 85) or lossless `.png`.
+    """ImageNet-C: `<corruption>/<severity>/<class>/<name>.JPEG` (quality as published: 85) or
+    lossless `.png`.
 
-    The sha256 of every image is in `checksums/<corruption>-<severity>.sha256`, which `sha256sum -c` reads.
+    The sha256 of every image is in `checksums/<corruption>-<severity>.sha256`, for `sha256sum -c`.
     """
 
     suffix = ""
 
-    def start(self):
+    def start(self) -> None:
         require("PIL", "writing image files needs Pillow")
         self.pool = ThreadPoolExecutor(os.cpu_count())
         self.digests = {}
 
-    def todo(self, entry):
-        """Severities still to be written; finishes what a killed run left almost done."""
+    def todo(self, entry: Entry) -> list[Severity]:
+        """Lists the severities still to be written; finishes what a killed run left almost done."""
         missing = []
         for severity in entry["severities"]:
             path, part = self._path(entry, severity), self._part(entry, severity)
@@ -175,24 +185,24 @@ class Folders(_Layout):
             missing.append(severity)
         return missing
 
-    def missing_bytes(self, entry):
-        """Unknown beforehand: depends on how well the images compress."""
+    def missing_bytes(self, entry: Entry) -> int:
+        """Returns 0: the space depends on how well the images will compress."""
         del entry
         return 0
 
-    def begin(self, entry, severity):
+    def begin(self, entry: Entry, severity: Severity) -> None:
         self.digests = {}
         part = self._part(entry, severity)
         shutil.rmtree(part, ignore_errors=True)
         for name in self.source.class_names:  # all of them: readers number classes by their folders
             (part / name).mkdir(parents=True)
 
-    def write(self, entry, severity, start, images):
+    def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
         part = self._part(entry, severity)
         positions = range(start, start + len(images))
         self.digests.update(self.pool.map(lambda i: self._write_image(part, i, images[i - start]), positions))
 
-    def finish(self, entry, severity):
+    def finish(self, entry: Entry, severity: Severity) -> None:
         os.sync()  # one call for thousands of files
         root = f"{entry['path']}/{token(severity)}"
         lines = [f"{digest}  {root}/{name}\n" for name, digest in sorted(self.digests.items())]
@@ -203,7 +213,7 @@ class Folders(_Layout):
         self.record(entry, severity, listing, facts)
         self._publish(entry, severity)
 
-    def close(self):
+    def close(self) -> None:
         """Removes the folder where blocks were written aside."""
         self.pool.shutdown()
         shutil.rmtree(self.folder / ".part", ignore_errors=True)

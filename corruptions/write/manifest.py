@@ -1,17 +1,20 @@
-"""`manifest.json`: what a written dataset is, and how much of it is done. Rewritten whole, aside, after every block."""
+"""`manifest.json`: what a written dataset is, and how much is done; rewritten after every block."""
 
 import datetime
 import importlib.metadata
 import json
+import os
 import pathlib
 import shlex
 import sys
+from typing import Any
 
 import jax
 
 from corruptions.write import files
 from corruptions.write.files import WriteError
 
+Manifest = dict[str, Any]
 NAME = "manifest.json"
 FORMAT = 1
 # What decides the pixels; a folder is continued only with the same.
@@ -19,13 +22,13 @@ _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "imag
 _SETTINGS = ("path", "severities", "levels", "table", "options", "rounding")
 
 
-def new(identity, corruptions):
-    """A manifest of nothing done yet."""
+def new(identity: Manifest, corruptions: Manifest) -> Manifest:
+    """Makes a manifest of nothing done yet."""
     return {"format": FORMAT, **identity, "corruptions": corruptions, "files": {}, "complete": False, "runs": []}
 
 
-def load(folder):
-    """The manifest in `folder`, or None.
+def load(folder: str | os.PathLike) -> Manifest | None:
+    """Reads the manifest in `folder`; None where there is none.
 
     Raises:
       WriteError: it is there and not readable.
@@ -42,13 +45,13 @@ def load(folder):
     return manifest
 
 
-def save(folder, manifest):
+def save(folder: str | os.PathLike, manifest: Manifest) -> None:
     """Writes the manifest: the file is the old one or the new one, never half of it."""
     files.replace(pathlib.Path(folder) / NAME, (json.dumps(manifest, indent=1) + "\n").encode())
 
 
-def merged(stored, asked):
-    """The stored manifest, with the corruptions it lacks added from `asked`.
+def merged(stored: Manifest, asked: Manifest) -> Manifest:
+    """Adds to the stored manifest the corruptions of `asked` that it lacks.
 
     Raises:
       WriteError: the two disagree; every difference is named.
@@ -82,8 +85,8 @@ def _short(value):
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def run_record():
-    """Command, versions, device and time of this run."""
+def run_record() -> dict[str, Any]:
+    """Records command, versions, device and time of this run."""
     packages = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
     device = jax.devices()[0]
     return {

@@ -1,15 +1,23 @@
-"""What is to be written: one manifest entry per corruption, with its severities, options and place."""
+"""Plan of what is written: a manifest entry for each corruption, with severities and options."""
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from corruptions import cbar, checks, imagenet_c, registry
 
 _TABLE_FOR = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 
 
-def entries(names, severities, options, table, shape, suffix):
-    """The manifest's entry of every corruption."""
+def entries(
+    names: str | Iterable[str],
+    severities: Any,
+    options: Mapping[str, Mapping[str, Any]],
+    table: str | None,
+    shape: tuple[int, ...],
+    suffix: str,
+) -> dict[str, dict[str, Any]]:
+    """Makes the manifest's entry of every corruption."""
     members = _members([names] if isinstance(names, str) else names)
     options = {registry.get(name).qualified_name: dict(given) for name, given in options.items()}
     if isinstance(severities, Mapping):
@@ -39,16 +47,17 @@ def entries(names, severities, options, table, shape, suffix):
     return planned
 
 
-def level(entry, severity):
-    """What `corruptions.corrupt` takes for a severity of an entry: None draws it."""
+def level(entry: Mapping[str, Any], severity: int | float | str) -> int | float | None:
+    """Returns what `corruptions.corrupt` takes for a severity of an entry: None draws it."""
     if entry.get("levels") is not None:
         return entry["levels"][entry["severities"].index(severity)]
     return None if severity == "random" else severity
 
 
 def _members(names):
-    """The corruptions to write, each with the levels that are its benchmark's severities 1, 2, ... (or None) and the
-    benchmark it was named by (or None)."""
+    """The corruptions to write, each with the levels that are its benchmark's severities 1, 2, ...
+    (or None) and the benchmark it was named by (or None).
+    """
     members = {}
     for name in names:
         benchmark = name if name in registry.benchmarks() else None

@@ -1,6 +1,9 @@
-"""From encoded images of any size to uint8 arrays of one size, by the recipes behind the published benchmarks."""
+"""From encoded images of any size to uint8 arrays of one size, by the published recipes."""
 
 import io
+import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +17,9 @@ def _unchanged(image, size):
 
 
 def _imagenet(image, size):
-    """Shorter side to size * 256 / 224, the longer one in proportion (rounded down), then the centre: ImageNet-C."""
+    """Shorter side to size * 256 / 224, the longer one in proportion (rounded down), then the
+    centre: ImageNet-C.
+    """
     short = round(size * 256 / 224)
     width, height = (side * short // min(image.size) for side in image.size)
     left, top = round((width - size) / 2), round((height - size) / 2)
@@ -36,8 +41,9 @@ def _inception(image, size):
 PREPROCESS = {"none": _unchanged, "imagenet": _imagenet, "resize": _resize_both, "inception": _inception}
 
 
-def get(name, size):
-    """Image -> image, both of Pillow; bilinear with antialiasing where it resizes.
+def get(name: str, size: int | None) -> Callable[[Any], Any]:
+    """Returns the function image -> image, both of Pillow; bilinear with antialiasing where it
+    resizes.
 
     Raises:
       ValueError: an unknown name, or a size that is missing, below 16, or given to `none`.
@@ -51,8 +57,8 @@ def get(name, size):
     return lambda image: PREPROCESS[name](image, size)
 
 
-def decode(file, what, prepare):
-    """uint8[H, W, 3] of a path or of encoded bytes.
+def decode(file: str | os.PathLike | bytes, what: object, prepare: Callable[[Any], Any]) -> np.ndarray:
+    """Decodes a path or encoded bytes to uint8[H, W, 3].
 
     Raises:
       ValueError: the file is damaged or no image; `what` names it.

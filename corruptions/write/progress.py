@@ -1,13 +1,15 @@
 """A progress bar where one can be shown."""
 
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from corruptions.write import sources
 
 
 @contextlib.contextmanager
-def bar(total, what, progress):
-    """A progress bar over images, or something that takes updates and shows nothing."""
+def bar(total: int, what: str, progress: bool | None) -> Iterator[Any]:
+    """Shows a progress bar over images, or yields one that shows nothing."""
     if progress is False:
         yield _Silent()
         return
@@ -25,5 +27,5 @@ def bar(total, what, progress):
 
 
 class _Silent:
-    def update(self, count):
+    def update(self, count: int) -> None:
         pass

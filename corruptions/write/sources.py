@@ -1,4 +1,4 @@
-"""Where the clean images of a written dataset come from: arrays, a tree of class folders, or TensorFlow Datasets."""
+"""Clean images to be corrupted: arrays, a tree of class folders, or TensorFlow Datasets."""
 
 import dataclasses
 import hashlib
@@ -7,6 +7,7 @@ import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,16 @@ class Source:
     description: Mapping[str, Any]
     encoded: bool = False
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.labels)
 
 
-def from_arrays(images, labels, class_names=None):
-    """Images uint8[N, H, W, 3] and labels int[N] in memory (or memory-mapped).
+def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[str] | None = None) -> Source:
+    """Takes images uint8[N, H, W, 3] and labels int[N] in memory (or memory-mapped).
 
     Args:
-      class_names: one name per class; by default the labels, padded with zeros so that they sort as numbers do.
+      class_names: one name per class; by default the labels, padded with zeros so that they sort as
+        numbers do.
 
     Raises:
       ValueError, TypeError: other shapes or dtypes, or labels without a name.
@@ -77,8 +79,10 @@ def from_arrays(images, labels, class_names=None):
     )
 
 
-def from_folder(root, *, preprocess="none", size=None, limit=None):
-    """A tree `root/class/*.png|jpg|...`; classes and images in sorted order.
+def from_folder(
+    root: str | os.PathLike, *, preprocess: str = "none", size: int | None = None, limit: int | None = None
+) -> Source:
+    """Reads a tree `root/class/*.png|jpg|...`; classes and images in sorted order.
 
     Args:
       preprocess: what makes the images equal in size, one of `PREPROCESS`.
@@ -118,8 +122,17 @@ def from_folder(root, *, preprocess="none", size=None, limit=None):
     )
 
 
-def from_tfds(name, *, split="test", data_dir=None, preprocess="none", size=None, limit=None):
-    """A prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g. `cifar10`.
+def from_tfds(
+    name: str,
+    *,
+    split: str = "test",
+    data_dir: str | os.PathLike | None = None,
+    preprocess: str = "none",
+    size: int | None = None,
+    limit: int | None = None,
+) -> Source:
+    """Reads a prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g.
+    `cifar10`.
 
     Args:
       name: of the dataset, `name[/config][:version]`.
@@ -128,7 +141,8 @@ def from_tfds(name, *, split="test", data_dir=None, preprocess="none", size=None
       preprocess, size, limit: see `from_folder`.
 
     Raises:
-      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; says what to do.
+      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; says
+        what to do.
     """
     tfds = require("tensorflow_datasets", "reading TensorFlow Datasets needs tensorflow-datasets and array-record")
     require("PIL", "reading images needs Pillow")
@@ -169,7 +183,7 @@ def from_tfds(name, *, split="test", data_dir=None, preprocess="none", size=None
     )
 
 
-def require(module, why):
+def require(module: str, why: str) -> ModuleType:
     """Imports an optional dependency, or says how to install it."""
     try:
         return importlib.import_module(module)
@@ -180,7 +194,9 @@ def require(module, why):
 
 
 def _decoder(fetch, preprocess, size):
-    """positions -> uint8[n, H, W, 3], decoded in threads; `fetch` gives, for positions, what to open and its name."""
+    """positions -> uint8[n, H, W, 3], decoded in threads; `fetch` gives, for positions, what to
+    open and its name.
+    """
     prepare = preprocessing.get(preprocess, size)
 
     def read(positions):

@@ -9,6 +9,8 @@ import pathlib
 import shutil
 import time
 import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -26,51 +28,56 @@ _log = logging.getLogger("corruptions.write")
 
 
 def write_dataset(
-    out,
-    source,
+    out: str | os.PathLike,
+    source: sources.Source | tuple[np.ndarray, np.ndarray],
     *,
-    corruptions=("imagenet_c", "imagenet_c_extra"),
-    severities=None,
-    layout="npy",
-    jpeg_quality=85,
-    seed=0,
-    table=None,
-    options=None,
-    batch_size=None,
-    progress=None,
-):
+    corruptions: str | Sequence[str] = ("imagenet_c", "imagenet_c_extra"),
+    severities: Any = None,
+    layout: str = "npy",
+    jpeg_quality: int | None = 85,
+    seed: int = 0,
+    table: str | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    batch_size: int | None = None,
+    progress: bool | None = None,
+) -> pathlib.Path:
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C.
 
-    Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with
-    the qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size. Severities 1..5 of
-    a benchmark that selects levels (`cifar10_c_bar`) stand for those levels (`corruptions.severities`).
+    Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name,
+    severity)[i]`, with the qualified name (`imagenet_c/fog`) and i the position in the source,
+    whatever the batch size. Severities 1..5 of a benchmark that selects levels (`cifar10_c_bar`)
+    stand for those levels (`corruptions.severities`).
 
-    A run that was killed is continued by the same call; blocks (one corruption at one severity) that are complete are
-    not written again. A later call may add corruptions. Files get their names when they are complete.
+    A run that was killed is continued by the same call; blocks (one corruption at one severity)
+    that are complete are not written again. A later call may add corruptions. Files get their names
+    when they are complete.
 
     Args:
       out: the folder to write; made when missing.
-      source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source` (`corruptions.write.from_arrays`,
-        `from_folder`, `from_tfds`).
+      source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source`
+        (`corruptions.write.from_arrays`, `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
-      severities: severities of every corruption, or a mapping name -> severities; `random` draws one per image. By
-        default every severity of the benchmark, every level, or the fractions 0, 1/4 .. 1 of a range.
-      layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy` [S N]; `folders`:
-        `corruption/severity/class/name.JPEG`.
-      jpeg_quality: of `folders`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as published); None
-        writes lossless PNG.
+      severities: severities of every corruption, or a mapping name -> severities; `random` draws
+        one per image. By default every severity of the benchmark, every level, or the fractions 0,
+        1/4 .. 1 of a range.
+      layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy`
+        [S N]; `folders`: `corruption/severity/class/name.JPEG`.
+      jpeg_quality: of `folders`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as
+        published); None writes lossless PNG.
       seed: of the random draws.
-      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`) and of C-bar's
-        (`cifar`, `imagenet`); by default chosen from the image size.
+      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`)
+        and of C-bar's (`cifar`, `imagenet`); by default chosen from the image size.
       options: corruption name -> its options (see `get(name).options`).
       batch_size: images on the device at a time; by default what suits it.
       progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
 
     Returns:
-      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
+      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the
+        files.
 
     Raises:
-      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
+      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with
+        other settings.
       ValueError, TypeError: arguments that are not as described.
     """
     if layout not in layouts.LAYOUTS:
@@ -117,7 +124,9 @@ def _open(folder, asked):
 
 
 def _materialised(folder, source, shape, progress):
-    """Images as one array; encoded ones are decoded once, into a file beside the result that is removed at the end."""
+    """Images as one array; encoded ones are decoded once, into a file beside the result that is
+    removed at the end.
+    """
     if not source.encoded:
         return source.read(range(len(source)))
     description = hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
@@ -179,7 +188,9 @@ def _write(layout, images, names, batch_size, progress):
 
 
 def _corrupted(images, name, entry, severity, seed, size):
-    """(start, count, corrupted batch on a device) through the images; the last batch is padded to the common shape."""
+    """(start, count, corrupted batch on a device) through the images; the last batch is padded to
+    the common shape.
+    """
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
     devices = jax.local_devices()
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
