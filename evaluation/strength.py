@@ -1,10 +1,12 @@
-"""How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each severity.
+"""How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each
+severity.
 
-Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few pixels has a low PSNR
-and is still read by people at once.
+Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few
+pixels has a low PSNR and is still read by people at once.
 """
 
 import functools
+import itertools
 import math
 import zlib
 from collections.abc import Iterator, Sequence
@@ -48,9 +50,10 @@ class Strength(NamedTuple):
 def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Compares images pair by pair.
 
-    PSNR is -10 log10 of the mean squared error of all pixels and channels. SSIM (Z. Wang et al., "Image Quality
-    Assessment: From Error Visibility to Structural Similarity", 2004) takes a Gaussian window of 11 pixels, standard
-    deviation 1.5, where it fits in the image, and is averaged over places and channels.
+    PSNR is -10 log10 of the mean squared error of all pixels and channels. SSIM (Z. Wang et al.,
+    "Image Quality Assessment: From Error Visibility to Structural Similarity", 2004) takes a
+    Gaussian window of 11 pixels, standard deviation 1.5, where it fits in the image, and is
+    averaged over places and channels.
 
     Args:
       originals, corrupted: [N, H, W, 3], uint8 or float32 in [0, 1], H and W at least 11.
@@ -63,8 +66,8 @@ def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array,
         original, other = map(to_float, pair)
         return dm_pix.psnr(original, other), dm_pix.ssim(original, other), jnp.all(original == other)
 
-    # One image at a time: `dm_pix.ssim` of a whole batch is a convolution over thousands of rows, which takes a CPU 17
-    # times as long.
+    # One image at a time: `dm_pix.ssim` of a whole batch is a convolution over thousands of rows,
+    # which takes a CPU 17 times as long.
     return jax.lax.map(compare, (originals, corrupted))
 
 
@@ -95,7 +98,8 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
       name: of a corruption.
       severity: level, or fraction of the range.
       seed: of the draws.
-      table: severity table, where the corruption has several; by default chosen from the image size.
+      table: severity table, where the corruption has several; by default chosen from the image
+        size.
 
     Raises:
       ValueError: as `corruptions.corrupt` and `summary`.
@@ -108,7 +112,8 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
 
 
 def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
-    """Lists (corruption, severity) for each member of a benchmark and each of its severities, mildest first.
+    """Lists (corruption, severity) for each member of a benchmark and each of its severities,
+    mildest first.
 
     Raises:
       ValueError: an unknown benchmark.
@@ -117,14 +122,38 @@ def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
 
 
 def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
-    """Measures every condition of a benchmark in turn, in the ranges its levels were selected from; see `strength`."""
+    """Measures every condition of a benchmark, in the ranges its levels come from; see
+    `strength`.
+    """
     measured = functools.partial(strength, images, seed=seed, table=corruptions.cbar.BENCHMARK_TABLE.get(benchmark))
     for name, severity in conditions(benchmark):
         yield measured(name, severity)
 
 
+def steps(rows: Sequence[Strength]) -> list[int | None]:
+    """Compares each severity of a corruption with the one before, by PSNR.
+
+    Args:
+      rows: strengths of one corruption on the same images, mildest severity first.
+
+    Returns:
+      For all rows but the first: 1 where the PSNR is higher than before, by more than two standard
+      errors of the difference (taken as independent, which is cautious: the images are the same), 0
+      where PSNR and SSIM are the same to the last bit, -1 where the PSNR is lower by as much, None
+      where the two cannot be told apart.
+    """
+    signs = []
+    for before, row in itertools.pairwise(rows):
+        difference, error = row.psnr - before.psnr, math.hypot(row.psnr_se, before.psnr_se)
+        if (row.psnr, row.ssim) == (before.psnr, before.ssim):
+            signs.append(0)
+        else:
+            signs.append(int(math.copysign(1, difference)) if abs(difference) > 2 * error else None)
+    return signs
+
+
 def severity_names(benchmark: str) -> Sequence[str]:
-    """Names the columns of a benchmark's table: levels, or fractions of a range; 1 to 5 where members differ."""
+    """Names a table's columns: levels, or fractions of a range; 1 to 5 where members differ."""
     rows = {corruptions.severities(name, benchmark) for name in corruptions.names(benchmark)}
     first = next(iter(rows))
     return [f"{severity:g}" for severity in (first if len(rows) == 1 else range(1, len(first) + 1))]

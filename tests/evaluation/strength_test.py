@@ -104,3 +104,12 @@ def test_conditions_and_the_columns_they_are_shown_in():
     assert columns == {"imagenet_noc": "0,0.25,0.5,0.75,1", "cifar10_c_bar": "1,2,3,4,5", "imagenet_c": "1,2,3,4,5"}
     with pytest.raises(ValueError, match="unknown benchmark"):
         strength.conditions("imagenet_d")
+
+
+def test_steps_tell_milder_equal_and_stronger():
+    def row(psnr, error, ssim=0.5):
+        return strength.Strength("noc/hue", 0, 9, psnr, error, ssim, 0.1, 0.0)
+
+    rows = [row(30, 0.1), row(29, 0.1), row(29, 0.1), row(29, 0.1, 0.4), row(29.2, 0.1), row(30, 0.1)]
+    assert strength.steps(rows) == [-1, 0, None, None, 1]
+    assert strength.steps(rows[:1]) == []

@@ -20,11 +20,23 @@ def test_page_and_csv_say_the_same(tmp_path, monkeypatch):
     rows = [Strength(*row[1:]) for row in csv.reader(lines[1:])]
     assert [(row.corruption, int(row.severity)) for row in rows] == [(n, s) for n, both in LEVELS.items() for s in both]
     assert "12 test images of shapes, 32x32 pixels, seed 3; " in comment and comment[2:-1] in text
-    assert "--benchmark=two --dataset=shapes \\\n    --size=32 --images=12 --seed=3 --out=strength.md" in text
+    assert "--benchmark=two \\\n    --dataset=shapes --size=32 --images=12 --seed=3 --out=strength.md\n" in text
     line = next(line for line in text.splitlines() if line.startswith("| imagenet_c/contrast"))
     assert line.count("±") == 2
     shown = [float(cell.split("±")[0]) for cell in line.split("|")[2:4]]
     assert shown == [pytest.approx(float(row.psnr), abs=0.051) for row in rows[:2]] and shown[0] > shown[1]
+
+
+def test_severities_out_of_order_are_listed():
+    def row(severity, psnr):
+        return Strength("imagenet_c/fog", severity, 9, psnr, 0.1, psnr / 50, 0.01, 0.0)
+
+    rows = [row(*pair) for pair in ((1, 30.0), (2, 31.0), (3, 31.0), (4, 29.0), (5, 29.5))]
+    assert tool.exceptions("imagenet_c", rows).splitlines() == [
+        "- imagenet_c/fog at 2, 5: milder than the severity before (higher PSNR)",
+        "- imagenet_c/fog at 3: the same as the severity before",
+    ]
+    assert tool.exceptions("imagenet_c", rows[2:4]) == ""
 
 
 def test_refusals(tmp_path):
