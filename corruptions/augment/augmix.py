@@ -6,6 +6,7 @@ each of the 512 subsets of its nine operations.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from corruptions.contract import Params
 from corruptions.primitives import color, random
 
 
-def choices(names: Sequence[str]) -> dict[str, np.ndarray]:
+def choices(names: Sequence[str]) -> dict[str, Any]:
     """Writes operations as the sampler's arrays: codes padded to nine, and their number."""
     codes = [CODES[name] for name in names]
     padding = [IDENTITY] * (len(BASE) - len(codes))

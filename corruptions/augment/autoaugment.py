@@ -105,7 +105,7 @@ def arrays(table: str, shape: tuple[int, ...], released: bool) -> tuple[np.ndarr
         signed[21, 0] = False
     if released and table == "imagenet":
         ranges[18, 0] = 1, 0.45
-    return codes, probabilities, *np.float32(ranges.transpose(2, 0, 1)), signed
+    return codes, probabilities, *ranges.transpose(2, 0, 1).astype(np.float32), signed
 
 
 def sample(

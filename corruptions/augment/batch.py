@@ -64,12 +64,12 @@ def augment(
         index = jnp.arange(number)
     elif index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
-    options = tuple(sorted((dict(scheme.defaults) | options).items()))
+    all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
     # once, every kind of operation is carried out on every image and one result selected, which
     # keeps an accelerator busy.
     together = 1 if jax.default_backend() == "cpu" else max(1, _CHUNK // math.prod(images.shape[1:]))
-    static = (scheme.sampler, scheme.applier, options, dtype, scheme.rounding, together)
+    static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding, together)
     piece = cpu_piece(images.shape)
     traced = any(map(checks.is_traced, (key, images, index)))
     if not traced:

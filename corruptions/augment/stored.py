@@ -69,8 +69,9 @@ def write(path: str | os.PathLike, stored: Stored) -> None:
     """
     _check(stored)
     about = {"source": stored.source, "shape": list(stored.shape), "label": stored.label, "origin": stored.origin}
+    arrays: dict[str, Any] = {"about": json.dumps(about, sort_keys=True), **stored.params}
     buffer = io.BytesIO()
-    np.savez(buffer, about=json.dumps(about, sort_keys=True), **stored.params)
+    np.savez(buffer, **arrays)
     files.replace(pathlib.Path(path), buffer.getvalue())
 
 

@@ -36,7 +36,7 @@ def caustic(shape: tuple[int, ...], time: jax.Array, scale: jax.Array) -> jax.Ar
     row, column = row[:, None], column[None, :]
     i, j = row + _REDUCED_OFFSET, column + _REDUCED_OFFSET
     (sin_i, cos_i), (sin_j, cos_j) = sine_cosine(i), sine_cosine(j)
-    total = 1.0
+    total = jnp.float32(1)
     for n in range(_ROUNDS):
         u = time * (1 - 3.5 / (n + 1))
         sin_u, cos_u = jnp.sin(u), jnp.cos(u)

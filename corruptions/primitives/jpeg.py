@@ -55,7 +55,8 @@ def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]
     """Computes the quantisation steps of luma and chroma, int32[8, 8], at a quality 1..100."""
     quality = jnp.clip(jnp.asarray(quality, jnp.int32), 1, 100)
     scale = jnp.where(quality < 50, 5000 // quality, 200 - 2 * quality)
-    return tuple(jnp.clip((table * scale + 50) // 100, 1, 255) for table in (_LUMA_TABLE, _CHROMA_TABLE))
+    luma, chroma = (jnp.clip((table * scale + 50) // 100, 1, 255) for table in (_LUMA_TABLE, _CHROMA_TABLE))
+    return luma, chroma
 
 
 def round_trip(levels: jax.Array, quality: jax.Array | int) -> jax.Array:

@@ -23,7 +23,7 @@ def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, .
     Returns:
       float32 [H, W], about 0.5 in the mean; the error of float32 arithmetic is below 1e-5.
     """
-    total = 0.0
+    total = jnp.float32(0)
     for octave in OCTAVES:
         (rows, blend_rows, slope_rows), (columns, blend_columns, slope_columns) = (
             _axis(n, frequency * octave) for n in shape[:2]

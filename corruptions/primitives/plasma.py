@@ -29,7 +29,7 @@ def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: ja
     """
     x = jnp.arange(shape[1], dtype=jnp.float32)[None, :] / scale
     y = jnp.arange(shape[0], dtype=jnp.float32)[:, None] / scale
-    divisor = 1.0
+    divisor = jnp.float32(1)
     for n in range(_MOST_ROUNDS):
         phase = time / 1.15**n
         gain = jnp.where(n < rounds, 1 / divisor, 0.0)

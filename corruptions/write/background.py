@@ -2,7 +2,7 @@
 
 import collections
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 
@@ -16,7 +16,7 @@ class Background:
     def __init__(self, ahead: int) -> None:
         self._ahead = ahead
         self._thread = ThreadPoolExecutor(1)
-        self._pending = collections.deque()
+        self._pending: collections.deque[Future[None]] = collections.deque()
         self._failed = False
 
     def run(self, function: Callable[..., object], *arguments: Any) -> None:

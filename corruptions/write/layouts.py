@@ -30,6 +30,8 @@ def token(severity: Severity) -> str:
 
 
 class _Layout:
+    suffix: str
+
     def __init__(self, folder: str | os.PathLike, manifest: Manifest, source: Source) -> None:
         self.folder = pathlib.Path(folder)
         self.manifest = manifest
@@ -168,7 +170,7 @@ class Folders(_Layout):
     def start(self) -> None:
         require("PIL", "writing image files needs Pillow")
         self.pool = ThreadPoolExecutor(os.cpu_count())
-        self.digests = {}
+        self.digests: dict[str, str] = {}
 
     def todo(self, entry: Entry) -> list[Severity]:
         """Lists the severities still to be written; finishes what a killed run left almost done."""

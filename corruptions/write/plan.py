@@ -27,7 +27,7 @@ def entries(
         given = options.get(corruption.qualified_name, {})
         ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark's levels belong to its own ranges
         if ranges is not None and "table" in corruption.options:
-            given = {"table": ranges} | given
+            given = {"table": ranges} | dict(given)
         checks.options(corruption.qualified_name, corruption.options, given)
         asked = severities.get(corruption.qualified_name) if isinstance(severities, Mapping) else severities
         asked = _severities(corruption, asked, given, selected)
@@ -47,7 +47,7 @@ def entries(
     return planned
 
 
-def level(entry: Mapping[str, Any], severity: int | float | str) -> int | float | None:
+def level(entry: Mapping[str, Any], severity: int | float | str) -> int | float | str | None:
     """Returns what `corruptions.corrupt` takes for a severity of an entry: None draws it."""
     if entry.get("levels") is not None:
         return entry["levels"][entry["severities"].index(severity)]

@@ -67,8 +67,8 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
         raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {given}")
     description = {
         "kind": "arrays",
-        "images_sha256": hashlib.sha256(np.ascontiguousarray(images)).hexdigest(),
-        "labels_sha256": hashlib.sha256(labels.astype(np.int32)).hexdigest(),
+        "images_sha256": hashlib.sha256(np.ascontiguousarray(images).data).hexdigest(),
+        "labels_sha256": hashlib.sha256(labels.astype(np.int32).data).hexdigest(),
     }
     return Source(
         lambda positions: images[_as_slice(positions)],

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from corruptions import batch as batches
+from corruptions import checks
 from corruptions.write import files, layouts, plan, sources
 from corruptions.write import manifest as manifests
 from corruptions.write import progress as bars
@@ -88,12 +89,13 @@ def write_dataset(
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     shape = source.read(range(1)).shape[1:]
-    batches.checks.image_shape(shape)
+    checks.image_shape(shape)
+    settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
     identity = {
         "layout": layout,
         "seed": int(seed),
         "key": "fold_in(fold_in(key(seed), crc32(qualified name)), position)",
-        "prng": f"{jax.config.jax_default_prng_impl}, partitionable: {jax.config.jax_threefry_partitionable}",
+        "prng": f"{settings.jax_default_prng_impl}, partitionable: {settings.jax_threefry_partitionable}",
         "jpeg_quality": jpeg_quality if layout == "folders" else None,
         "source": dict(source.description),
         "images": len(source),
