@@ -122,8 +122,10 @@ def test_any_shape_is_accepted(name):
             options["table"] = rng.choice([None, *TABLES[corruption.benchmark]])
         found = jax.eval_shape(
             lambda key, image, severity, options=options: corruption(key, image, severity, **options),
-            key, jax.ShapeDtypeStruct(shape, jnp.float32), severity,
-        )  # fmt: skip
+            key,
+            jax.ShapeDtypeStruct(shape, jnp.float32),
+            severity,
+        )
         assert found.shape == shape and found.dtype == jnp.float32, (name, shape, options)
 
 

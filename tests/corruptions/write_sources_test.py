@@ -1,4 +1,6 @@
-"""Where written datasets come from: arrays, folders and tfds, through the functions and through the command."""
+"""Where written datasets come from: arrays, folders and tfds, through the functions and through the
+command.
+"""
 
 import io
 import json
@@ -55,7 +57,8 @@ def test_preprocessing_is_that_of_the_published_sets(tmp_path, height, width):
 
     read = lambda name, size: from_folder(tmp_path, preprocess=name, size=size).read(range(1))[0]  # noqa: E731
     assert np.array_equal(read("resize", 64), reference((64, 64)))
-    # Shorter side 256 / 224 of 56 = 64, the longer one in proportion, rounded down, as torchvision's Resize(64).
+    # Shorter side 256 / 224 of 56 = 64, the longer one in proportion, rounded down, as
+    # torchvision's Resize(64).
     size = (64, int(64 * height / width)) if width <= height else (int(64 * width / height), 64)
     whole = reference(size)
     top, left = round((size[1] - 56) / 2), round((size[0] - 56) / 2)
@@ -201,9 +204,13 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     more = [f"--labels={tmp_path}/labels.npy", f"--out={tmp_path}/b", *shared]
     assert command.main([f"--source={tmp_path}/images.npy", *more]) == 0
     write_dataset(
-        tmp_path / "c", (IMAGES[:7], LABELS[:7]), corruptions=["noc/hue", "noc/border"], severities=[0.5, "random"],
-        seed=9, options={"noc/border": {"range": (2, 4)}},
-    )  # fmt: skip
+        tmp_path / "c",
+        (IMAGES[:7], LABELS[:7]),
+        corruptions=["noc/hue", "noc/border"],
+        severities=[0.5, "random"],
+        seed=9,
+        options={"noc/border": {"range": (2, 4)}},
+    )
     for name in ("hue.npy", "border.npy", "labels.npy"):
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
         assert a == b == c

@@ -1,4 +1,6 @@
-"""Written datasets: the published layouts, pixels equal to `corrupt`, manifests, and what is refused."""
+"""Written datasets: the published layouts, pixels equal to `corrupt`, manifests, and what is
+refused.
+"""
 
 import hashlib
 import io
@@ -42,8 +44,11 @@ def test_npy_layout_is_that_of_cifar_10_c(clean, tmp_path):
     severities = {"imagenet_c/contrast": [1, 4, 5], "noc/border": [0, 0.5, 1]}
     write_dataset(tmp_path, clean, corruptions=names, severities=severities, seed=7, batch_size=10)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name[0] != ".") == [
-        "border.npy", "contrast.npy", "labels.npy", "manifest.json",
-    ]  # fmt: skip
+        "border.npy",
+        "contrast.npy",
+        "labels.npy",
+        "manifest.json",
+    ]
     assert np.array_equal(np.load(tmp_path / "labels.npy"), np.concatenate([labels] * 3))
     for name in names:
         found = np.load(tmp_path / f"{name.split('/')[1]}.npy")

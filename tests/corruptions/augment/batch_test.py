@@ -95,8 +95,11 @@ def test_params_are_few_numbers():
     scheme = augment.get("augmix")
     params = jax.jit(lambda key: scheme.sample(key, (32, 32, 3)))(KEY)
     assert {k: v.shape for k, v in params.items()} == {
-        "weights": (3,), "mix": (), "operation": (3, 3), "strength": (3, 3),
-    }  # fmt: skip
+        "weights": (3,),
+        "mix": (),
+        "operation": (3, 3),
+        "strength": (3, 3),
+    }
 
 
 @pytest.mark.parametrize(

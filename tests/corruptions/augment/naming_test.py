@@ -7,8 +7,13 @@ import corruptions
 from corruptions import augment
 
 SIX = (
-    "augmix", "augmix_imagenet", "autoaugment_cifar", "autoaugment_imagenet", "patch_gaussian", "patch_gaussian_imagenet",
-)  # fmt: skip
+    "augmix",
+    "augmix_imagenet",
+    "autoaugment_cifar",
+    "autoaugment_imagenet",
+    "patch_gaussian",
+    "patch_gaussian_imagenet",
+)
 
 
 def test_published_schemes():

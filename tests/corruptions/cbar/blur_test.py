@@ -1,4 +1,6 @@
-"""The blurs of the C-bar candidates equal SciPy's splines, given their draws; published sizes and strengths."""
+"""The blurs of the C-bar candidates equal SciPy's splines, given their draws; published sizes and
+strengths.
+"""
 
 import functools
 
@@ -23,7 +25,8 @@ def assert_agrees(name, image, seed, level, **options):
     expected = getattr(blur_definitions, name)(image, {k: np.float64(v) for k, v in params.items()})
     difference = np.abs(np.asarray(found).astype(int) - expected)
     assert found.shape == image.shape
-    # Where a channel stays in place, weights are 36ths: one value in 36 is halfway between levels but for rounding.
+    # Where a channel stays in place, weights are 36ths: one value in 36 is halfway between levels
+    # but for rounding.
     ties = 0.01 if name == "transverse_chromatic_aberration" else 2e-3
     assert difference.max() <= 1 and (difference > 0).mean() <= ties, (
         f"level {level}: up to {difference.max()}, {(difference > 0).mean():.2%} differ"
@@ -46,7 +49,9 @@ def test_equals_scipy_at_224(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_equals_scipy_on_noise(name):
-    """Values jump from pixel to pixel, between the ends of the range: splines overshoot, and every tap counts."""
+    """Values jump from pixel to pixel, between the ends of the range: splines overshoot, and every
+    tap counts.
+    """
     noise = np.random.default_rng(3).integers(0, 2, (32, 32, 3), np.uint8) * np.uint8(255)
     for level in (1, 6):
         assert_agrees(name, noise, 5, level)

@@ -26,7 +26,8 @@ def draws(name, shape=(32, 32, 3), table=None):
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda k, s: dict(sample(k, severity=s))))(keys, levels))
 
 
-# Supplement D: strength at level 1 and step from level to level at 32 pixels; severity at level 1 and step at 224.
+# Supplement D: strength at level 1 and step from level to level at 32 pixels; severity at level 1
+# and step at 224.
 STRENGTHS = {
     ("single_frequency_greyscale", "amplitude"): ((5.88, 5.88), (0.5, 0.5)),
     ("concentric_sine_waves", "amplitude"): ((6.4, 6.4), (1, 1)),
@@ -140,7 +141,8 @@ def test_perlin_draws():
     gradients = draws("perlin_noise")["gradients"]
     lengths = np.linalg.norm(gradients, axis=-1)
     assert np.all((abs(lengths - 1) < 1e-6) | (lengths == 0))
-    # Directions of points in a square: cos 4a has the mean 1 - pi/2 + ... of a square, 3 - pi < 0; not 0 as on a disc.
+    # Directions of points in a square: cos 4a has the mean 1 - pi/2 + ... of a square, 3 - pi < 0;
+    # not 0 as on a disc.
     angle = np.arctan2(gradients[..., 1], gradients[..., 0])
     assert abs(np.cos(4 * angle).mean() - (3 - np.pi)) < 0.01
 

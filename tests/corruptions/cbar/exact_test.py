@@ -43,7 +43,8 @@ def assert_agrees(name, image, seed, level, **options):
     difference = np.abs(np.asarray(found).astype(int) - expected)
     assert found.shape == image.shape
     assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
-    # Turned hues of 8-bit colours are often whole levels, and rounding decides on which side truncation falls.
+    # Turned hues of 8-bit colours are often whole levels, and rounding decides on which side
+    # truncation falls.
     ties = 0.2 if name == "hue_shift" else 0.02
     assert (difference > 0).mean() <= ties, f"level {level}: {(difference > 0).mean():.2%} differ"
 

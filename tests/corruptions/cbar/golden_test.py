@@ -11,7 +11,8 @@ from corruptions import batch, cbar, registry
 
 CANDIDATES = registry.names("cbar_candidates")
 DRAWS = {32: 2, 224: 4}
-# Tolerances in standard errors; those of the 224-pixel figures, of three images, are known to a third only.
+# Tolerances in standard errors; those of the 224-pixel figures, of three images, are known to a
+# third only.
 ERRORS = {32: 3.5, 224: 4.5}
 
 
@@ -25,7 +26,8 @@ def references(golden, name):
 def assert_agrees(clean, corrupted, reference, reference_number, errors):
     """Means of every feature within so many standard errors (of both samples) and 2 %.
 
-    Both samples have one distribution, if we are right; its variance is the larger of the two estimates.
+    Both samples have one distribution, if we are right; its variance is the larger of the two
+    estimates.
     """
     ours = [features(x, y) for x, y in zip(clean, corrupted, strict=True)]
     for name, expected in reference.items():
