@@ -10,7 +10,6 @@ The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/
 
 import contextlib
 import dataclasses
-import fcntl
 import hashlib
 import json
 import logging
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from data import npy
+from runtime import files
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -104,10 +104,10 @@ def cached(
 def _read(folder: Path) -> Entry | None:
     """The entry, or None when it is absent, unfinished or not of the size it says."""
     try:
-        meta = json.loads((folder / "meta.json").read_text())
+        meta = files.read_json(folder / "meta.json")
         if any((folder / f"{name}.npy").stat().st_size != meta["bytes"][name] for name in _ARRAYS):
             return None
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+        arrays = {name: files.read_array(folder / f"{name}.npy", mapped=True) for name in _ARRAYS}
         return Entry(**arrays, sha256=meta["sha256"], notes=meta["notes"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -128,11 +128,12 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     hashes = {"images": images.sha256}
     for name, pieces in (("labels", labels), ("index", index)):
         array = np.concatenate(pieces).astype(np.int32)
-        np.save(aside / f"{name}.npy", array)
+        with files.writing(aside / f"{name}.npy") as file:
+            np.save(file, array)
         hashes[name] = hashlib.sha256(array).hexdigest()
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "notes": notes}
-    (aside / "meta.json").write_text(json.dumps(meta, indent=1))
+    files.write_json(aside / "meta.json", meta)
 
 
 def _publish(aside: Path, folder: Path) -> None:
@@ -168,12 +169,9 @@ def _remove_stale(folder: Path) -> None:
 @contextlib.contextmanager
 def _hold(folder: Path) -> Iterator[bool]:
     """Holds a folder against other processes until the end or the death of this one; yields whether it was free."""
-    descriptor, held = os.open(folder, os.O_RDONLY), False
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = True
-        yield held
+        yield files.take_lock(descriptor)
     finally:
         os.close(descriptor)
 

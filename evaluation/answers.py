@@ -4,8 +4,8 @@ import pathlib
 
 import numpy as np
 
-from runtime import distributed, files
-from runtime.workdirs import WorkdirError, config_differences, read_json, write_json
+from runtime import distributed, files, settings
+from runtime.settings import WorkdirError
 
 
 class Answers:
@@ -21,13 +21,8 @@ class Answers:
 
     def _claim(self, draws):
         self._directory.mkdir(exist_ok=True)
-        stored = self._directory / "draws.json"
-        if stored.exists() and (different := config_differences(read_json(stored), draws)):
-            raise WorkdirError(
-                f"{self._directory} holds answers to other corrupted images; remove it or use the same settings:\n  "
-                + "\n  ".join(different)
-            )
-        write_json(stored, draws)
+        refusal = f"{self._directory} holds answers to other corrupted images; remove it or use the same settings"
+        settings.claim(self._directory / "draws.json", draws, refusal)
 
     def read(self, condition):
         """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""

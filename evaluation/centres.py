@@ -1,6 +1,5 @@
 """Centres of corruptions in a model's feature space, and the folder of results that holds them."""
 
-import io
 import zlib
 
 import jax
@@ -9,24 +8,19 @@ import numpy as np
 from analysis import tables
 from analysis.distances import msd_mmd
 from evaluation import features, trained_models, transforms
-from runtime import meshes, workdirs
-from runtime.files import write_atomically
+from runtime import files, meshes, settings
 from training import augmentation, study
 
+REMEDY = "remove it to measure it again"  # of a damaged file of features or distances
 IMAGES, DRAWS, TRANSFORMS, SUBSETS = range(4)  # streams of random choices
 
 
-def open_folder(folder, settings, parts):
+def open_folder(folder, asked, parts):
     """Makes a folder of results with the folders `parts`; refuses one with results of other settings."""
     for part in parts:
         (folder / part).mkdir(parents=True, exist_ok=True)
-    stored = folder / "settings.json"
-    if stored.exists() and (different := workdirs.config_differences(workdirs.read_json(stored), settings)):
-        raise workdirs.WorkdirError(
-            f"{folder} holds results of other settings; name another folder or use the same settings:\n  "
-            + "\n  ".join(different)
-        )
-    workdirs.write_json(stored, settings)
+    refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
+    settings.claim(folder / "settings.json", asked, refusal)
     return folder
 
 
@@ -65,7 +59,7 @@ def measure_centre(folder, extractor, wanted, condition, options):
     """
     path = folder / "centres" / f"{condition.file_name}.npz"
     if path.exists():
-        return load_arrays(path)["centre"]
+        return files.read_arrays(path, REMEDY)["centre"]
     transform = transforms.IDENTITY
     if condition.corruption != tables.CLEAN:
         chosen = augmentation.with_levels(options.get(condition.corruption, {}), condition.levels)
@@ -77,21 +71,5 @@ def measure_centre(folder, extractor, wanted, condition, options):
     weights = msd_mmd.half_weights(wanted.draws, wanted.halves, generator(wanted, DRAWS, name)).astype(np.float64)
     # einsum in float64: the mean of many float32 features.
     centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
-    save_arrays(path, {"centre": centre})
+    files.write_arrays(path, {"centre": centre})
     return centre
-
-
-def save_arrays(path, arrays):
-    """Writes {name: array} to an .npz file atomically."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    write_atomically(path, buffer.getvalue())
-
-
-def load_arrays(path):
-    """{name: array} of an .npz file; WorkdirError when it is damaged."""
-    try:
-        with np.load(path) as file:
-            return {name: file[name] for name in file.files}
-    except Exception as error:
-        raise workdirs.WorkdirError(f"{path} cannot be read ({error}); remove it to measure it again") from error

@@ -4,15 +4,11 @@ Of a run in many processes only the first touches the workdir: the others need n
 """
 
 import contextlib
-import json
 import pathlib
 
-from runtime import distributed, files
+from runtime import distributed, files, settings
 from runtime.provenance import provenance
-
-
-class WorkdirError(RuntimeError):
-    """The workdir cannot be used as asked; nothing in it was changed."""
+from runtime.settings import WorkdirError
 
 
 def write_json(path, value):
@@ -68,8 +64,9 @@ def _make(path):
 
 
 def _claim(path, config, free):
-    _check_owner(path, config, free)
-    write_json(path / "config.json", config)
+    _check_owner(path)
+    refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
+    settings.claim(path / "config.json", config, refusal, free=free)
     _record_provenance(path / "provenance.json", config.get("seed"))
 
 
@@ -103,47 +100,13 @@ def _enter_lock(stack, path):
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
 
 
-# What runs did before there was such a setting. Others that a stored config does not know were off: 0, "" or False.
-_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
-
-
-def _check_owner(path, config, free):
-    stored = path / "config.json"
-    if not stored.exists():
-        foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
-        if foreign:
-            raise WorkdirError(
-                f"expected an empty workdir or one of this project (with config.json), found {path} holding "
-                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
-            )
+def _check_owner(path):
+    """Refuses a folder that holds files but no config.json."""
+    if (path / "config.json").exists():
         return
-    before = read_json(stored)
-    known = flatten(before)
-    newer = {key: value for key, value in flatten(config).items() if key not in known}
-    unchanged = [key for key, value in newer.items() if (value == _BEFORE[key] if key in _BEFORE else not value)]
-    differences = config_differences(before, config, (*free, *unchanged))
-    if differences:
+    foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
+    if foreign:
         raise WorkdirError(
-            f"workdir {path} holds a run with another config; use another --workdir or the same settings:\n  "
-            + "\n  ".join(differences)
+            f"expected an empty workdir or one of this project (with config.json), found {path} holding "
+            f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
         )
-
-
-def config_differences(stored, config, free=()):
-    """Lines naming every dotted key whose value differs, apart from those under `free`."""
-    before, now = flatten(stored), flatten(json.loads(json.dumps(config)))
-    keys = [
-        key
-        for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and not any(key == f or key.startswith(f + ".") for f in free)
-    ]
-    return [f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}" for key in keys]
-
-
-def flatten(tree, prefix=""):
-    """Nested dicts as one, {"a.b.c": value}."""
-    flat = {}
-    for key, value in tree.items():
-        name = f"{prefix}{key}"
-        flat |= flatten(value, name + ".") if isinstance(value, dict) else {name: value}
-    return flat

@@ -15,7 +15,7 @@ from analysis import calibration
 from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.robustness import Robustness
-from runtime import compiles, meshes, workdirs
+from runtime import compiles, meshes, settings, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, study
@@ -32,7 +32,7 @@ def run(config, workdir):
         model, seed = _standard(
             trained_models.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir
         )
-        settings = {
+        asked = {
             "dataset": dataset.name,
             "image_shape": list(dataset.image_shape),
             "images": len(split),
@@ -41,7 +41,7 @@ def run(config, workdir):
             "seed": config.calibrate.seed,
         }
         path = workdir / "ranges.json"
-        content = _read(path, settings) or settings | {"corruptions": {}}
+        content = _read(path, asked) or asked | {"corruptions": {}}
         clean = None
         for name in tqdm(names, desc="corruptions", unit="corruption", dynamic_ncols=True):
             if name not in content["corruptions"]:
@@ -93,16 +93,13 @@ def _standard(models, workdir):
     return models[augmentation.STANDARD, seeds[0]], seeds[0]
 
 
-def _read(path, settings):
+def _read(path, asked):
     """The stored ranges when they were made with the same settings; None when there are none."""
     if not path.exists():
         return None
     content = workdirs.read_json(path)
-    different = workdirs.config_differences({key: content.get(key) for key in settings}, settings)
-    if different:
-        raise workdirs.WorkdirError(
-            f"{path} was made with other settings; move it away or use the same:\n  " + "\n  ".join(different)
-        )
+    stored = {key: content[key] for key in asked if key in content}
+    settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
     return content
 
 

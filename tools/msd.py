@@ -38,18 +38,9 @@ from analysis.distances.files import (
     write_msd,
 )
 from evaluation import trained_models, transforms
-from evaluation.centres import (
-    TRANSFORMS,
-    draw_key,
-    generator,
-    load_arrays,
-    measure_centre,
-    open_extractor,
-    open_folder,
-    save_arrays,
-)
+from evaluation.centres import REMEDY, TRANSFORMS, draw_key, generator, measure_centre, open_extractor, open_folder
 from evaluation.conditions import list_conditions, warn_of_tables
-from runtime import compiles, workdirs
+from runtime import compiles, files, workdirs
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -112,7 +103,7 @@ def _check(wanted):
 def _scheme_distances(folder, extractor, wanted, scheme, centres):
     """MSD and MMD of a scheme to every centre, {(corruption, severity): [2, 1 + halves]}; measures what is missing."""
     path = folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
-    known = load_arrays(path) if path.exists() else {}
+    known = files.read_arrays(path, REMEDY) if path.exists() else {}
     names = {key: f"{key[0]}|{key[1]}" for key in centres}
     missing = [key for key in centres if names[key] not in known]
     if missing:
@@ -126,7 +117,7 @@ def _scheme_distances(folder, extractor, wanted, scheme, centres):
             start += len(chunk)
         measured = np.stack([stream.msd, stream.mmd])
         known |= {names[key]: measured[:, :, k] for k, key in enumerate(missing)}
-        save_arrays(path, known)
+        files.write_arrays(path, known)
     return {key: known[names[key]] for key in centres}
 
 

@@ -24,18 +24,9 @@ from analysis.distances import subsets
 from corruptions import augment as schemes
 from corruptions.augment import stored
 from evaluation import features, trained_models, transforms
-from evaluation.centres import (
-    SUBSETS,
-    draw_key,
-    generator,
-    load_arrays,
-    measure_centre,
-    open_extractor,
-    open_folder,
-    save_arrays,
-)
+from evaluation.centres import REMEDY, SUBSETS, draw_key, generator, measure_centre, open_extractor, open_folder
 from evaluation.conditions import list_conditions
-from runtime import compiles
+from runtime import compiles, files
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -84,8 +75,8 @@ def _distances(folder, extractor, wanted, scheme, centres):
                 np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1)
                 for chunk in extractor.stream(scheme, key, number, first=first, description=scheme.name)
             ]
-            save_arrays(path, {"distances": np.concatenate(chunks)})
-        parts.append(load_arrays(path)["distances"])
+            files.write_arrays(path, {"distances": np.concatenate(chunks)})
+        parts.append(files.read_arrays(path, REMEDY)["distances"])
     return np.concatenate(parts)
 
 

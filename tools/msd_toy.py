@@ -19,9 +19,9 @@ from analysis import figures, tables
 from analysis.distances import msd_mmd
 from analysis.distances.figures import mixture_panel
 from evaluation import trained_models, transforms
-from evaluation.centres import draw_key, load_arrays, measure_centre, open_extractor, open_folder, save_arrays
+from evaluation.centres import REMEDY, draw_key, measure_centre, open_extractor, open_folder
 from evaluation.conditions import expand, list_conditions
-from runtime import compiles
+from runtime import compiles, files
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -66,8 +66,8 @@ def _features(folder, extractor, wanted, condition, options):
         name = f"toy {condition.file_name}"
         transform = transforms.of_corruption(condition.corruption, condition.value, options)
         chunks = extractor.stream(transform, draw_key(wanted, name), wanted.transforms, description=name)
-        save_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
-    return load_arrays(path)["features"]
+        files.write_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
+    return files.read_arrays(path, REMEDY)["features"]
 
 
 def _write(folder, rows, names, wanted, own):

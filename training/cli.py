@@ -14,7 +14,7 @@ from runtime import distributed
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
-from runtime.workdirs import flatten
+from runtime.settings import flatten
 from training import ranges
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it

@@ -8,9 +8,9 @@ from ml_collections import ConfigDict
 
 import data
 from data.union import union
-from runtime import distributed, meshes
+from runtime import distributed, meshes, settings
 from runtime.progress import bar
-from runtime.workdirs import WorkdirError, config_differences, open_workdir, read_json, write_json
+from runtime.workdirs import open_workdir, read_json, write_json
 from training import augmentation, batch_norm, loop, ranges, stream
 from training.metrics import training_seconds as training_seconds_of
 
@@ -40,10 +40,10 @@ def load_data(config, mesh, mixed=False, placed=("train", "test")):
 
 def model_config(config, corruption, seed, devices=1):
     """The part of a study's config that determines one of its models, whose batches are split over `devices`."""
-    settings = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
+    parts = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
     for key in IMPORT_OPTIONS:
-        settings["model"].pop(key, None)
-    one = ConfigDict(settings)
+        parts["model"].pop(key, None)
+    one = ConfigDict(parts)
     one.seed = seed
     one.train.corruption = augmentation.canonical(corruption)
     one.train.batch_norm = batch_norm.canonical(one.train.batch_norm, devices)
@@ -154,8 +154,8 @@ def record_data(path, dataset):
     found = {"name": dataset.name, **dataset.provenance}
     stored = path / "data.json"
     before = distributed.from_main(lambda: read_json(stored) if stored.exists() else None)
-    if before and (different := config_differences(_digests(before), _digests(found))):
-        raise WorkdirError(f"{path} was trained on other images:\n  " + "\n  ".join(different))
+    if before:
+        settings.check_equal(_digests(before), _digests(found), f"{path} was trained on other images")
     write_json(stored, found)
 
 

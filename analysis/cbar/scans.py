@@ -11,14 +11,12 @@ What the published rankings were made from is not published. In the released cod
 """
 
 import dataclasses
-import io
 import pathlib
-import zipfile
 
 import numpy as np
 
 from analysis.tables import read_lines, write_rows
-from runtime.files import write_atomically
+from runtime import files
 
 HEADER = ("role", "corruption", "level", "error")
 LEVELS = {"candidate": 10, "reference": 5}
@@ -90,10 +88,7 @@ def write_scan(path, scan, comment=None):
             for k in range(LEVELS[role]):
                 rows.append((role, name, k + 1, float(errors[i, k])))
                 features[_key(role, name, k + 1)] = np.asarray(values[i, k], np.float32)
-    buffer = io.BytesIO()
-    np.savez(buffer, **features)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(features_path(path), buffer.getvalue())
+    files.write_arrays(features_path(path), features)
     write_rows(path, HEADER, rows, comment)
 
 
@@ -161,11 +156,7 @@ def _read_errors(path):
 def _read_features(path):
     if not path.is_file():
         raise FileNotFoundError(f"expected the features of the scan at {path}, found no file")
-    try:
-        with np.load(path) as file:
-            return {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: expected an .npz file of arrays, found one that cannot be read ({error})") from None
+    return files.read_arrays(path)
 
 
 def _refuse_missing(path, expected, missing):

@@ -5,16 +5,14 @@ correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_
 features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
 """
 
-import io
 import pathlib
-import zipfile
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.distances import msd_mmd
 from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
-from runtime.files import write_atomically
+from runtime import files
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
 CORRELATIONS_HEADER = ("corruption", "schemes", "msd", "msd_lower", "msd_upper", "mmd", "mmd_lower", "mmd_upper")
@@ -76,9 +74,7 @@ def read_msd(path):
 
 def write_centres(path, centres):
     """Writes features.npz atomically; `centres`: {(corruption, severity): [D]}."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **{f"{name}|{severity}": value for (name, severity), value in centres.items()})
-    write_atomically(path, buffer.getvalue())
+    files.write_arrays(path, {f"{name}|{severity}": value for (name, severity), value in centres.items()})
 
 
 def read_centres(path):
@@ -91,13 +87,8 @@ def read_centres(path):
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
-    try:
-        with np.load(path) as file:
-            stored = {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: expected an .npz file of arrays, found one that cannot be read ({error})") from None
     centres = {}
-    for key, value in stored.items():
+    for key, value in files.read_arrays(path).items():
         name, bar, severity = key.rpartition("|")
         if not bar or value.ndim != 1:
             raise ValueError(f"{path}: expected vectors called corruption|severity, found {key!r} {value.shape}")

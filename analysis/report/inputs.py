@@ -1,7 +1,6 @@
 """What a report is made of: the result files in a workdir of overlap.py, read strictly and held against each other."""
 
 import hashlib
-import json
 import pathlib
 import re
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from analysis.overlap import overlap_matrix
 from analysis.overlap.errors import Errors, read_answers, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
+from runtime.files import read_json
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
 OPTIONAL = {  # file -> what a JSON file must hold
@@ -87,7 +87,7 @@ def read(workdir):
             f"expected a workdir of overlap.py with {', '.join(REQUIRED)}, found {workdir} without {', '.join(missing)}; "
             "run overlap.py to its end"
         )
-    config, provenance = (_object(workdir / name) for name in ("config.json", "provenance.json"))
+    config, provenance = (read_json(workdir / name) for name in ("config.json", "provenance.json"))
     names, matrix = read_overlap(workdir / "overlap.csv")
     if len(names) < 2:
         raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
@@ -143,21 +143,11 @@ def _same(path, found, stored, computed):
         )
 
 
-def _object(path):
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: expected valid JSON, found an error: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
-    return content
-
-
 def _optional(path, names):
     """Content of an optional JSON file, or None; refuses one without its keys, or that is of other corruptions."""
     if not path.is_file():
         return None
-    content = _object(path)
+    content = read_json(path)
     lacking = [key for key in OPTIONAL[path.name] if key not in content]
     if lacking:
         raise ValueError(f"{path}: expected {', '.join(OPTIONAL[path.name])}, found none of {', '.join(lacking)}")
@@ -183,7 +173,7 @@ def _file(path):
 def _models(workdir):
     found = []
     for path in sorted(workdir.glob("models/*/*/provenance.json")):
-        record = _object(path)
+        record = read_json(path)
         name = f"{path.parts[-3]}/{path.parts[-2]}"
         found.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
     return tuple(found)

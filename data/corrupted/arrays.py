@@ -8,6 +8,7 @@ import numpy as np
 
 from data.corrupted.dataset import Batch, CorruptedDataset
 from data.corrupted.names import published_order, qualified
+from runtime import files
 
 _PUBLISHED_SEVERITIES = (1, 2, 3, 4, 5)
 _LABELS = "labels.npy"
@@ -19,8 +20,8 @@ class CorruptedArrays(CorruptedDataset):
     def __init__(self, path: Path, manifest: dict[str, Any] | None):
         """Looks at the headers of all files; without a manifest five severities are expected, as published."""
         if manifest is None:
-            files = published_order([file.stem for file in path.glob("*.npy") if file.name != _LABELS])
-            listed = {qualified(name): (f"{name}.npy", _PUBLISHED_SEVERITIES) for name in files}
+            names = published_order([file.stem for file in path.glob("*.npy") if file.name != _LABELS])
+            listed = {qualified(name): (f"{name}.npy", _PUBLISHED_SEVERITIES) for name in names}
         else:
             listed = {name: (e["path"], tuple(e["severities"])) for name, e in manifest["corruptions"].items()}
         super().__init__(path, {(c, s): (file, i) for c, (file, found) in listed.items() for i, s in enumerate(found)})
@@ -57,10 +58,7 @@ class CorruptedArrays(CorruptedDataset):
 def _map(file: Path) -> np.ndarray:
     if not file.exists():
         raise FileNotFoundError(f"expected the file {file}, which is not there")
-    try:
-        return np.load(file, mmap_mode="r")
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{file} is damaged ({file.stat().st_size} bytes): {error}") from error
+    return files.read_array(file, "copy it again", mapped=True)
 
 
 def _labels(file: Path, rows: int, number: int) -> np.ndarray:

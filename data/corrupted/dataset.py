@@ -2,12 +2,13 @@
 
 import abc
 import difflib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from runtime import files
 
 MANIFEST = "manifest.json"
 RANDOM = "random"
@@ -95,11 +96,11 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     file = path / MANIFEST
     if not file.exists():
         return None
+    manifest = files.read_json(file, remedy="write or copy the dataset again")
     try:
-        manifest = json.loads(file.read_text())
         corruptions = manifest["corruptions"]
         missing = [name for name, e in corruptions.items() if len(e["written"]) < len(e["severities"])]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
     if missing:
         raise ValueError(

@@ -4,7 +4,6 @@ A killed run continues when the same command is given again: finished shards are
 """
 
 import errno
-import json
 import math
 import multiprocessing
 import os
@@ -20,7 +19,7 @@ from data import decode
 from data.image_folder import too_many_damaged
 from data.imagenet import shard, store
 from data.imagenet.source import FilePiece, RecordPiece, open_source
-from runtime import files
+from runtime import files, settings
 
 _PLAN = "plan.json"
 
@@ -70,7 +69,8 @@ def prepare(
       progress: show a progress bar (on a terminal).
 
     Raises:
-      PrepareError: no space, a folder that cannot be written, is in use, or holds a store of other settings.
+      PrepareError: no space, or a folder that cannot be written or is in use.
+      WorkdirError: the folder holds a store of other settings.
       FileNotFoundError: the source is not there.
       ValueError: the source has other classes than expected, too many images are damaged, or an argument is wrong.
     """
@@ -88,7 +88,8 @@ def prepare(
         (path / "shards").mkdir(parents=True, exist_ok=True)
         with files.locked(path):
             files.remove_parts(path / "shards")
-            _check_plan(path, made_from)
+            refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
+            settings.claim(path / _PLAN, made_from, refusal)
             jobs = _jobs(opened, path / "shards", sides, shard_images)
             records = _make(jobs, opened, path, workers, max_damaged, progress)
             store.finish(path, name, opened.class_names, made_from, records)
@@ -118,24 +119,6 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
             shard.discard(path / "shards" / file)
         prepare(name, source, data_dir, **options)
     return path
-
-
-def _check_plan(path: Path, made_from: dict[str, Any]) -> None:
-    """A store is continued only with what it was begun with."""
-    plan, now = path / _PLAN, json.loads(json.dumps(made_from))
-    if plan.exists():
-        try:
-            before = json.loads(plan.read_text())
-        except ValueError as error:
-            raise PrepareError(f"{plan} cannot be read ({error}); remove the folder {path} and prepare anew") from error
-        differ = [key for key in now if before.get(key) != now[key]]
-        if differ:
-            lines = (f"{key}: begun with {before.get(key)}, asked {now[key]}" for key in differ)
-            raise PrepareError(
-                f"{path} was begun with other settings or another source; remove it, or use the same:\n  "
-                + "\n  ".join(lines)
-            )
-    files.write_json(plan, made_from)
 
 
 def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:

@@ -1,6 +1,5 @@
 """One shard of a store: a piece of the source decoded into one file, and the record that says it is complete."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -52,9 +51,9 @@ def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> 
 def read_record(path: Path) -> dict[str, Any] | None:
     """The record of a complete shard; None when it is absent or its file is not of the size it says."""
     try:
-        record = json.loads(path.with_suffix(".json").read_text())
+        record = files.read_json(path.with_suffix(".json"))
         return record if path.stat().st_size == record["bytes"] else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         return None
 
 

@@ -11,7 +11,6 @@ A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
 Opening checks the size of every file and the hashes of labels and index; `verify` reads all pixels.
 """
 
-import json
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ META = "store.json"
 SPLITS = ("train", "test")
 _FORMAT = 1
 _COLUMNS = ("labels", "index")
+_REWRITE = "remove it and repeat data.prepare, which rewrites it"
 
 
 def folder(data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None) -> Path:
@@ -105,15 +105,15 @@ def read_meta(path: Path) -> dict[str, Any]:
       ValueError: it cannot be read.
     """
     try:
-        meta = json.loads((path / META).read_text())
+        meta = files.read_json(path / META, remedy=_REWRITE)
         if meta["format"] != _FORMAT:
-            raise ValueError(f"expected format {_FORMAT}, found {meta['format']}")
+            raise ValueError(f"{path / META}: expected format {_FORMAT}, found {meta['format']}; {_REWRITE}")
         _shards(meta)
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a finished store in {path}, found no {META}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{path / META} cannot be read ({error}); remove it and repeat data.prepare, which rewrites it"
+            f"{path / META}: expected the record of a store, found none ({error!r}); {_REWRITE}"
         ) from error
     return meta
 
@@ -155,20 +155,18 @@ def _split(path: Path, meta: dict[str, Any], name: str) -> Split:
     known = meta["splits"][name]
     shape = (known["image_size"], known["image_size"], 3)
     # An empty shard (all its images damaged) cannot be mapped.
-    shards = [np.load(path / "shards" / s["file"], mmap_mode="r") for s in known["shards"] if s["count"]]
+    again = "mend it with data.prepare --verify"
+    shards = [files.read_array(path / "shards" / s["file"], again, mapped=True) for s in known["shards"] if s["count"]]
     images = ShardedImages(shards, shape)
     columns = {}
     for column in _COLUMNS:
         file = path / f"{name}-{column}.npy"
-        try:
-            columns[column] = np.load(file)
-            if (found := sha256(columns[column])) != known["sha256"][column]:
-                raise ValueError(f"expected sha256 {known['sha256'][column]}, found {found}")
-        except (OSError, ValueError, EOFError) as error:
-            raise ValueError(
-                f"{file} is not what was written ({error}); remove {path / META} and repeat data.prepare, which "
-                "writes both anew"
-            ) from error
+        remedy = f"remove {path / META} and repeat data.prepare, which writes both anew"
+        if not file.is_file():
+            raise ValueError(f"expected the file {file}, which is not there; {remedy}")
+        columns[column] = files.read_array(file, remedy)
+        if (digest := sha256(columns[column])) != known["sha256"][column]:
+            raise ValueError(f"{file}: expected sha256 {known['sha256'][column]}, found {digest}; {remedy}")
     return make_split(images, columns["labels"], columns["index"], len(meta["class_names"]), f"{meta['name']} {name}")
 
 
@@ -180,7 +178,7 @@ def _size_problem(path: Path, shard: dict[str, Any]) -> str | None:
 
 def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
     try:
-        found = sha256(np.load(path / "shards" / shard["file"]))
+        found = sha256(files.read_array(path / "shards" / shard["file"]))
     except (OSError, ValueError) as error:  # a damaged header
         return f"cannot be read ({error})"
     return None if found == shard["sha256"] else f"expected sha256 {shard['sha256']}, found {found}"

@@ -20,6 +20,7 @@ from analysis.distances.files import mean_distances, read_centres, read_msd
 from configs import msd as msd_config
 from evaluation import features, trained_models
 from runtime import meshes, workdirs
+from runtime.files import DamagedFileError
 from tests.training import tiny
 from tools import msd
 
@@ -194,5 +195,5 @@ def test_a_damaged_result_is_named(measured, tmp_path):
     folder = copy(measured[0], tmp_path)
     path = folder / "msd" / "centres" / "imagenet_c.brightness-2.npz"
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(workdirs.WorkdirError, match="remove it to measure it again"):
+    with pytest.raises(DamagedFileError, match="remove it to measure it again"):
         msd.run(settings(), folder)

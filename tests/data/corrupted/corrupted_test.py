@@ -78,9 +78,13 @@ def test_arrays_are_not_read_before_they_are_asked_for(tmp_path):
     ("damage", "error", "message"),
     [
         (lambda f: (f / "labels.npy").unlink(), FileNotFoundError, r"expected the file .*labels\.npy"),
-        (lambda f: os.truncate(f / "fog.npy", 5000), ValueError, r"fog\.npy is damaged \(5000 bytes\)"),
-        (lambda f: (f / "fog.npy").write_bytes(b""), ValueError, r"fog\.npy is damaged \(0 bytes\)"),
-        (lambda f: (f / "fog.npy").write_text("<html>not found"), ValueError, r"fog\.npy is damaged"),
+        (
+            lambda f: os.truncate(f / "fog.npy", 5000),
+            ValueError,
+            r"fog\.npy: expected an \.npy file.*\(5000 bytes;.*copy it again",
+        ),
+        (lambda f: (f / "fog.npy").write_bytes(b""), ValueError, r"fog\.npy: expected an \.npy file.*\(0 bytes;"),
+        (lambda f: (f / "fog.npy").write_text("<html>not found"), ValueError, r"fog\.npy: expected an \.npy file"),
         (lambda f: np.save(f / "fog.npy", np.zeros((35, 32, 32, 3))), ValueError, r"fog\.npy: expected uint8.*float64"),
         (
             lambda f: np.save(f / "fog.npy", np.zeros((30, 32, 32, 3), np.uint8)),
@@ -302,9 +306,14 @@ def test_unfinished_datasets_are_refused(tmp_path, layout):
     path.write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match=r"is not written to its end \(noc/border\); run its command again"):
         open_corrupted(tmp_path)
-    path.write_text("[]")
-    with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
-        open_corrupted(tmp_path)
+    for text, message in (
+        ("[]", r"manifest\.json: expected a JSON object, found list"),
+        ("{", r"manifest\.json: expected valid JSON"),
+        ("{}", r"manifest\.json is damaged: KeyError: 'corruptions'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            open_corrupted(tmp_path)
 
 
 def test_written_folders_that_were_removed_are_named(tmp_path):

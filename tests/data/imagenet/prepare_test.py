@@ -16,6 +16,7 @@ import data.prepare
 from data import npy
 from data.imagenet import prepare, store
 from data.imagenet.prepare import PrepareError
+from runtime.settings import WorkdirError
 from tests.data.imagenet import trees
 
 SMALL = {"image_size": 16, "workers": 1, "shard_images": 8}
@@ -202,12 +203,12 @@ def test_damaged_tables_are_found_on_loading(copy, name):
 
 
 def test_other_settings_or_files_need_another_folder(tree, copy):
-    with pytest.raises(PrepareError, match=r"other settings(.|\n)*shard_images: begun with 8, asked 9"):
+    with pytest.raises(WorkdirError, match=r"other settings(.|\n)*shard_images: stored 8, asked 9"):
         prepare.prepare("imagenet100", tree, copy, **SMALL | {"shard_images": 9})
     extra = tree / "train" / trees.CLASSES[0] / "new.JPEG"
     shutil.copy(trees.paths(tree, "val")[0], extra)
     try:
-        with pytest.raises(PrepareError, match="source: begun with"):
+        with pytest.raises(WorkdirError, match=r"source\.listing_sha256: stored"):
             prepare.prepare("imagenet100", tree, copy, **SMALL)
     finally:
         extra.unlink()
