@@ -59,4 +59,41 @@ for _benchmark, _selected in SELECTED.items():
     _levels = {f"cbar/{name}": steps for name, steps in _selected.items()}
     register_benchmark(_benchmark, list(_levels), levels=_levels)
 
-__all__ = ["BENCHMARK_TABLE", "RANGES", "SELECTED", "TABLES", "table_for", *(c.name for c in _CANDIDATES)]
+# Spelt out, for type checkers do not follow a generator.
+__all__ = [
+    "BENCHMARK_TABLE",
+    "RANGES",
+    "SELECTED",
+    "TABLES",
+    "bleach_bypass",
+    "blue_noise",
+    "blue_noise_sample",
+    "brownish_noise",
+    "caustic_noise",
+    "caustic_refraction",
+    "checkerboard_cutout",
+    "chromatic_aberration",
+    "circular_motion_blur",
+    "color_balance",
+    "color_dither",
+    "concentric_sine_waves",
+    "fish_eye",
+    "hue_shift",
+    "inverse_sparkles",
+    "lines",
+    "perlin_noise",
+    "perspective_no_bars",
+    "pinch_and_twirl",
+    "plasma_noise",
+    "pseudocolor",
+    "quadrilateral_no_bars",
+    "ripple",
+    "scatter",
+    "single_frequency_greyscale",
+    "sparkles",
+    "table_for",
+    "technicolor",
+    "transverse_chromatic_aberration",
+    "voronoi_noise",
+    "water_drop",
+]

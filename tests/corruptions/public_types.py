@@ -16,17 +16,20 @@ def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
     fog: corruptions.Corruption = corruptions.get("fog")
     corrupted: jax.Array = fog(key, image, 3, interpolate=True)
     fog.apply(corrupted, corruptions.imagenet_c.fog.sample(key, image.shape))
+    corruptions.cbar.ripple(key, image, severity=np.float32(2.5), interpolate=True)
+    augmented: jax.Array = corruptions.augment.augment(key, images, "augmix", dtype="float32")
     stored: jax.Array = corruptions.imagenet_c.store(corrupted)
     table: str = corruptions.imagenet_c.table_for(stored.shape) + corruptions.cbar.table_for((32, 32, 3))
     ranges: dict[str, tuple[float, float]] = corruptions.noc.ranges((224, 224))
     names: tuple[str, ...] = (*corruptions.names("imagenet_noc"), *corruptions.benchmarks(), table, *ranges)
     levels: tuple[int, ...] | None = corruptions.selected_levels(names[0], "imagenet_noc")
-    assert levels is None or isinstance(fog.scale, corruptions.Levels)
+    assert levels is None or (isinstance(fog.scale, corruptions.Levels) and augmented.size)
     corruptions.imagenet_c.frost_from_folder("textures").sample(key, (32, 32, 3), None)
 
 
 def refused(key: jax.Array, images: jax.Array) -> None:
     corruptions.corrupt(0, images, "fog")  # type: ignore[arg-type]
+    corruptions.augment.augment(key, images, 3)  # type: ignore[arg-type]
     corruptions.corrupt(key, [images], "fog")  # type: ignore[arg-type]
     corruptions.corrupt(key, images, 3)  # type: ignore[arg-type]
     corruptions.corrupt(key, images, "fog", "severe")  # type: ignore[arg-type]
