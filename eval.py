@@ -27,15 +27,19 @@ training images instead.
 """
 
 import functools
+import pathlib
 
 from absl import app
+from ml_collections import ConfigDict
 
+from analysis.tables import Count
 from data.corrupted import open_corrupted
 from evaluation import adaptation, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import evaluate_models, evaluate_stored
+from evaluation.evaluate import evaluate_models
 from evaluation.results import print_scores, write_results
+from evaluation.shown import Shown, ShownStored
 from runtime import compiles, distributed, meshes
 from runtime.log import log
 from training import cli, study
@@ -43,37 +47,35 @@ from training import cli, study
 __all__ = ["evaluate", "run"]  # `evaluate` is for classifiers that are functions: from eval import evaluate
 
 
-def run(config, workdir):
+def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     """Evaluates every finished model of `workdir` under config.eval.
 
     Returns:
-      List of `analysis.tables.Count`; of many processes only in the first, None in the others.
+      What counts.csv holds; of many processes only in the first, None in the others.
     """
     stored = (
         open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
     )
     conditions = list_conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
-    with trained_models.open_workdir(workdir, config) as own:
-        own.eval = config.eval
-        own.ranges = config.ranges
-        for name, options in config.train.corruption_options.items():
-            own.train.corruption_options[name] = {**own.train.corruption_options.get(name, {}), **options}
-        dataset, _, test_split = study.load_data(own, mesh, placed=("test",))
-        models = trained_models.read_models(workdir, dataset.num_classes, test_split.images.shape[1], mesh)
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.apply_eval(trained, config)
+        dataset, _, test_split = study.load_data(trained, mesh, placed=("test",))
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
-        warn_of_coincidence(own.train, [condition.corruption for condition in conditions[1:]])
+        warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
+        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
         prepare = None
         if config.eval.adapt:
             label = adaptation.label(config.eval)
             models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
-        answers = evaluate_models(own, models, conditions, workdir, test_split, mesh, prepare)
-        results = workdir
+        results, shown = workdir, Shown.of(trained, test_split, mesh)
+        answers = evaluate_models(models, shown, conditions, workdir, prepare)
         if stored:
             results = workdir / "stored" / stored.path.name
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
-            answers |= evaluate_stored(own, models, stored, results, mesh)
+            shown = ShownStored(stored, mesh, config.eval.batch_size)
+            answers |= evaluate_models(models, shown, shown.conditions, results)
         settings = config.eval.to_dict()
         return distributed.on_main(lambda: write_results(results, answers, settings, dataset.name, dataset.num_classes))
 

@@ -12,6 +12,7 @@ from absl import app
 from analysis import overlap_study
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
+from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import summary
@@ -43,7 +44,8 @@ def run(config, workdir):
         trainings = (augmentation.STANDARD, *names, *mixed)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))
-        answers = evaluate_models(config, models, list_conditions(names, RANDOM), path, test_split, mesh)
+        shown = Shown.of(config, test_split, mesh)
+        answers = evaluate_models(models, shown, list_conditions(names, RANDOM), path)
         comment = distributed.on_main(lambda: _comment(config, path))
         overlap = distributed.on_main(
             lambda: overlap_study.write_results(
@@ -53,7 +55,7 @@ def run(config, workdir):
         )  # fmt: skip
         if mixed:
             mixture_models = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixed)}
-            answers = evaluate_models(config, mixture_models, shown_to_mixtures, path, test_split, mesh)
+            answers = evaluate_models(mixture_models, shown, shown_to_mixtures, path)
             members = {name: augmentation.members(name) for name in mixed}
             distributed.on_main(lambda: overlap_study.write_mixtures(path, _by_corruption(answers), members, comment))
         else:

@@ -9,7 +9,8 @@ command is given again.
 from absl import app
 
 from evaluation import correctness, trained_models
-from evaluation.conditions import CLEAN, Condition, warn_of_tables
+from evaluation.conditions import warn_of_tables
+from evaluation.shown import Shown
 from runtime import compiles, meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, loop, study
@@ -37,8 +38,8 @@ def train_and_evaluate(config, workdir):
             if initial and not loop.finished(path)
             else None,
         )
-        clean, models = Condition(CLEAN, "0"), {"": (graphdef, state)}
-        correct = correctness.answers(mesh, models, test_split, clean, 0, None, config.eval.batch_size)[""]
+        clean = Shown(test_split, mesh, config.eval.batch_size)
+        correct = correctness.of_models({"": (graphdef, state)}, clean)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
         workdirs.write_json(

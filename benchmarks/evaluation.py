@@ -14,6 +14,7 @@ from absl import app
 
 from evaluation import correctness
 from evaluation.conditions import RANDOM, list_conditions
+from evaluation.shown import Shown
 from runtime import meshes
 from runtime.provenance import provenance
 from training import cli, states, study
@@ -36,12 +37,10 @@ def main(argv):
     model = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     labels = jnp.asarray(split.labels)
     batch = config.eval.batch_size
-    inference = _seconds(lambda: correctness.correctness(mesh, graphdef, model, split.images, labels, batch))
+    inference = _seconds(lambda: correctness.of_model((graphdef, model), split.images, labels, batch, mesh))
+    shown = Shown(split, mesh, batch, config.eval.seed)
     conditions = list_conditions(config.study.corruptions, RANDOM)[1:]
-    rows = [
-        (c.corruption, _seconds(lambda c=c: correctness.corrupted_images(mesh, split, c, config.eval.seed)))
-        for c in conditions
-    ]
+    rows = [(condition.corruption, _seconds(shown.under(condition).images)) for condition in conditions]
     models = len(rows) + 1
     total = sum(seconds for _, seconds in rows)
     record = provenance()

@@ -15,14 +15,21 @@ images this is exact: each layer has the statistics of what it gets when all ear
 
 import dataclasses
 import functools
+from collections.abc import Iterable
+from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from ml_collections import ConfigDict
 
+from evaluation.correctness import Model
+from evaluation.shown import Shown
 from models.layers import BatchNorm
 from runtime import distributed, meshes
+from training.states import TrainState
 
 _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
@@ -38,8 +45,10 @@ class _Observing(BatchNorm):
         return super().__call__(x, train=False)
 
 
-def adapt(graphdef, state, batches, pseudo_count=0.0):
-    """A state with the BatchNorm statistics of other images.
+def adapt(
+    graphdef: nnx.GraphDef, state: TrainState, batches: Iterable[jax.Array | np.ndarray], pseudo_count: float = 0.0
+) -> tuple[TrainState, int]:
+    """Gives a network the BatchNorm statistics of other images.
 
     Args:
       graphdef, state: a model as `training.loop.read_back` returns it.
@@ -47,7 +56,7 @@ def adapt(graphdef, state, batches, pseudo_count=0.0):
       pseudo_count: N, at least 0; infinity leaves the statistics as they are.
 
     Returns:
-      (state, n): n images were seen.
+      (state, n): n is the number of images.
 
     Raises:
       ValueError: a negative N, no images, or a network without BatchNorm.
@@ -58,10 +67,10 @@ def adapt(graphdef, state, batches, pseudo_count=0.0):
     for images in batches:
         size = images.shape[0]
         number += size
-        for layer, (own_mean, own_var) in _moments(graphdef, state.params, state.statistics, images).items():
-            own_mean, own_var = (distributed.fetch(own).astype(np.float64) for own in (own_mean, own_var))
-            mean[layer] = mean.get(layer, 0) + size * own_mean
-            square[layer] = square.get(layer, 0) + size * (own_var + own_mean**2)
+        for layer, moments in _moments(graphdef, state.params, state.statistics, images).items():
+            batch_mean, batch_var = (distributed.fetch(moment).astype(np.float64) for moment in moments)
+            mean[layer] = mean.get(layer, 0) + size * batch_mean
+            square[layer] = square.get(layer, 0) + size * (batch_var + batch_mean**2)
     if not number:
         raise ValueError("expected images to adapt to, found none")
     if not mean:
@@ -69,22 +78,25 @@ def adapt(graphdef, state, batches, pseudo_count=0.0):
     target = number / (pseudo_count + number)
     model = nnx.merge(graphdef, state.params, state.statistics, copy=True)
     for name, layer in _layers(model):
-        new = mean[name] / number
-        for variable, value in ((layer.mean, new), (layer.var, square[name] / number - new**2)):
+        target_mean = mean[name] / number
+        for variable, value in ((layer.mean, target_mean), (layer.var, square[name] / number - target_mean**2)):
             blend = (1 - target) * np.asarray(variable[...], np.float64) + target * value
             variable.set_value(jnp.asarray(blend, jnp.float32))
     _, _, statistics = nnx.split(model, nnx.Param, ...)
-    place = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)
-    return state._replace(statistics=jax.tree.map(meshes.place, statistics, place)), number
+    chex.assert_trees_all_equal_shapes_and_dtypes(statistics, state.statistics)
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)
+    return state._replace(statistics=jax.tree.map(meshes.place, statistics, shardings)), number
 
 
-def _layers(model):
+def _layers(model: nnx.Module) -> list[tuple[str, BatchNorm]]:
     """(name, layer) of the BatchNorm layers of a model."""
     return [("/".join(map(str, path)), node) for path, node in nnx.iter_graph(model) if isinstance(node, BatchNorm)]
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))
-def _moments(graphdef, params, statistics, images):
+def _moments(
+    graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array
+) -> dict[str, tuple[jax.Array, jax.Array]]:
     """{layer: (mean, biased variance) of what it gets} for one batch, each layer using its own."""
     model = nnx.merge(graphdef, params, statistics, copy=True)
     layers = _layers(model)
@@ -94,8 +106,12 @@ def _moments(graphdef, params, statistics, images):
     return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
 
 
-def label(settings):
-    """What marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N."""
+def label(settings: ConfigDict) -> str:
+    """Names what marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N.
+
+    Raises:
+      ValueError: config.eval asks for another adaptation, or for one to a stored dataset.
+    """
     if settings.adapt != "test" or settings.stored:
         raise ValueError(
             "expected config.eval.adapt '' or 'test', and no config.eval.stored with it, found "
@@ -104,9 +120,11 @@ def label(settings):
     return "bn=test" + (f":{settings.pseudo_count:g}" if settings.pseudo_count else "")
 
 
-def adapt_to_test(pseudo_count, model, shown):
-    """The model (graphdef, state) with the statistics of the images it is shown, a `correctness.Shown`."""
+def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
+    """Gives the model the statistics of the images it is shown, in batches of 500 whatever those of evaluation."""
     graphdef, state = model
-    pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # whole batches, whatever those of evaluation
-    batches = (images[start : start + _TEST_BATCH] for images in pieces for start in range(0, len(images), _TEST_BATCH))
+    pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # of whole batches
+    batches = (
+        images[start : start + _TEST_BATCH] for images, _ in pieces for start in range(0, len(images), _TEST_BATCH)
+    )
     return graphdef, adapt(graphdef, state, batches, pseudo_count)[0]

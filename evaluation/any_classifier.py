@@ -1,18 +1,24 @@
 """Any classifier under corruptions: a function from images to logits, whatever it is written in."""
 
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
 from analysis import tables
+from analysis.answers import Key
 from corruptions.batch import to_float
 from data import Split
 from data.dataset import sha256
-from evaluation import correctness
 from evaluation.answers import Answers
-from evaluation.conditions import list_conditions
+from evaluation.conditions import Condition, list_conditions
 from evaluation.results import count_answers, write_results
+from evaluation.shown import Shown
 from runtime import meshes, workdirs
 
 DTYPES = ("float32", "uint8")
@@ -20,22 +26,22 @@ _to_float = jax.jit(to_float)
 
 
 def evaluate(
-    predict,
-    images,
-    labels,
+    predict: Callable[[jax.Array], Any],
+    images: np.ndarray,
+    labels: Sequence[int] | np.ndarray,
     *,
-    corruptions=("imagenet_c",),
-    severity="levels",
-    batch_size=100,
-    dtype="float32",
-    seed=0,
-    index=None,
-    options=None,
-    num_classes=None,
-    name="standard",
-    workdir=None,
-    progress=True,
-):
+    corruptions: Sequence[str] = ("imagenet_c",),
+    severity: str = "levels",
+    batch_size: int = 100,
+    dtype: str = "float32",
+    seed: int = 0,
+    index: Sequence[int] | np.ndarray | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    num_classes: int | None = None,
+    name: str = "standard",
+    workdir: str | os.PathLike | None = None,
+    progress: bool = True,
+) -> list[tables.Count]:
     """Evaluates any classifier under corruptions: Flax, Equinox, PyTorch, ONNX, NumPy ...
 
         logits = jax.jit(lambda images: model(images))                                           # Flax, Equinox, JAX
@@ -74,22 +80,20 @@ def evaluate(
     index = np.arange(len(labels)) if index is None else np.asarray(index)
     _check(images, labels, index, dtype, batch_size)
     tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
-    split, key, options = Split(images, labels, index), (name, 0), options or {}
     conditions = list_conditions(corruptions, severity)
-    settings = {"seed": seed, "batch_size": batch_size, "dtype": dtype, "progress": progress, "options": options}
+    shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})
+    answer = functools.partial(_answers, predict, (name, 0), shown, conditions, dtype, progress)
     if workdir is None:
-        return count_answers(_answers(predict, key, split, conditions, **settings))
-    shown = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
-    with workdirs.open_workdir(workdir, {"shown": shown, "seed": seed, "options": options}) as path:
-        kept = Answers(path, len(split), {"seed": seed, "options": options})
-        answers = _answers(predict, key, split, conditions, **settings, answers=kept)
-        num_classes = num_classes or int(labels.max()) + 1
-        record = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
-        write_results(path, answers, record, f"{len(split)} images", num_classes)
+        return count_answers(answer())
+    hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
+    with workdirs.open_workdir(workdir, {"shown": hashes} | shown.draws) as path:
+        answers = answer(Answers(path, len(shown), shown.draws))
+        settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
+        write_results(path, answers, settings, f"{len(shown)} images", num_classes or int(labels.max()) + 1)
     return count_answers(answers)
 
 
-def _check(images, labels, index, dtype, batch_size):
+def _check(images: np.ndarray, labels: np.ndarray, index: np.ndarray, dtype: str, batch_size: int) -> None:
     """Raises ValueError or TypeError unless these can be evaluated; the message says what was expected and found."""
     if np.ndim(images) != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
         raise TypeError(f"expected images uint8[N, H, W, 3], found {images.dtype}{list(np.shape(images))}")
@@ -105,37 +109,49 @@ def _check(images, labels, index, dtype, batch_size):
         raise ValueError(f"expected batch_size of at least 1, found {batch_size}")
 
 
-def _answers(predict, key, split, conditions, *, seed, batch_size, dtype, options, progress, answers=None):
-    """{condition: {key: bool [N]}}; `answers` keeps what is finished."""
-    mesh = meshes.data_mesh(batch_size)
-    found = {condition: answers.read(condition) if answers else {} for condition in conditions}
-    missing = [condition for condition in conditions if key not in found[condition]]
-    with tqdm(
-        total=len(missing) * len(split), unit="image", dynamic_ncols=True, disable=None if progress else True
-    ) as bar:
+def _answers(
+    predict: Callable[[jax.Array], Any],
+    key: Key,
+    shown: Shown,
+    conditions: Sequence[Condition],
+    dtype: str,
+    progress: bool,
+    kept: Answers | None = None,
+) -> dict[Condition, dict[Key, np.ndarray]]:
+    """{condition: {key: bool [N]}}; what `kept` holds is not evaluated again, what is finished goes there."""
+    known = {condition: kept.read(condition) if kept else {} for condition in conditions}
+    missing = [condition for condition in conditions if key not in known[condition]]
+    images = len(missing) * len(shown)
+    with tqdm(total=images, unit="image", dynamic_ncols=True, disable=None if progress else True) as bar:
         for condition in missing:
             bar.set_description(condition.file_name)
-            bits = []
-            for start in range(0, len(split), batch_size):
-                # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
-                chosen = np.minimum(np.arange(start, start + batch_size), len(split) - 1)
-                part = Split(split.images[chosen], split.labels[chosen], split.index[chosen])
-                images = correctness.corrupted_images(mesh, part, condition, seed, options.get(condition.corruption))
-                images = _to_float(images) if dtype == "float32" else jnp.asarray(images)
-                number = min(batch_size, len(split) - start)
-                logits = _logits(predict(images), batch_size, int(part.labels.max()))
-                bits.append((logits.argmax(-1) == part.labels)[:number])
-                bar.update(number)
-            found[condition][key] = np.concatenate(bits)
-            if answers:
-                answers.write(condition, found[condition])
-    return {condition: {key: found[condition][key]} for condition in conditions}
+            known[condition][key] = _correct(predict, shown.under(condition), dtype, bar)
+            if kept:
+                kept.write(condition, known[condition])
+    return {condition: {key: known[condition][key]} for condition in conditions}
 
 
-def _logits(given, number, largest):
-    """What `predict` gave as a NumPy array [number, classes]."""
-    foreign = hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray | jax.Array)
-    logits = np.asarray(jax.dlpack.from_dlpack(given) if foreign else given)
+def _correct(predict: Callable[[jax.Array], Any], shown: Shown, dtype: str, bar: tqdm) -> np.ndarray:
+    """Which of the images shown `predict` answers correctly, bool [N]; it always gets whole batches."""
+    split, size = shown.split, shown.batch_size
+    correct = []
+    for start in range(0, len(split), size):
+        # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
+        rows = np.minimum(np.arange(start, start + size), len(split) - 1)
+        batch = Split(split.images[rows], split.labels[rows], split.index[rows])
+        images = shown.showing(batch).images()
+        images = _to_float(images) if dtype == "float32" else jnp.asarray(images)
+        logits = _logits(predict(images), size, int(batch.labels.max()))
+        number = min(size, len(split) - start)
+        correct.append((logits.argmax(-1) == batch.labels)[:number])
+        bar.update(number)
+    return np.concatenate(correct)
+
+
+def _logits(answer: Any, number: int, largest: int) -> np.ndarray:
+    """What `predict` gave as a NumPy array [number, classes], more classes than the `largest` label."""
+    foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
+    logits = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
     if logits.ndim != 2 or logits.shape[0] != number or logits.dtype.kind not in "fV":
         raise ValueError(
             f"expected real logits [{number}, classes] from predict, found {logits.dtype}{list(logits.shape)}"

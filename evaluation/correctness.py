@@ -1,74 +1,53 @@
-"""Which test images each model answers correctly, one corrupted test set per condition, the same for every model."""
+"""Which images each model answers correctly; nothing is dropped, whatever the batch size.
 
-import dataclasses
+`of_models` shows the same images to several models, `of_model` classifies images at hand, `correct_answers` is the
+program that all models of an architecture share, compiled once for a shape.
+"""
+
 import functools
-import zlib
+from collections.abc import Hashable, Mapping
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from evaluation.conditions import CLEAN, Condition
+from evaluation.shown import Shown, ShownStored
 from runtime import distributed, meshes
-from training import augmentation, stream
+from training.states import TrainState
+
+Model = tuple[nnx.GraphDef, TrainState]
+"""A trained network, as `training.loop.read_back` returns it."""
 
 
-def corrupted_images(mesh, split, condition, seed, options=None):
-    """The test images under a condition, uint8 [N, H, W, 3] on the device.
-
-    Draws depend on (seed, corruption, severity, image), on nothing else: every model and every later run sees the
-    same pixels.
-    """
-    if condition.corruption == CLEAN:
-        return split.images
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(condition.corruption.encode()))
-    options = augmentation.with_levels(options or {}, condition.levels)
-    index = jnp.asarray(split.index)
-    return augmentation.corrupt_on_mesh(mesh, key, split.images, condition.corruption, condition.value, index, options)
+def of_models(models: Mapping[Hashable, Model], shown: Shown | ShownStored) -> dict[Hashable, np.ndarray]:
+    """Tells which of the images shown each model answers correctly: {key: bool [N]} for {key: model}."""
+    correct = {key: [] for key in models}
+    for images, labels in shown:
+        for key, model in models.items():
+            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh))
+    return {key: np.concatenate(parts) for key, parts in correct.items()}
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown:
-    """The test images under a condition, iterated in pieces on the device; arguments as in `answers`."""
-
-    mesh: jax.sharding.Mesh
-    split: Any
-    condition: Condition
-    seed: int
-    options: Any
-    batch_size: int
-
-    def __iter__(self):
-        for part in stream.pieces(self.split, self.batch_size, self.mesh):
-            yield corrupted_images(self.mesh, part, self.condition, self.seed, self.options)
-
-
-def answers(mesh, models, split, condition, seed, options, batch_size):
-    """Which test images each model answers correctly under a condition: {key: bool numpy [N]}.
-
-    A split that is not on the device is corrupted and shown in pieces; the answers are the same.
+def of_model(
+    model: Model, images: jax.Array, labels: jax.Array, batch_size: int, mesh: jax.sharding.Mesh
+) -> np.ndarray:
+    """Tells which images a model answers correctly.
 
     Args:
-      models: {key: (graphdef, state)}.
+      model: (graphdef, state).
+      images: uint8 [N, H, W, 3].
+      labels: int32 [N].
+      batch_size: images at once, rounded up to a multiple of the devices; the last batch is padded.
+      mesh: devices, over which each batch is split.
+
+    Returns:
+      bool [N], on the host.
     """
-    found = {key: [] for key in models}
-    for part in stream.pieces(split, batch_size, mesh):
-        images = corrupted_images(mesh, part, condition, seed, options)
-        labels = jnp.asarray(part.labels)
-        for key, model in models.items():
-            found[key].append(correctness(mesh, *model, images, labels, batch_size))
-    return {key: np.concatenate(parts) for key, parts in found.items()}
-
-
-def correctness(mesh, graphdef, state, images, labels, batch_size):
-    """Which of the images [N] the model answers correctly, bool numpy [N]; the last batch is padded, not dropped.
-
-    `batch_size` is rounded up to a multiple of the devices; it only matters for speed and memory.
-    """
-    devices = mesh.shape["data"]
-    batch_size += -batch_size % devices
+    graphdef, state = model
+    batch_size += -batch_size % mesh.shape["data"]
     sharding = meshes.batch_sharding(mesh, axis=1)
     batches = meshes.place(pad_to_batches(images, batch_size, 0), sharding)
     answers = meshes.place(pad_to_batches(labels, batch_size, -1), sharding)
@@ -77,16 +56,21 @@ def correctness(mesh, graphdef, state, images, labels, batch_size):
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))
-def correct_answers(graphdef, params, statistics, images, labels):
-    """Which images are classified correctly.
+def correct_answers(
+    graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array, labels: jax.Array
+) -> jax.Array:
+    """Tells which images of M batches a network classifies correctly.
 
     Args:
+      graphdef, params, statistics: the network.
       images: uint8 [M, B, H, W, 3], padded to whole batches.
       labels: int32 [M, B], -1 where padded (never correct).
 
     Returns:
       bool [M, B].
     """
+    chex.assert_rank([images, labels], [5, 2])
+    chex.assert_equal_shape_prefix([images, labels], 2)
     model = nnx.merge(graphdef, params, statistics, copy=True)
 
     def batch_correct(batch):
@@ -97,8 +81,8 @@ def correct_answers(graphdef, params, statistics, images, labels):
     return jax.lax.map(batch_correct, (images, labels))
 
 
-def pad_to_batches(array, batch_size, fill):
-    """[N, ...] to [ceil(N / B), B, ...], the tail filled with `fill`; nothing is dropped."""
+def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:
+    """Cuts [N, ...] into batches [ceil(N / B), B, ...], the tail of the last one filled with `fill`."""
     number = array.shape[0]
     padding = -number % batch_size
     array = jnp.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)

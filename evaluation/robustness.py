@@ -1,11 +1,19 @@
-"""R of a trained model as a function of a corruption's severity, and the file of calibrated ranges."""
+"""R of a trained model as a function of a corruption's severity, for the calibration of ranges."""
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax
 import numpy as np
 
 import corruptions
 from corruptions.noc import severities
+from data import Split
 from evaluation import correctness
-from evaluation.conditions import CLEAN, RANDOM, Condition
+from evaluation.conditions import CLEAN_IMAGES, RANDOM, Condition
+from evaluation.correctness import Model
+from evaluation.shown import Shown
 
 
 class Robustness:
@@ -31,9 +39,19 @@ class Robustness:
       unit: of v.
     """
 
-    def __init__(self, mesh, model, split, name, *, seed=0, batch_size=500, clean=None):
-        self._mesh, self._model, self._split, self._name = mesh, model, split, name
-        self._seed, self._batch_size = seed, batch_size
+    def __init__(
+        self,
+        mesh: jax.sharding.Mesh,
+        model: Model,
+        split: Split,
+        name: str,
+        *,
+        seed: int = 0,
+        batch_size: int = 500,
+        clean: float | None = None,
+    ):
+        self._model, self._name = model, name
+        self._shown = Shown(split, mesh, batch_size, seed)
         corruption = corruptions.get(name)
         self._leveled = isinstance(corruption.scale, corruptions.Levels)
         if self._leveled:
@@ -42,26 +60,27 @@ class Robustness:
             self.domain = severities.domain(corruption.name, split.images.shape[1:])
             self.integer = severities.is_whole(corruption.name)
             self.unit = severities.UNITS[corruption.name]
-        self.clean = self._accuracy(Condition(CLEAN, "0")) if clean is None else clean
+        self.clean = self._accuracy(CLEAN_IMAGES) if clean is None else clean
         if self.clean == 0:
             raise ValueError("expected a model that answers some clean image correctly, found none: R is not defined")
 
-    def __call__(self, v):
+    def __call__(self, v: float) -> float:
+        """Measures R with every image at severity v."""
         severity, options = self._fixed(v)
         return self._accuracy(Condition(self._name, repr(float(severity))), options) / self.clean
 
-    def over(self, bounds):
-        """R with the severity of each image drawn uniformly from the range `bounds`."""
+    def over(self, bounds: tuple[float, float]) -> float:
+        """Measures R with the severity of each image drawn uniformly from the range `bounds`."""
         condition = Condition(self._name, RANDOM)
         return self._accuracy(condition, {"range": tuple(bounds)}) / self.clean
 
-    def error(self, value):
-        """Binomial standard error of R = `value`, clean and corrupted accuracies taken as independent."""
+    def error(self, value: float) -> float:
+        """Computes the binomial standard error of R = `value`, clean and corrupted accuracies taken as independent."""
         corrupted = min(max(value * self.clean, 1e-9), 1.0)
         relative = (1 - self.clean) / self.clean + (1 - corrupted) / corrupted
-        return value * float(np.sqrt(relative / len(self._split)))
+        return value * float(np.sqrt(relative / len(self._shown)))
 
-    def _fixed(self, v):
+    def _fixed(self, v: float) -> tuple[float, dict[str, Any]]:
         """(severity, options) that give every image the value v."""
         if self._leveled:
             return v, {"interpolate": True}
@@ -71,7 +90,6 @@ class Robustness:
         steps, position = abs(self.domain[1] - self.domain[0]), abs(v - self.domain[0])
         return ((position + 0.5) / (steps + 1) if self.integer else position / steps), {"range": self.domain}
 
-    def _accuracy(self, condition, options=None):
-        models = {"": self._model}
-        found = correctness.answers(self._mesh, models, self._split, condition, self._seed, options, self._batch_size)
-        return float(found[""].mean())
+    def _accuracy(self, condition: Condition, options: Mapping[str, Any] | None = None) -> float:
+        shown = dataclasses.replace(self._shown, options={self._name: options or {}}, condition=condition)
+        return float(correctness.of_models({"": self._model}, shown)[""].mean())

@@ -2,66 +2,85 @@
 
 import contextlib
 import pathlib
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
 from ml_collections import ConfigDict
 
+from analysis.answers import Key
+from data import Dataset
 from evaluation import imported
+from evaluation.correctness import Model
 from runtime import distributed
 from runtime.workdirs import lock, read_for_all
 from training import augmentation, loop, states, study
 
 
 @contextlib.contextmanager
-def open_workdir(workdir, config):
-    """Locks a workdir that holds models; yields the config they were trained with, data being where `config` says.
+def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDict]:
+    """Locks a workdir that holds models and yields the config they were trained with.
 
-    Images are placed as `config` says too: the device may be another than that of training.
-
+    Images are where `config` says and are placed as it says: machine and device may be others than those of training.
     With config.model.checkpoint the workdir is first made of those weights (`evaluation.imported`).
 
     Raises:
       FileNotFoundError: no such directory.
     """
     if config.model.checkpoint:
-        one = study.model_config(config, augmentation.STANDARD, config.seed)
-        imported.prepare(one, config.model, workdir, free=study.FREE)
+        of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
+        imported.prepare(of_weights, config.model, workdir, free=study.FREE)
     if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        own = ConfigDict(read_for_all(workdir / "config.json"))
+        trained = ConfigDict(read_for_all(workdir / "config.json"))
         if config.dataset.data_dir:
-            own.dataset.data_dir = config.dataset.data_dir
-        own.dataset.placement = config.dataset.placement
-        yield own
+            trained.dataset.data_dir = config.dataset.data_dir
+        trained.dataset.placement = config.dataset.placement
+        yield trained
 
 
-def read_models(workdir, num_classes, image_size, mesh):
-    """{(name, seed): (graphdef, state)} of every finished model in a workdir of train.py or overlap.py.
+def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
+    """Makes `trained` evaluate as `config` asks: its `eval` settings, and calibrated ranges instead of those of training."""
+    trained.eval = config.eval
+    trained.ranges = config.ranges
+    options = trained.train.corruption_options
+    for name, values in config.train.corruption_options.items():
+        options[name] = {**options.get(name, {}), **values}
 
-    The name is what the model was trained with: `standard`, a corruption, a mixture, or an augmentation scheme (with
-    `+jsd` for its consistency loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
+
+def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
+    """Reads every finished model in a workdir of train.py or overlap.py: {(name, seed): (graphdef, state)}.
+
+    See `model_name` for the names.
+
+    Raises:
+      FileNotFoundError: no model there is finished.
+      ValueError: an imported model has another number of classes.
     """
     workdir = pathlib.Path(workdir)
-    directories = [workdir] if loop.finished(workdir) else _finished_models(workdir)
-    if not directories:
+    folders = [workdir] if loop.finished(workdir) else _finished_models(workdir)
+    if not folders:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
-    found = {}
-    for directory in directories:
-        imported.check_classes(directory, num_classes)
-        one = ConfigDict(read_for_all(directory / "config.json"))
-        found[model_name(one), one.seed] = loop.read_back(one, image_size, num_classes, directory, mesh=mesh)
-    return found
+    models = {}
+    for folder in folders:
+        imported.check_classes(folder, num_classes)
+        config = ConfigDict(read_for_all(folder / "config.json"))
+        models[model_name(config), config.seed] = loop.read_back(config, image_size, num_classes, folder, mesh=mesh)
+    return models
 
 
-def _finished_models(workdir):
-    found = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
-    return [pathlib.Path(path) for path in found]
+def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
+    paths = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    return [pathlib.Path(path) for path in paths]
 
 
-def model_name(config):
-    """What a model's config says it was trained with."""
+def model_name(config: ConfigDict) -> str:
+    """Names a model by what its config says it was trained with.
+
+    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss);
+    `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
+    """
     scheme = config.train.get("scheme", "")
     name = config.train.corruption
     if scheme:
@@ -70,19 +89,21 @@ def model_name(config):
     return name + (f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else "")
 
 
-def read_start(workdir, config, dataset, mesh):
-    """TrainState of the only, or the standard, model in a workdir, for a run of `config` to start from.
+def read_start(
+    workdir: pathlib.Path, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh
+) -> states.TrainState:
+    """Reads the only, or the standard, model in a workdir, for a run of `config` to start from.
 
     Raises:
       ValueError: the model there is of another architecture, or which one is meant is not clear.
     """
-    models = read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
-    standard = [key for key in models if key[0] == augmentation.STANDARD]
-    chosen = list(models) if len(models) == 1 else standard
-    if len(chosen) != 1:
+    size = dataset.image_shape[0]
+    models = read_models(workdir, dataset.num_classes, size, mesh)
+    candidates = list(models) if len(models) == 1 else [key for key in models if key[0] == augmentation.STANDARD]
+    if len(candidates) != 1:
         raise ValueError(f"expected one model or one standard model in {workdir}, found {sorted(models)}")
-    graphdef, state = models[chosen[0]]
-    wanted, params, _ = states.build_model(config, dataset.num_classes, dataset.image_shape[0])
-    if wanted != graphdef or jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, state.params):
+    graphdef, state = models[candidates[0]]
+    expected, params, _ = states.build_model(config, dataset.num_classes, size)
+    if expected != graphdef or jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, state.params):
         raise ValueError(f"expected a {config.model.name} as config.model says in {workdir}, found another network")
     return state

@@ -12,10 +12,10 @@ import data
 import eval as evaluation_script
 from analysis import tables
 from eval import evaluate
-from evaluation import correctness
 from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
+from evaluation.shown import Shown
 from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests.training import tiny
@@ -54,7 +54,8 @@ def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
     mesh = meshes.data_mesh()
     conditions = list_conditions(CORRUPTIONS, "random")
     split = data.Split(split.images, split.labels, split.index[::-1] + 1000)  # draws follow the index, not the place
-    answers = evaluate_models(config, {("standard", 0): network}, conditions, tmp_path, split.to_device(), mesh)
+    shown = Shown.of(config, split.to_device(), mesh)
+    answers = evaluate_models({("standard", 0): network}, shown, conditions, tmp_path)
     expected = count_answers(answers)
     assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
     for dtype in ("uint8", "float32"):
@@ -121,7 +122,7 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
 
 def test_imagenets_errors_are_written_for_a_thousand_classes(tmp_path, monkeypatch):
     """All 15 corruptions at all levels, the corruptions themselves left out."""
-    monkeypatch.setattr(correctness, "corrupted_images", lambda mesh, part, *_: part.images)
+    monkeypatch.setattr(Shown, "images", lambda shown: shown.split.images)
     images = np.zeros((4, 32, 32, 3), np.uint8)
     evaluate(
         lambda images: np.eye(1000)[np.full(len(images), 3)], images, np.array([3, 3, 999, 0]), batch_size=4,

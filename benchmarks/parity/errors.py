@@ -85,7 +85,7 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     model = models[trained, seed]
 
     def wrong(images):
-        return ~correctness.correctness(mesh, *model, jnp.asarray(images), labels, 500)
+        return ~correctness.of_model(model, jnp.asarray(images), labels, 500, mesh)
 
     version, theirs = peer_images(python, np.asarray(split.images), [name.split("/")[1] for name in names], folder)
     rows = {}

@@ -1,7 +1,9 @@
 """Evaluation: the same images for every model, no image lost, finished work kept."""
 
+import dataclasses
 import zlib
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +14,9 @@ import data
 from data.corrupted import open_corrupted
 from evaluation import conditions, correctness
 from evaluation.conditions import Condition, list_conditions, warn_of_tables
-from evaluation.evaluate import evaluate_models, evaluate_stored
+from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
+from evaluation.shown import Shown, ShownStored
 from runtime import meshes
 from runtime.files import DamagedFileError
 from tests.training import tiny
@@ -28,6 +31,12 @@ def mesh():
 @pytest.fixture(scope="module")
 def test_split():
     return data.load("shapes", train_limit=10, test_limit=70).test.to_device()
+
+
+@pytest.fixture(scope="module")
+def shown(mesh, test_split):
+    """The test images, in batches that the last one does not fill."""
+    return Shown(test_split, mesh, batch_size=32)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +77,7 @@ def test_benchmarks_bring_their_own_levels():
     assert len(list_conditions(["cifar10_c_bar"], "levels")) == 1 + 10 * 5
 
 
-def test_random_severities_are_those_of_the_benchmark(mesh, test_split):
+def test_random_severities_are_those_of_the_benchmark(shown, test_split):
     found = {c.corruption: c for c in list_conditions(["cifar10_c_bar"], "random")}
     noise = found["cbar/brownish_noise"]
     assert noise == Condition("cbar/brownish_noise", "random", (1, 4, 7, 9, 10)) and noise.label == "random"
@@ -85,10 +94,10 @@ def test_random_severities_are_those_of_the_benchmark(mesh, test_split):
         images = np.asarray(images)
         return {k for k, same in enumerate(at, 1) if (np.asarray(same) == images).all((1, 2, 3)).any()}
 
-    assert met(correctness.corrupted_images(mesh, test_split, noise, 0)) == {1, 4, 7, 9, 10}
-    assert met(correctness.corrupted_images(mesh, test_split, everything, 0)) == set(range(1, 11))
-    calibrated = correctness.corrupted_images(mesh, test_split, noise, 0, {"range": (2, 2)})
-    assert met(calibrated) == {2}
+    assert met(shown.under(noise).images()) == {1, 4, 7, 9, 10}
+    assert met(shown.under(everything).images()) == set(range(1, 11))
+    calibrated = dataclasses.replace(shown, options={"cbar/brownish_noise": {"range": (2, 2)}})
+    assert met(calibrated.under(noise).images()) == {2}
 
 
 def test_levels_made_for_another_image_size_are_warned_of(caplog, monkeypatch):
@@ -112,36 +121,31 @@ def test_bad_severities_are_named(severities, message):
 
 
 def test_no_image_is_lost_whatever_the_batch_size(mesh, model, test_split):
-    graphdef, weights = model
     labels = jnp.asarray(test_split.labels)
-    answers = [
-        correctness.correctness(mesh, graphdef, weights, test_split.images, labels, size) for size in (70, 32, 7, 100)
-    ]
+    answers = [correctness.of_model(model, test_split.images, labels, size, mesh) for size in (70, 32, 7, 100)]
     assert all(found.shape == (70,) for found in answers)
     for found in answers[1:]:
         np.testing.assert_array_equal(found, answers[0])
     assert 0 < answers[0].sum() < 70
 
 
-def test_the_corrupted_test_set_depends_on_seed_and_condition_alone(mesh, test_split):
-    condition = Condition("noc/border", "random")
-    once = correctness.corrupted_images(mesh, test_split, condition, 0)
-    again = correctness.corrupted_images(mesh, test_split, condition, 0)
-    np.testing.assert_array_equal(once, again)
-    assert (np.asarray(once) != np.asarray(correctness.corrupted_images(mesh, test_split, condition, 1))).any()
+def test_the_corrupted_test_set_depends_on_seed_and_condition_alone(shown, test_split):
+    border = shown.under(Condition("noc/border", "random"))
+    once = border.images()
+    np.testing.assert_array_equal(once, border.images())
+    assert (np.asarray(once) != np.asarray(dataclasses.replace(border, seed=1).images())).any()
     part = data.Split(test_split.images[40:], test_split.labels[40:], test_split.index[40:])
-    np.testing.assert_array_equal(correctness.corrupted_images(mesh, part, condition, 0), once[40:])
+    np.testing.assert_array_equal(border.showing(part).images(), once[40:])
 
 
-def test_answers_are_kept_and_only_missing_ones_are_computed(mesh, model, test_split, tmp_path, monkeypatch):
-    config = tiny.config()
+def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_path, monkeypatch):
     conditions = list_conditions(["noc/border"], "random")
-    first = evaluate_models(config, {("standard", 0): model}, conditions, tmp_path, test_split, mesh)
+    first = evaluate_models({("standard", 0): model}, shown, conditions, tmp_path)
     calls = []
-    original = correctness.correctness
-    monkeypatch.setattr(correctness, "correctness", lambda *a: calls.append(1) or original(*a))
+    original = correctness.of_model
+    monkeypatch.setattr(correctness, "of_model", lambda *a: calls.append(1) or original(*a))
     models = {("standard", 0): model, ("noc/border", 0): model}
-    second = evaluate_models(config, models, conditions, tmp_path, test_split, mesh)
+    second = evaluate_models(models, shown, conditions, tmp_path)
     assert len(calls) == 2  # the new model, clean and corrupted
     for condition in conditions:
         np.testing.assert_array_equal(first[condition]["standard", 0], second[condition]["standard", 0])
@@ -151,21 +155,37 @@ def test_answers_are_kept_and_only_missing_ones_are_computed(mesh, model, test_s
     assert rows[-1][:4] == ("noc/border", 0, "noc/border", "random")
 
 
-def test_damaged_answers_are_refused_by_name(mesh, model, test_split, tmp_path):
-    conditions = list_conditions([], "random")
-    models = {("standard", 0): model}
-    evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
+def test_one_program_serves_every_condition(model, shown, monkeypatch):
+    """Clean images, levels, fractions and random severities have one shape, and so the network is compiled once."""
+    chex.clear_trace_counter()
+    counted = chex.assert_max_traces(correctness.correct_answers.__wrapped__, n=1)
+    monkeypatch.setattr(correctness, "correct_answers", jax.jit(counted, static_argnames="graphdef"))
+    conditions = list_conditions(["imagenet_c/brightness"], "1,3") + list_conditions(["noc/border"], "random")[1:]
+    assert len(conditions) == 4
+    for condition in conditions:
+        assert correctness.of_models({"": model}, shown.under(condition))[""].shape == (70,)
+    with pytest.raises(AssertionError, match="traced > 1 times"):
+        correctness.of_models({"": model}, dataclasses.replace(shown, batch_size=7))
+
+
+def test_images_and_labels_of_other_lengths_are_refused(mesh, model, test_split):
+    with pytest.raises(AssertionError, match="equal_shape_prefix"):
+        correctness.of_model(model, test_split.images, jnp.asarray(test_split.labels)[:30], 20, mesh)
+
+
+def test_damaged_answers_are_refused_by_name(model, shown, tmp_path):
+    models, conditions = {("standard", 0): model}, list_conditions([], "random")
+    evaluate_models(models, shown, conditions, tmp_path)
     path = tmp_path / "answers" / "clean-0.npz"
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(DamagedFileError, match=r"clean-0\.npz.*remove it to evaluate this condition again"):
-        evaluate_models(tiny.config(), models, conditions, tmp_path, test_split, mesh)
+        evaluate_models(models, shown, conditions, tmp_path)
 
 
-def test_eight_devices_see_the_same_corrupted_images(test_split):
+def test_eight_devices_see_the_same_corrupted_images(shown, test_split):
     """Through shard_map on whatever devices there are; the process tests run it on eight."""
-    mesh = meshes.data_mesh()
-    images = correctness.corrupted_images(mesh, test_split, Condition("noc/hue", "0.5"), 0)
-    key = jax.random.fold_in(jax.random.key(0), __import__("zlib").crc32(b"noc/hue"))
+    images = shown.under(Condition("noc/hue", "0.5")).images()
+    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"noc/hue"))
     direct = corruptions.corrupt(key, test_split.images, "noc/hue", 0.5, index=jnp.asarray(test_split.index))
     np.testing.assert_array_equal(images, direct)
 
@@ -176,9 +196,10 @@ def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_
     clean, labels = np.asarray(test_split.images), np.asarray(test_split.labels)
     np.save(source / "transverse_chromatic_abberation.npy", np.concatenate([clean // k for k in range(1, 6)]))
     np.save(source / "labels.npy", np.tile(labels, 5))
-    found = evaluate_stored(tiny.config(), {("standard", 0): model}, open_corrupted(source), workdir, mesh)
+    stored = ShownStored(open_corrupted(source), mesh, batch_size=32)
+    found = evaluate_models({("standard", 0): model}, stored, stored.conditions, workdir)
     assert list(found) == [Condition("cbar/transverse_chromatic_aberration", str(k)) for k in range(1, 6)]
     for k, answers in enumerate(found.values(), 1):
         images = jnp.asarray(clean // k)
-        expected = correctness.correctness(mesh, *model, images, jnp.asarray(labels), 70)
+        expected = correctness.of_model(model, images, jnp.asarray(labels), 70, mesh)
         np.testing.assert_array_equal(answers["standard", 0], expected)

@@ -47,11 +47,11 @@ def test_every_image_has_the_severity_asked_for(setting, name, v, parameter):
 def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatch):
     seen = []
 
-    def answers(mesh, graphdef, found, images, labels, batch_size):
+    def answers(model, images, labels, batch_size, mesh):
         seen.append(np.asarray(images))
         return np.arange(NUMBER) < (48 if len(seen) == 1 else 24)
 
-    monkeypatch.setattr("evaluation.correctness.correctness", answers)
+    monkeypatch.setattr("evaluation.correctness.of_model", answers)
     robustness = Robustness(*setting, "noc/circle")
     assert robustness(5) == robustness(20) == 0.5 and robustness.over((5, 20)) == 0.5
     assert robustness.clean == 0.75

@@ -13,8 +13,8 @@ from flax import nnx
 import data
 import eval as evaluate
 from analysis import tables
-from evaluation import adaptation, correctness, trained_models
-from evaluation.conditions import CLEAN, Condition
+from evaluation import adaptation, trained_models
+from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import adapt
@@ -129,14 +129,14 @@ def test_the_command(source, tmp_path):
 
 def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, monkeypatch):
     """Batches of the adaptation are the same from streamed pieces, cut for another batch size of evaluation."""
-    monkeypatch.setattr(evaluate, "_ADAPT_BATCH", 20)
+    monkeypatch.setattr(adaptation, "_TEST_BATCH", 20)
     monkeypatch.setattr(stream, "_PIECE_BYTES", 1)
     _, model = only(source)
     test = data.load("shapes", train_limit=160, test_limit=70).test
-    clean, mesh = Condition(CLEAN, "0"), meshes.data_mesh(1)
+    mesh = meshes.data_mesh(1)
     ends = []
     for split, batch_size in ((test.to_device(), 70), (test, 32)):
-        shown = correctness.Shown(mesh, split, clean, 0, None, batch_size)
-        ends.append(jax.tree.leaves(evaluate._adapted(0.0, model, shown)[1].statistics))
+        shown = Shown(split, mesh, batch_size)
+        ends.append(jax.tree.leaves(adaptation.adapt_to_test(0.0, model, shown)[1].statistics))
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -17,6 +17,7 @@ import data
 from corruptions import registry
 from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
+from evaluation.shown import Shown
 from runtime import compiles, meshes
 from tests.training import tiny
 from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
@@ -97,7 +98,7 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     with compiles.counting() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()
         models = study.train_models(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh)
-        evaluate_models(config, models, list_conditions(names, "random"), tmp_path, test, mesh)
+        evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)
     assert len(models) == 6
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
 

@@ -19,6 +19,7 @@ from data.dataset import Split
 from data.sharded import ShardedImages
 from evaluation import correctness
 from evaluation.conditions import Condition
+from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from tests.training import tiny
 from training import batches, loop, stream, study
@@ -121,7 +122,7 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
     device = dataset.test.to_device()
     for condition in (Condition("clean", "0"), Condition("imagenet_c/gaussian_noise", "3")):
         found = [
-            correctness.answers(mesh, {"a": resident, "b": streamed}, split, condition, 0, None, 20)
+            correctness.of_models({"a": resident, "b": streamed}, Shown(split, mesh, 20).under(condition))
             for split in (device, host)
         ]
         for key in ("a", "b"):

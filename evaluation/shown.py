@@ -1,0 +1,126 @@
+"""What models are shown: the test images under a condition, the same for every model and every later run.
+
+shown = Shown.of(config, split, mesh)          images that are corrupted here
+shown = ShownStored(dataset, mesh, 100)        a corrupted dataset that is on disk
+for images, labels in shown.under(condition):  uint8 [n, H, W, 3] and int32 [n], on the devices
+"""
+
+import dataclasses
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+from ml_collections import ConfigDict
+
+from data import Split
+from data.corrupted import CorruptedDataset
+from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
+from training import augmentation, stream
+
+Piece = tuple[jax.Array, jax.Array]
+"""(images uint8 [n, H, W, 3], labels int32 [n])."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shown:
+    """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
+
+    Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch size, devices and
+    pieces do not change a pixel. A split on the devices comes in one piece, one on the host in pieces of whole batches.
+
+    Attributes:
+      split: the test images, on the devices or on the host.
+      mesh: devices that corrupt and classify.
+      batch_size: images that a model classifies at once; it matters for speed and memory alone.
+      seed: of the draws.
+      options: corruption -> its static options, such as calibrated ranges.
+      condition: which corruption at which severity; `under` gives the same images under another.
+    """
+
+    split: Split
+    mesh: jax.sharding.Mesh
+    batch_size: int
+    seed: int = 0
+    options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    condition: Condition = CLEAN_IMAGES
+
+    @classmethod
+    def of(cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh) -> "Shown":
+        """Shows `split` as config.eval says, with the options of the corruptions of config.train."""
+        options = augmentation.static_options(config.train)
+        return cls(split, mesh, config.eval.batch_size, config.eval.seed, options)
+
+    def under(self, condition: Condition) -> "Shown":
+        """Shows the same images under another condition."""
+        return dataclasses.replace(self, condition=condition)
+
+    def showing(self, split: Split) -> "Shown":
+        """Shows other images, or some of them, under the same condition."""
+        return dataclasses.replace(self, split=split)
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+            yield self.showing(part).images(), jnp.asarray(part.labels)
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """Tells what the pixels of every condition depend on, beside the test images; for JSON."""
+        return {"seed": self.seed, "options": self.options}
+
+    def images(self) -> jax.Array:
+        """Corrupts all images at once: uint8 [N, H, W, 3]."""
+        chex.assert_rank(self.split.images, 4)
+        if self.condition.corruption == CLEAN:
+            return self.split.images
+        name = self.condition.corruption
+        key = jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()))
+        options = augmentation.with_levels(self.options.get(name, {}), self.condition.levels)
+        index = jnp.asarray(self.split.index)
+        return augmentation.corrupt_on_mesh(
+            self.mesh, key, self.split.images, name, self.condition.value, index, options
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ShownStored:
+    """A stored corrupted dataset under a condition, read batch by batch; iterate over it for its `Piece`s.
+
+    Attributes:
+      dataset: the images and labels of all its conditions.
+      mesh: devices that classify.
+      batch_size: images that are read and classified at once.
+      condition: one of `conditions`.
+    """
+
+    dataset: CorruptedDataset
+    mesh: jax.sharding.Mesh
+    batch_size: int
+    condition: Condition | None = None
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """Lists what the dataset holds."""
+        return [Condition(name, str(severity)) for name, severity in self.dataset.conditions()]
+
+    def under(self, condition: Condition) -> "ShownStored":
+        """Shows the images of another condition."""
+        return dataclasses.replace(self, condition=condition)
+
+    def __len__(self) -> int:
+        return self.dataset.number
+
+    def __iter__(self) -> Iterator[Piece]:
+        name, severity = self.condition.corruption, self.condition.value
+        for images, labels in self.dataset.batches(name, severity, self.batch_size):
+            yield jnp.asarray(images), jnp.asarray(labels)
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """Tells where the pixels come from; for JSON."""
+        return {"source": dict(self.dataset.provenance)}
