@@ -1,4 +1,4 @@
-"""The format of the answers: which test images each model answers correctly, one file per condition.
+"""The answers of a study: which test images each model answers correctly, one file per condition.
 
     WORKDIR/answers/noc.border-random.npz              a corruption at a severity, `/` written as `.`
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
@@ -6,13 +6,19 @@
 A file holds, by `model|seed`, one bit per test image (1: correct), packed as `numpy.packbits` does: uint8 [ceil(N / 8)].
 """
 
+import os
 import pathlib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from runtime import files
+
 Key = tuple[str, int]
 """(model, seed)."""
+_REMEDY = "remove it to evaluate this condition again"
 
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
@@ -26,30 +32,88 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
     return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
-def pack(answers: Mapping[Key, np.ndarray]) -> dict[str, np.ndarray]:
-    """Packs {(model, seed): bool [N]} into the arrays of a file."""
-    return {f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()}
+def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray]) -> None:
+    """Writes {(model, seed): bool [N]}, the answers under a condition."""
+    files.write_arrays(path, {f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
 
 
-def unpack(path: pathlib.Path, arrays: Mapping[str, np.ndarray], number: int) -> dict[Key, np.ndarray]:
-    """Unpacks the arrays of a file into {(model, seed): bool [N]}.
+def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) -> dict[Key, np.ndarray]:
+    """Reads the answers under a condition: {(model, seed): bool [N]}.
 
     Args:
-      path: of the file, for messages.
-      arrays: what it holds.
+      path: of the file.
       number: N, test images.
+      content: of the file, when it was read already; `path` then only names it.
 
     Raises:
-      ValueError: an array of another name, or of another number of images.
+      FileNotFoundError: no such file.
+      DamagedFileError: something else, or answers to another number of images.
     """
     answers = {}
-    for name, bits in arrays.items():
+    for name, bits in files.read_arrays(path, _REMEDY, content=content).items():
         model, bar, seed = name.rpartition("|")
-        if not bar or not seed.lstrip("-").isdigit():
-            raise ValueError(f"{path}: expected arrays called model|seed, found {name!r}")
+        if not bar or not seed.isdecimal():
+            raise files.DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
         if bits.shape != (-(-number // 8),) or bits.dtype != np.uint8:
-            raise ValueError(
-                f"{path}: expected answers to {number} images, found {bits.dtype}{list(bits.shape)} for {name}"
+            found = f"{bits.dtype}{list(bits.shape)} for {name}"
+            raise files.DamagedFileError(
+                f"{path}: expected packed answers to {number} images, found {found}; {_REMEDY}"
             )
         answers[model, int(seed)] = np.unpackbits(bits, count=number).astype(bool)
     return answers
+
+
+def read_study(
+    folder: str | os.PathLike, counts: Iterable[Count], names: Sequence[str], seeds: Sequence[int]
+) -> np.ndarray | None:
+    """Reads the answers behind an overlap matrix: the models of `names` under the corruptions of `names`.
+
+    Args:
+      folder: `answers` of the workdir.
+      counts: what counts.csv holds, which the answers must add up to.
+      names: of the corruptions.
+      seeds: of the training runs.
+
+    Returns:
+      bool [seeds, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image. None where some were
+      not kept.
+
+    Raises:
+      DamagedFileError: a file that cannot be read.
+      ValueError: answers that do not add up to the counts.
+    """
+    counted = {count.key: count for count in counts}
+    conditions = [(CLEAN, 0), *((name, RANDOM) for name in names)]
+    keys = [(model, seed) for seed in seeds for model in (STANDARD, *names)]
+    columns = []
+    for condition in conditions:
+        column = _read_condition(pathlib.Path(folder), condition, {key: counted[(*key, *condition)] for key in keys})
+        if column is None:
+            return None
+        columns.append(np.reshape(column, (len(seeds), 1 + len(names), -1)))
+    return np.stack(columns, axis=2)
+
+
+def _read_condition(folder: pathlib.Path, condition: tuple[str, str | int], counts: Mapping[Key, Count]) -> list | None:
+    """The answers of the models in `counts` from the file of a condition that adds up to them; None without one.
+
+    Tables call severities from some of a corruption's levels `random` too: of several files, the counts tell which.
+    """
+    stem = re.compile(re.escape(file_stem(*condition)) + r"(-\d+)*")
+    number = next(iter(counts.values())).total
+    refusal = None
+    for path in sorted(path for path in folder.glob("*.npz") if stem.fullmatch(path.stem)):
+        answers = read(path, number)
+        if not counts.keys() <= answers.keys():
+            continue
+        wrong = [key for key, count in counts.items() if answers[key].sum() != count.correct]
+        if not wrong:
+            return [answers[key] for key in counts]
+        model, seed = wrong[0]
+        refusal = refusal or (
+            f"{path}: expected {counts[wrong[0]].correct} correct answers of {model}, seed {seed}, as counts.csv says, "
+            f"found {answers[wrong[0]].sum()}; run overlap.py again"
+        )
+    if refusal:
+        raise ValueError(refusal)
+    return None

@@ -1,49 +1,56 @@
-"""Per-image correctness of every model under every condition: what all scores derive from."""
+"""The answers that a workdir keeps: which test images every model answers correctly under every condition."""
 
+import os
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from runtime import distributed, files, settings
-from runtime.settings import WorkdirError
+from analysis import answers
+from analysis.answers import Key
+from evaluation.conditions import Condition
+from runtime import distributed, settings
 
 
 class Answers:
-    """Per-image correctness of every model under every condition, one file per condition, in `workdir/answers`.
+    """The folder `answers` of a workdir: one file per condition (`analysis.answers`), and draws.json.
 
-    Each file holds packed bits by `model|seed`. Counts, scores and bootstraps all derive from these bits.
+    Counts, scores and bootstraps all derive from these answers. Of many processes only the first touches the folder.
+
+    Args:
+      workdir: directory.
+      number: of test images.
+      draws: what the pixels shown depend on; answers to others are not mixed with these.
+
+    Raises:
+      WorkdirError: the folder holds answers to other images.
     """
 
-    def __init__(self, workdir, number, draws):
-        self._directory = pathlib.Path(workdir) / "answers"
+    def __init__(self, workdir: str | os.PathLike, number: int, draws: Mapping[str, Any]):
+        self._folder = pathlib.Path(workdir) / "answers"
         self._number = number
         distributed.on_main(lambda: self._claim(draws))
 
-    def _claim(self, draws):
-        self._directory.mkdir(exist_ok=True)
-        refusal = f"{self._directory} holds answers to other corrupted images; remove it or use the same settings"
-        settings.claim(self._directory / "draws.json", draws, refusal)
+    def _claim(self, draws: Mapping[str, Any]) -> None:
+        self._folder.mkdir(exist_ok=True)
+        refusal = f"{self._folder} holds answers to other corrupted images; remove it or use the same settings"
+        settings.claim(self._folder / "draws.json", draws, refusal)
 
-    def read(self, condition):
-        """{(model, seed): bool [N]} of a condition, empty when nothing was evaluated."""
-        path = self._directory / f"{condition.file_name}.npz"
+    def read(self, condition: Condition) -> dict[Key, np.ndarray]:
+        """Reads {(model, seed): bool [N]} of a condition; empty when nothing was evaluated.
+
+        Raises:
+          DamagedFileError: the file cannot be read, or holds answers to another number of images.
+        """
+        path = self._path(condition)
         content = distributed.from_main(lambda: path.read_bytes() if path.exists() else None)
-        if content is None:
-            return {}
-        answers = {}
-        for name, bits in files.read_arrays(
-            path, "remove it to evaluate this condition again", content=content
-        ).items():
-            model, seed = name.rsplit("|", 1)
-            if bits.shape != (-(-self._number // 8),):
-                raise WorkdirError(
-                    f"{path}: expected answers to {self._number} images, found {bits.size} bytes for {name}"
-                )
-            answers[model, int(seed)] = np.unpackbits(bits, count=self._number).astype(bool)
-        return answers
+        return {} if content is None else answers.read(path, self._number, content=content)
 
-    def write(self, condition, answers):
-        if not distributed.is_main():
-            return
-        packed = {f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()}
-        files.write_arrays(self._directory / f"{condition.file_name}.npz", packed)
+    def write(self, condition: Condition, by_model: Mapping[Key, np.ndarray]) -> None:
+        """Writes {(model, seed): bool [N]}, all that is known of a condition."""
+        if distributed.is_main():
+            answers.write(self._path(condition), by_model)
+
+    def _path(self, condition: Condition) -> pathlib.Path:
+        return self._folder / f"{condition.file_name}.npz"

@@ -6,14 +6,12 @@ which sees that all models were shown the same images. Without it each accuracy 
 distribution, independently; then errors of differences between models come out too large.
 """
 
-import pathlib
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute, jackknife_variance, leave_one_out
-from analysis.tables import CLEAN, RANDOM, STANDARD
 
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
@@ -74,42 +72,6 @@ def standard_errors(
             for name, values in _derived(leave_one_out(accuracy)).items():
                 errors[name] = np.hypot(errors[name], np.sqrt(jackknife_variance(values)))
     return Errors(**errors, unclipped_samples=samples["overlap"], resampled=bits is not None)
-
-
-def read_answers(folder, counts, names, seeds):
-    """Correctness [seeds, 1 + n, 1 + n, N] of the answers in a workdir's folder, or None where one is missing.
-
-    Args:
-      folder: one file per condition, arrays of packed bits by `model|seed`.
-      counts: `analysis.tables.Count` of the study, which the answers must add up to.
-      names: corruptions; seeds: in the order of the result.
-
-    Raises:
-      ValueError: answers that do not add up to the counts.
-    """
-    known = {count.key: count for count in counts}
-    models, conditions = (STANDARD, *names), ((CLEAN, 0), *((name, RANDOM) for name in names))
-    columns = []
-    for corruption, severity in conditions:
-        path = pathlib.Path(folder) / f"{corruption.replace('/', '.')}-{severity}.npz"
-        if not path.is_file():
-            return None
-        with np.load(path) as file:
-            if any(f"{model}|{seed}" not in file for model in models for seed in seeds):
-                return None
-            column = []
-            for seed in seeds:
-                for model in models:
-                    count = known[model, seed, corruption, severity]
-                    bits = np.unpackbits(file[f"{model}|{seed}"], count=count.total).astype(bool)
-                    if bits.sum() != count.correct:
-                        raise ValueError(
-                            f"{path}: expected {count.correct} correct answers of {model}, seed {seed}, as counts.csv "
-                            f"says, found {bits.sum()}; run overlap.py again"
-                        )
-                    column.append(bits)
-        columns.append(np.reshape(column, (len(seeds), len(models), -1)))
-    return np.stack(columns, axis=2)
 
 
 def _derived(full):

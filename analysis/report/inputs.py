@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import accuracies, tables
+from analysis import accuracies, answers, tables
 from analysis.comparison import mixtures
 from analysis.distances.files import Distance, read_msd
 from analysis.overlap import overlap_matrix
-from analysis.overlap.errors import Errors, read_answers, standard_errors
+from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
 from runtime.files import read_json
@@ -96,7 +96,7 @@ def read(workdir):
     found = overlap_matrix(accuracy, names=names, number=number)
     pairs = read_overlap_long(workdir / "overlap_long.csv")
     file_se = _check(workdir, found, matrix, pairs)
-    bits = read_answers(workdir / "answers", counts, names, seeds)
+    bits = answers.read_study(workdir / "answers", counts, names, seeds)
     errors = standard_errors(accuracy, number, bits)
     if bits is None:
         errors = errors._replace(overlap=file_se)

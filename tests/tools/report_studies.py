@@ -3,18 +3,16 @@
 import json
 import pathlib
 import shutil
-import types
 
 import numpy as np
 
-from analysis import accuracies, tables
+from analysis import accuracies, answers, tables
 from analysis.overlap import overlap_matrix
 from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.files import write_overlap, write_overlap_long
 from analysis.overlap.score import compute
 from analysis.selection import algorithm
 from analysis.selection.benchmark import select_benchmark
-from evaluation.answers import Answers
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -74,14 +72,12 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     noise = rng.normal(size=(len(seeds), n + 1, n + 1, number)) + rng.normal(size=number)
     bits = noise / np.sqrt(2) < limit[..., None]
     models, conditions = ("standard", *names), (("clean", "0"), *((name, "random") for name in names))
-    store = Answers(workdir, number, {"seed": 0})
     counts = []
     for c, (corruption, severity) in enumerate(conditions):
-        answers = {(model, seed): bits[s, m, c] for m, model in enumerate(models) for s, seed in enumerate(seeds)}
-        file_name = f"{corruption.replace('/', '.')}-{severity}"
-        store.write(types.SimpleNamespace(file_name=file_name), answers)
+        by_model = {(model, seed): bits[s, m, c] for m, model in enumerate(models) for s, seed in enumerate(seeds)}
+        answers.write(workdir / "answers" / f"{answers.file_stem(corruption, severity)}.npz", by_model)
         label = 0 if corruption == "clean" else severity
-        counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in answers.items()]
+        counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in by_model.items()]
     comment = f"shapes, small_resnet, revision {REVISION[:12]}"
     tables.write_counts(workdir / "counts.csv", counts, comment)
     counts = tables.read_counts(workdir / "counts.csv")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from analysis import overlap_study, tables
+from analysis import overlap_study
 from analysis.overlap import errors, overlap_matrix
 from analysis.overlap.bootstrap import resample_accuracies
-from analysis.overlap.errors import read_answers, standard_errors
+from analysis.overlap.errors import standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap_long
 from analysis.report import inputs
 from tests.tools import report_studies
@@ -32,22 +32,6 @@ def by_hand(accuracy):
     others = [[k for k in range(n) if k != j] for j in range(n)]
     rows = [np.mean([table[j, k] for k in others[j]]) for table in (o, t, t.T) for j in range(n)]
     return np.concatenate([rows, gain, r[0, 1:], np.diag(r)[1:], accuracy[:, 0]])
-
-
-def test_answers_are_read_back(study):
-    workdir, bits = study
-    counts = tables.read_counts(workdir / "counts.csv")
-    np.testing.assert_array_equal(read_answers(workdir / "answers", counts, NAMES, SEEDS), bits)
-    assert read_answers(workdir / "nothing", counts, NAMES, SEEDS) is None
-    assert read_answers(workdir / "answers", counts, NAMES, (0, 7)) is None
-
-
-def test_answers_that_do_not_fit_the_counts_are_refused(study):
-    workdir, _ = study
-    counts = tables.read_counts(workdir / "counts.csv")
-    counts[5] = counts[5]._replace(correct=counts[5].correct + 1)
-    with pytest.raises(ValueError, match=r"correct answers of .* as counts.csv says"):
-        read_answers(workdir / "answers", counts, NAMES, SEEDS)
 
 
 @pytest.mark.parametrize("resampled", [True, False])
