@@ -31,8 +31,10 @@ class Strength(NamedTuple):
       corruption: qualified name.
       severity: level, or fraction of the range.
       images: how many were measured.
-      psnr, psnr_se: peak signal-to-noise ratio, dB, at most `CEILING`.
-      ssim, ssim_se: structural similarity, at most 1.
+      psnr: peak signal-to-noise ratio, dB, at most `CEILING`.
+      psnr_se: its standard error.
+      ssim: structural similarity, at most 1.
+      ssim_se: its standard error.
       unchanged: fraction of the images that came back bit for bit.
     """
 

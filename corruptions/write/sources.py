@@ -138,7 +138,9 @@ def from_tfds(
       name: of the dataset, `name[/config][:version]`.
       split: e.g. `test`, `validation`.
       data_dir: where datasets lie; `~/tensorflow_datasets` when None.
-      preprocess, size, limit: see `from_folder`.
+      preprocess: see `from_folder`.
+      size: see `from_folder`.
+      limit: see `from_folder`.
 
     Raises:
       ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; says
