@@ -4,12 +4,10 @@
     python select_noc.py --overlap=DIR/overlap.csv --coverage=imagenet_c
     python select_noc.py --overlap=DIR/overlap.csv --categories --nk=6,2,1000 [--nk_unbalanced]
 
-Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where
-overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, pairs of
-members that are within two standard errors of the threshold are reported, and coverage is tested.
+Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where overlap_long.csv lies
+beside the matrix, ties are broken by the unclipped overlap in it, pairs of members that are within two standard errors
+of the threshold are reported, and coverage is tested.
 """
-
-import pathlib
 
 from absl import app, flags
 
@@ -19,17 +17,17 @@ from runtime import command
 
 
 def define_flags():
-    """The flags of the script; other scripts that import it have their own."""
     flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
     flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
     flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
     flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
     flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
     flags.DEFINE_string(
-        "coverage", None,
+        "coverage",
+        None,
         "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
         f"or one of {', '.join(BENCHMARKS)}.",
-    )  # fmt: skip
+    )
     flags.DEFINE_string(
         "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
     )
@@ -45,10 +43,16 @@ def main(argv):
     given = command.given(argv, {"overlap": "FILE"})
     with command.errors():
         select_benchmark(
-            pathlib.Path(given.overlap), given.threshold, given.strict, given.sweep,
-            None if given.out is None else pathlib.Path(given.out), categories=given.categories,
-            coverage=given.coverage, nk=given.nk, nk_unbalanced=given.nk_unbalanced,
-        )  # fmt: skip
+            given.overlap,
+            given.threshold,
+            given.strict,
+            given.sweep,
+            given.out,
+            categories=given.categories,
+            coverage=given.coverage,
+            nk=given.nk,
+            nk_unbalanced=given.nk_unbalanced,
+        )
 
 
 if __name__ == "__main__":

@@ -15,55 +15,20 @@ the references, the usual --target, is printed.
 
 import pathlib
 
-import numpy as np
 from absl import app, flags
 
-import corruptions
 from analysis import tables
 from analysis.cbar import scans
+from analysis.cbar.join import join
 from analysis.distances.files import read_centres
 from runtime import command
 
-BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
-
 
 def define_flags():
-    """The flags of the script."""
     flags.DEFINE_string("errors", None, "counts.csv of one network M (required).")
     flags.DEFINE_string("features", None, "features.npz of another, Phi (required).")
     flags.DEFINE_string("model", "standard", "Which model of counts.csv: what it was trained with.")
     flags.DEFINE_string("out", None, "Table to write, *.csv; the features go beside it (required).")
-
-
-def join(counts, centres, model):
-    """A `scan_files.Scan` of the counts of one model (seeds averaged) and the centres of another.
-
-    Raises:
-      ValueError: conditions that one of the two lacks (some are named).
-    """
-    errors = {}
-    for count in counts:
-        if count.model == model:
-            errors.setdefault((count.corruption, count.severity), []).append(100 * (1 - count.correct / count.total))
-    if not errors:
-        raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
-    parts = []
-    for role, benchmark in BENCHMARKS.items():
-        names = corruptions.names(benchmark)
-        wanted = [(name, level) for name in names for level in range(1, scans.LEVELS[role] + 1)]
-        for what, found in (("errors", errors), ("features", centres)):
-            missing = [f"{name} level {level}" for name, level in wanted if (name, level) not in found]
-            if missing:
-                raise ValueError(
-                    f"expected {what} of every level of {benchmark}, missing {len(missing)}: {', '.join(missing[:5])} ..."
-                )
-        shape = (len(names), scans.LEVELS[role])
-        parts += [
-            names,
-            np.reshape([np.mean(errors[condition]) for condition in wanted], shape),
-            np.reshape([centres[condition] for condition in wanted], (*shape, -1)),
-        ]
-    return scans.Scan(*parts)
 
 
 def main(argv):

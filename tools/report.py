@@ -1,4 +1,4 @@
-"""One HTML page about an overlap study, and its figures for print.
+"""Makes one HTML page about an overlap study, and its figures for print.
 
     python -m tools.report --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH] [--nosamples]
 
@@ -7,20 +7,16 @@ it figures/ with each figure as PNG (300 dpi) and PDF. JAX is only imported to d
 benchmark; --nosamples leaves them out.
 """
 
-import datetime
 import pathlib
 
 from absl import app, flags
-from tqdm import tqdm
 
-from analysis import figures
-from analysis.overlap.balance import mean_overlap
-from analysis.report import benchmark, html, inputs, matrices, optional, study_figures, study_page
+from analysis.report import benchmark, inputs
+from analysis.report.document import document
+from analysis.report.figure_files import write_figures
 from runtime import command
 from runtime.files import write_atomically
 from runtime.log import configure
-
-_DPI = 300
 
 
 def define_flags():
@@ -46,78 +42,18 @@ def run(workdir, out=None, samples=True, image=""):
     """
     study = inputs.read(workdir)
     out = pathlib.Path(out) if out else study.workdir / "report.html"
-    swept = benchmark.sweep(study)
-    strips = _strips(study, samples, image)
-    write_figures(study, swept, strips, out.parent / "figures")
-    write_atomically(out, page(study, swept, strips))
+    selections = benchmark.sweep(study)
+    strips = _sample_strips(study, samples, image)
+    write_figures(study, selections, strips, out.parent / "figures")
+    write_atomically(out, document(study, selections, strips))
     return out
 
 
-def page(study, swept, strips):
-    """The HTML of the report."""
-    parts = (
-        ("study", "What was run", study_page.study_section(study)),
-        ("overlap", "Overlap", matrices.overlap_section(study)),
-        ("transfer", "Transfer", matrices.transfer_section(study)),
-        ("balance", "Balance", benchmark.balance_section(study)),
-        ("sweep", "Thresholds", benchmark.sweep_section(study, swept)),
-        ("benchmark", "Benchmark", benchmark.benchmark_section(study, strips)),
-        ("warnings", "Warnings", study_page.warnings_section(study)),
-        ("further", "Further results", optional.optional_section(study)),
-    )
-    tag = html.tag
-    contents = tag("ol", *(tag("li", tag("a", short, href=f"#{identity}")) for identity, short, _ in parts))
-    now = datetime.datetime.now(datetime.UTC)
-    return html.page(
-        study_page.title(study),
-        html.join([part for _, _, part in parts], "\n"),
-        summary=study_page.summary(study),
-        contents=contents,
-        footer=f"Made by tools.report on {now:%Y-%m-%d %H:%M} UTC. Overlap, benchmark selection and balance: Laugros, Caplier, "
-        "Ospici, “Using the Overlapping Score to Improve Corruption Benchmarks” and “Increasing the Coverage and Balance of "
-        "Robustness Benchmarks by Using Non-Overlapping Corruptions”.",
-    )
-
-
-def write_figures(study, swept, strips, folder):
-    """PNG and PDF of every figure."""
-    found, errors, names = study.found, study.errors, study.labels
-    setting = study_page.setting
-    source = f"{setting(study.config, 'dataset', 'name')}, {setting(study.config, 'model', 'name')}"
-    small = {"provenance": f"{source}, revision {str(study.provenance.get('git_revision', 'unknown'))[:12]}"}
-    members = {study.labels[study.names.index(name)] for name in (study.benchmark or {"members": ()})["members"]}
-    order = figures.cluster_order(found.overlap)
-    drawn = {
-        "overlap": study_figures.overlap(found.overlap, names, errors.overlap, flags=found.flags, **small),
-        "transfer": study_figures.transfer(
-            found.transfer, names, order, errors.transfer, flags=found.flags, title="Directed transfer", **small
-        ),
-        "balance": figures.balance_bars(
-            mean_overlap(found.overlap),
-            names,
-            se=errors.mean_overlap,
-            ylabel="mean overlap",
-            title="Mean overlap",
-            **small,
-        ),
-    }
-    if swept is not None:
-        drawn["sweep"] = figures.threshold_sweep(swept, **small)
-    if study.stability:
-        shares = [study.stability["members"].get(name, 0) for name in study.names]
-        drawn["stability"] = study_figures.stability(shares, names, members, **small)
-    if not isinstance(strips, str) and strips.pictures:
-        labels = [names[study.names.index(name)] for name in strips.pictures]
-        drawn["samples"] = study_figures.strips(list(strips.pictures.values()), labels, list(strips.columns.values()))
-    for stem, figure in tqdm(drawn.items(), desc="figures", unit="figure", dynamic_ncols=True, leave=False):
-        figures.save(figure, folder / stem, dpi=_DPI)
-
-
-def _strips(study, wanted, image):
-    """Sample pictures of the benchmark's members, or the reason why there are none."""
+def _sample_strips(study, asked, image):
+    """Draws sample pictures of the benchmark's members, or says in a sentence why there are none."""
     if study.samples is not None:
         return "The pictures are samples.png of the workdir."
-    if study.benchmark is None or not wanted:
+    if study.benchmark is None or not asked:
         return "No sample images were asked for."
     try:
         from analysis.report import samples  # imports JAX, which takes seconds

@@ -1,10 +1,13 @@
 """overlap.csv and overlap_long.csv: the overlap matrix for people and programs, and its details."""
 
+import pathlib
 import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from analysis.overlap.score import Overlap
 from analysis.tables import read_lines, write_rows
 
 LONG_HEADER = ("i", "j", "O", "se", "T_ij", "T_ji", "flags")
@@ -25,7 +28,63 @@ class Pair(NamedTuple):
     flags: str
 
 
-def write_overlap(path, names, matrix, comment=None):
+class MeasuredOverlap(NamedTuple):
+    """The overlaps of a study as its files hold them.
+
+    Attributes:
+      names: corruptions, n of them.
+      overlap: O, [n, n], of overlap.csv.
+      unclipped: overlap before it is clipped at 0, [n, n], diagonal 1; None without overlap_long.csv.
+      se: standard errors of `unclipped`, [n, n], NaN on the diagonal; None without overlap_long.csv.
+      files: those that were read.
+    """
+
+    names: tuple[str, ...]
+    overlap: np.ndarray
+    unclipped: np.ndarray | None
+    se: np.ndarray | None
+    files: tuple[pathlib.Path, ...]
+
+    def ordered(self, names: Sequence[str]) -> "MeasuredOverlap":
+        """Puts the corruptions in the order of `names`, which must be the same."""
+        order = [self.names.index(name) for name in names]
+        matrices = (None if m is None else m[np.ix_(order, order)] for m in (self.overlap, self.unclipped, self.se))
+        return MeasuredOverlap(tuple(names), *matrices, self.files)
+
+
+def read_measured(path: str | pathlib.Path) -> MeasuredOverlap:
+    """Reads overlap.csv at `path` and, where it lies beside it, overlap_long.csv.
+
+    Raises:
+      FileNotFoundError: no overlap.csv.
+      ValueError: a broken table, or an overlap_long.csv of another study.
+    """
+    path = pathlib.Path(path)
+    names, overlap = read_overlap(path)
+    beside = path.with_name("overlap_long.csv")
+    if not beside.is_file():
+        return MeasuredOverlap(names, overlap, None, None, (path,))
+    pairs = read_overlap_long(beside)
+    try:
+        unclipped = unclipped_matrix(pairs, names)
+        recorded = pair_matrix(pairs, names, lambda pair: pair.O)
+        se = pair_matrix(pairs, names, lambda pair: pair.se)
+    except ValueError as error:
+        raise ValueError(f"{beside}: {error}") from None
+    differs = ~np.isclose(recorded, overlap, rtol=0, atol=_SYMMETRY, equal_nan=True)
+    np.fill_diagonal(differs, False)
+    if differs.any():
+        i, j = np.argwhere(differs)[0]
+        raise ValueError(
+            f"{beside}: expected the overlaps of the matrix beside it, found {recorded[i, j]} instead of "
+            f"{overlap[i, j]} for ({names[i]}, {names[j]})"
+        )
+    return MeasuredOverlap(names, overlap, unclipped, se, (path, beside))
+
+
+def write_overlap(
+    path: str | pathlib.Path, names: Iterable[str], matrix: np.ndarray, comment: str | None = None
+) -> None:
     """Writes a square overlap matrix [n, n] with its names as header and first column, atomically."""
     names, matrix = tuple(names), np.asarray(matrix, float)
     _check_matrix("matrix", names, matrix)
@@ -33,7 +92,7 @@ def write_overlap(path, names, matrix, comment=None):
     write_rows(path, ("corruption", *names), rows, comment)
 
 
-def read_overlap(path):
+def read_overlap(path: str | pathlib.Path) -> tuple[tuple[str, ...], np.ndarray]:
     """Reads overlap.csv: (names, float64 matrix [n, n]); undefined entries are NaN.
 
     Raises:
@@ -64,7 +123,7 @@ def read_overlap(path):
     return names, matrix
 
 
-def write_overlap_long(path, overlap, comment=None):
+def write_overlap_long(path: str | pathlib.Path, overlap: Overlap, comment: str | None = None) -> None:
     """Writes one line per pair of an `analysis.overlap.Overlap`, i before j, atomically."""
     rows = []
     for i, first in enumerate(overlap.names):
@@ -75,7 +134,7 @@ def write_overlap_long(path, overlap, comment=None):
     write_rows(path, LONG_HEADER, rows, comment)
 
 
-def read_overlap_long(path):
+def read_overlap_long(path: str | pathlib.Path) -> list[Pair]:
     """Reads overlap_long.csv into a list of `Pair`; refuses repeated pairs and fields of another kind."""
     pairs, seen = [], set()
     for number, (i, j, *values, flags) in read_lines(path, LONG_HEADER):
@@ -87,8 +146,8 @@ def read_overlap_long(path):
     return pairs
 
 
-def pair_matrix(pairs, names, value):
-    """Symmetric matrix [n, n] of `value(pair)` over names; NaN on the diagonal.
+def pair_matrix(pairs: Iterable[Pair], names: Sequence[str], value: Callable[[Pair], float]) -> np.ndarray:
+    """Arranges `value(pair)` as a symmetric matrix [n, n] over names; NaN on the diagonal.
 
     Raises:
       ValueError: a pair of `names` is missing.
@@ -107,8 +166,8 @@ def pair_matrix(pairs, names, value):
     return matrix
 
 
-def unclipped_matrix(pairs, names):
-    """Unclipped overlap [n, n] from the directed transfers: (T_ij + T_ji) / 2, diagonal 1."""
+def unclipped_matrix(pairs: Iterable[Pair], names: Sequence[str]) -> np.ndarray:
+    """Computes the unclipped overlap [n, n] from the directed transfers: (T_ij + T_ji) / 2, diagonal 1."""
     matrix = pair_matrix(pairs, names, lambda pair: (pair.T_ij + pair.T_ji) / 2)
     np.fill_diagonal(matrix, 1.0)
     return matrix

@@ -15,7 +15,7 @@ _SETS = 10  # most frequent sets that are listed
 
 def balance_section(study):
     """Mean overlap of each corruption, and the spread of these means."""
-    values, ses = mean_overlap(study.found.overlap), study.errors.mean_overlap
+    values, ses = mean_overlap(study.overlap.overlap), study.errors.mean_overlap
     members = set(study.benchmark["members"]) if study.benchmark else set()
     low, high = svg.bar_range(values, ses)
     rows = [
@@ -29,7 +29,7 @@ def balance_section(study):
     spread = _spread(values)
     if members and len(members) > 1:
         index = [study.names.index(name) for name in study.benchmark["members"]]
-        inside = mean_overlap(study.found.overlap[np.ix_(index, index)])
+        inside = mean_overlap(study.overlap.overlap[np.ix_(index, index)])
         spread = join((spread, tag("br"), "Within the selected benchmark: ", _spread(inside)))
     return section(
         "balance", "How balanced the candidates are",
@@ -55,17 +55,17 @@ def sweep_section(study, swept):
         return section(
             "sweep", "What each threshold selects", tag("p", "No overlap is defined, so nothing can be selected.")
         )
-    thresholds, own = [s.threshold for s in swept], threshold(study)
+    thresholds, current = [s.threshold for s in swept], threshold(study)
     charts = (
-        svg.steps(thresholds, [s.size for s in swept], "members of the benchmark", "first", own),
-        svg.steps(thresholds, [s.mean_overlap for s in swept], "mean overlap of the members", "second", own, 2),
+        svg.steps(thresholds, [s.size for s in swept], "members of the benchmark", "first", current),
+        svg.steps(thresholds, [s.mean_overlap for s in swept], "mean overlap of the members", "second", current, 2),
     )
-    kind = ["own" if s.threshold == own else None for s in swept]
+    kind = ["own" if s.threshold == current else None for s in swept]
     rows = [
         ("members", *((s.size, k) for s, k in zip(swept, kind))),
         ("mean overlap", *((fixed(s.mean_overlap, 2).replace("0.", ".", 1), k) for s, k in zip(swept, kind))),
     ]
-    for k in figures.cluster_order(study.found.overlap):
+    for k in figures.cluster_order(study.overlap.overlap):
         cells = [(tag("b", "●") if study.names[k] in s.members else "", c) for s, c in zip(swept, kind)]
         rows.append((tag("span", study.labels[k], title=study.names[k]), *cells))
     header = ("largest overlap allowed", *((f"{s.threshold:g}".replace("0.", ".", 1), k) for s, k in zip(swept, kind)))
@@ -73,7 +73,7 @@ def sweep_section(study, swept):
         "sweep", "What each threshold selects",
         tag(
             "p", "The largest set in which no two corruptions overlap more than a threshold; among the largest sets the one "
-            f"of the smallest mean overlap. Shaded: threshold {own:g}. "
+            f"of the smallest mean overlap. Shaded: threshold {current:g}. "
             "Sets of neighbouring thresholds need not hold each other.",
         ),
         tag("div", *charts, class_="charts"),
@@ -89,21 +89,21 @@ def benchmark_section(study, strips):
       study: `analysis.report.inputs.Study`.
       strips: `analysis.report.samples.Strips`, or a sentence that says why there are none.
     """
-    chosen = study.benchmark
-    if chosen is None:
+    selected = study.benchmark
+    if selected is None:
         body = missing("No benchmark was selected yet.", f"python select_noc.py --overlap={study.workdir}/overlap.csv")
         return section("benchmark", "The selected benchmark", body, _stability(study))
-    index = [study.names.index(name) for name in chosen["members"]]
-    inside = study.found.overlap[np.ix_(index, index)].copy()
+    index = [study.names.index(name) for name in selected["members"]]
+    inside = study.overlap.overlap[np.ix_(index, index)].copy()
     np.fill_diagonal(inside, np.nan)
-    cards = [_card(study, k, inside[place], index, strips) for place, k in enumerate(index)]
-    sign = "below" if chosen["strict"] else "at most"
+    cards = [_card(study, k, inside[row], index, strips) for row, k in enumerate(index)]
+    sign = "below" if selected["strict"] else "at most"
     pictures = strips if isinstance(strips, str) else strips.caption
     return section(
         "benchmark", "The selected benchmark",
         tag(
-            "p", f"{len(index)} of {len(study.names)} candidates, every pair with an overlap {sign} {chosen['threshold']:g}; "
-            f"mean overlap {fixed(chosen['mean_overlap'], 3)}. Largest sets: {chosen['summary']}.",
+            "p", f"{len(index)} of {len(study.names)} candidates, every pair with an overlap {sign} {selected['threshold']:g}; "
+            f"mean overlap {fixed(selected['mean_overlap'], 3)}. Largest sets: {selected['summary']}.",
         ),
         tag("div", *cards, class_="cards"),
         tag("p", pictures, class_="caption"),
@@ -120,20 +120,20 @@ def threshold(study):
 
 
 def sweep(study):
-    """The selections at thresholds 0, .05, ... 1 and at the study's own; None where no overlap is defined."""
-    if algorithm.undefined(study.found.overlap).all():
+    """Selects benchmarks at thresholds 0, .05, ... 1 and at the study's; None where no overlap is defined."""
+    if algorithm.undefined(study.overlap.overlap).all():
         return None
     thresholds = sorted({*(round(0.05 * k, 2) for k in range(21)), threshold(study)})
     strict = bool(study.benchmark and study.benchmark["strict"])
-    return algorithm.sweep(study.found.overlap, study.names, thresholds, strict, study.found.unclipped)
+    return algorithm.sweep(study.overlap.overlap, study.names, thresholds, strict, study.overlap.unclipped)
 
 
 def _card(study, k, overlaps, index, strips):
-    found, errors, name = study.found, study.errors, study.names[k]
+    overlap, errors, name = study.overlap, study.errors, study.names[k]
     share = (study.stability or {}).get("members", {}).get(name)
     facts = [
-        f"R of the standard model {with_error(found.robustness[0, k], errors.standard[k])}",
-        f"gain {with_error(found.gain[k], errors.gain[k], sign=True)}" + (" (weak)" if found.flags[k] else ""),
+        f"R of the standard model {with_error(overlap.robustness[0, k], errors.standard[k])}",
+        f"gain {with_error(overlap.gain[k], errors.gain[k], sign=True)}" + (" (weak)" if overlap.flags[k] else ""),
     ]
     if len(index) > 1 and np.isfinite(overlaps).any():
         most = int(np.nanargmax(overlaps))
@@ -169,33 +169,33 @@ def _stability(study):
         return join(
             (title, missing("The selection was not repeated on resampled test images (stability.json).", command))
         )
-    stable, members = study.stability, set(study.benchmark["members"]) if study.benchmark else set()
-    shares = stable["members"]
+    stability, members = study.stability, set(study.benchmark["members"]) if study.benchmark else set()
+    shares = stability["members"]
     rows = [
         (
             (tag("span", label, title=name), None),
             (percent(shares.get(name, 0)), "number"),
             svg.bar(shares.get(name, 0), 0, 0, 1, "member" if name in members else None),
         )
-        for name, label in sorted(zip(study.names, study.labels), key=lambda one: -shares.get(one[0], 0))
+        for name, label in sorted(zip(study.names, study.labels), key=lambda pair: -shares.get(pair[0], 0))
     ]
     short = dict(zip(study.names, study.labels))
     sets = [
         (
             (percent(share), "number"),
-            join([tag("b", short.get(m, m)) if m in members else short.get(m, m) for m in one], ", "),
+            join([tag("b", short.get(m, m)) if m in members else short.get(m, m) for m in selected], ", "),
         )
-        for one, share in stable["sets"][:_SETS]
+        for selected, share in stability["sets"][:_SETS]
     ]
-    own = next((share for one, share in stable["sets"] if set(one) == members), None)
-    said = "is not among the most frequent sets" if own is None else f"wins {percent(own)}"
-    sizes = ", ".join(f"{size} members {percent(share)}" for size, share in stable["sizes"].items())
+    share_of_members = next((share for selected, share in stability["sets"] if set(selected) == members), None)
+    said = "is not among the most frequent sets" if share_of_members is None else f"wins {percent(share_of_members)}"
+    sizes = ", ".join(f"{size} members {percent(share)}" for size, share in stability["sizes"].items())
     return join(
         (
             title,
             tag(
                 "p",
-                f"Algorithm and threshold repeated on {stable['resamples']:,} resamples of the test images. "
+                f"Algorithm and threshold repeated on {stability['resamples']:,} resamples of the test images. "
                 f"Sizes: {sizes}. " + (f"The selected set itself {said}." if members else ""),
             ),
             table(("corruption", ("selected in", "number"), ""), rows, class_="bars wide"),
@@ -210,5 +210,5 @@ def _spread(values):
     finite = [v for v in values if np.isfinite(v)]
     if len(finite) < 2:
         return "spread undefined."
-    one = balance(finite)
-    return f"mean {one.mean:.2f}, population standard deviation {one.std:.2f}, range {one.range:.2f}."
+    spread = balance(finite)
+    return f"mean {spread.mean:.2f}, population standard deviation {spread.std:.2f}, range {spread.range:.2f}."

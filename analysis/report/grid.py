@@ -29,19 +29,19 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None, d
       margins: ((values, errors) of a last column, the same of a last row), or None.
       directed: whether the cells are transfers from the row to the column.
     """
-    order, n = figures.cluster_order(study.found.overlap), len(study.names)
+    order, n = figures.cluster_order(study.overlap.overlap), len(study.names)
     alphabetical = np.argsort(np.argsort(study.labels))
-    ranks = {k: {"data_clusters": place, "data_alphabetical": alphabetical[k]} for place, k in enumerate(order)}
-    palette, weak = matplotlib.colormaps[colours], figures.weak_pairs(study.found.flags, directed)
+    ranks = {k: {"data_clusters": rank, "data_alphabetical": alphabetical[k]} for rank, k in enumerate(order)}
+    palette, weak = matplotlib.colormaps[colours], figures.weak_pairs(study.overlap.flags, directed)
 
     def heading(k, scope):
-        text = tag("span", study.labels[k], _mark(study.found.flags[k]))
+        text = tag("span", study.labels[k], _mark(study.overlap.flags[k]))
         return tag("th", text, scope=scope, title=study.names[k], **ranks[k])
 
     def cell(i, j, first):
         if i == j:
-            own = "1" if np.isfinite(values[i, i]) else "\N{EN DASH}"
-            return tag("td", own, class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
+            text = "1" if np.isfinite(values[i, i]) else "\N{EN DASH}"
+            return tag("td", text, class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
         value, se = values[i, j], ses[i, j]
         kinds = ["none"] if np.isnan(value) else ["unsure"] if weak[i, j] or se > figures.UNCERTAIN else []
         style = None if np.isnan(value) else _colours(palette, value, limits)
@@ -67,7 +67,7 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None, d
                 margins[1][0][j],
                 margins[1][1][j],
                 f"mean incoming transfer of {study.names[j]}",
-                directed and study.found.flags[j] == "weak",
+                directed and study.overlap.flags[j] == "weak",
             )
             for j in order
         )
@@ -135,8 +135,8 @@ def legend(study, colours, low, what, high):
     parts.append(
         tag("span", tag("i", class_="swatch unsure"), f" weak gain, or standard error above {figures.UNCERTAIN}")
     )
-    if "weak" in study.found.flags:
+    if "weak" in study.overlap.flags:
         parts.append(tag("span", "* weak gain: not to be trusted"))
-    if "invalid" in study.found.flags:
+    if "invalid" in study.overlap.flags:
         parts.append(tag("span", tag("i", class_="swatch none"), " ! no gain: undefined"))
     return tag("p", *parts, class_="legend")

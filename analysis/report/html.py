@@ -1,6 +1,6 @@
 """HTML from Python values: elements whose text is escaped unless it is HTML already, and the page around them.
 
-The page's skeleton, style and script are the files of `analysis/report_page/`; all are put into the one HTML file.
+The page's skeleton, style and script are the files of `analysis/report/page/`; all are put into the one HTML file.
 """
 
 import base64
@@ -95,7 +95,7 @@ def page(title, body, **fields):
     Args:
       title: of the document, text.
       body: `Html`.
-      **fields: further fields of report_page/page.html, text or `Html`.
+      **fields: further fields of page/page.html, text or `Html`.
     """
     skeleton = string.Template((_PAGE / "page.html").read_text(encoding="utf-8"))
     # A closing tag within the script or style would end it; neither file has one.

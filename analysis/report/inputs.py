@@ -38,13 +38,13 @@ class Study(NamedTuple):
       workdir: folder.
       config, provenance: as stored.
       names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay distinct.
-      found: the `Overlap`, computed from counts.csv and found equal to overlap.csv and overlap_long.csv.
+      overlap: the `Overlap`, computed from counts.csv and found equal to overlap.csv and overlap_long.csv.
       seeds: of the trainings.
-      errors: `report_errors.Errors`; where no answers are stored, `overlap` is the `se` of overlap_long.csv.
+      errors: `analysis.overlap.errors.Errors`; where no answers are stored, `overlap` is the `se` of overlap_long.csv.
       benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
-      distances: rows of msd/msd.csv (`msd_files.Distance`), or None.
+      distances: rows of msd/msd.csv (`analysis.distances.files.Distance`), or None.
       files: (name, bytes, SHA-256) of every file that was read.
       models: (model/seed, revision, device) of every trained model's own provenance, where recorded.
       revisions: of the code that the tables name in their first lines, {file: revision}.
@@ -55,7 +55,7 @@ class Study(NamedTuple):
     provenance: dict
     names: tuple[str, ...]
     labels: tuple[str, ...]
-    found: Overlap
+    overlap: Overlap
     seeds: tuple[int, ...]
     errors: Errors
     benchmark: dict | None
@@ -93,9 +93,9 @@ def read(workdir):
         raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
     counts = tables.read_counts(workdir / "counts.csv")
     accuracy, number, seeds = accuracies.accuracies(counts, names)
-    found = overlap_matrix(accuracy, names=names, number=number)
+    overlap = overlap_matrix(accuracy, names=names, number=number)
     pairs = read_overlap_long(workdir / "overlap_long.csv")
-    file_se = _check(workdir, found, matrix, pairs)
+    file_se = _check(workdir, overlap, matrix, pairs)
     bits = answers.read_study(workdir / "answers", counts, names, seeds)
     errors = standard_errors(accuracy, number, bits)
     if bits is None:
@@ -103,7 +103,7 @@ def read(workdir):
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
     optional = {name: _optional(workdir / name, names) for name in OPTIONAL if name.endswith(".json")}
     return Study(
-        workdir, config, provenance, names, short_names(names), found, seeds, errors, *optional.values(),
+        workdir, config, provenance, names, short_names(names), overlap, seeds, errors, *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
         read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
@@ -114,31 +114,31 @@ def read(workdir):
 def short_names(names):
     """`gaussian noise` for `imagenet_c/gaussian_noise`; names that differ only by their benchmark keep it."""
     last = [name.split("/", 1)[-1] for name in names]
-    return tuple((one if last.count(one) == 1 else name).replace("_", " ") for one, name in zip(last, names))
+    return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
 
 
-def _check(workdir, found, matrix, pairs):
+def _check(workdir, overlap, matrix, pairs):
     """Standard errors of overlap_long.csv; refuses tables that were not made from the counts beside them."""
-    index = {name: k for k, name in enumerate(found.names)}
-    _same(workdir / "overlap.csv", found, matrix, found.overlap)
-    transfer = np.array(found.transfer)
+    index = {name: k for k, name in enumerate(overlap.names)}
+    _same(workdir / "overlap.csv", overlap, matrix, overlap.overlap)
+    transfer = np.array(overlap.transfer)
     for pair in pairs:
         if pair.i in index and pair.j in index:
             i, j = index[pair.i], index[pair.j]
             transfer[i, j], transfer[j, i] = pair.T_ij, pair.T_ji
-    _same(workdir / "overlap_long.csv", found, transfer, found.transfer)
+    _same(workdir / "overlap_long.csv", overlap, transfer, overlap.transfer)
     try:
-        return pair_matrix(pairs, found.names, lambda pair: pair.se)
+        return pair_matrix(pairs, overlap.names, lambda pair: pair.se)
     except ValueError as error:
         raise ValueError(f"{workdir / 'overlap_long.csv'}: {error}") from None
 
 
-def _same(path, found, stored, computed):
+def _same(path, overlap, stored, computed):
     different = ~np.isclose(stored, computed, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
     if different.any():
         i, j = np.argwhere(different)[0]
         raise ValueError(
-            f"{path}: expected {computed[i, j]} for ({found.names[i]}, {found.names[j]}), which follows from counts.csv, "
+            f"{path}: expected {computed[i, j]} for ({overlap.names[i]}, {overlap.names[j]}), which follows from counts.csv, "
             f"found {stored[i, j]}; run overlap.py again"
         )
 
@@ -171,21 +171,21 @@ def _file(path):
 
 
 def _models(workdir):
-    found = []
+    models = []
     for path in sorted(workdir.glob("models/*/*/provenance.json")):
         record = read_json(path)
         name = f"{path.parts[-3]}/{path.parts[-2]}"
-        found.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
-    return tuple(found)
+        models.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
+    return tuple(models)
 
 
 def _revisions(workdir, present):
     """The revision in the comment of each table's first line."""
-    found = {}
+    revisions = {}
     for name in present:
         if name.endswith(".csv"):
             with open(workdir / name, encoding="utf-8") as file:
                 match = re.match(r"#.*\brevision (\S+)", file.readline())
             if match:
-                found[name] = match[1]
-    return found
+                revisions[name] = match[1]
+    return revisions

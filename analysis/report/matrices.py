@@ -12,10 +12,10 @@ from analysis.rounding import with_error
 
 def overlap_section(study):
     """The overlap matrix, ordered by clustering."""
-    found, n = study.found, len(study.names)
-    grid = matrix(study, found.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
+    overlap, n = study.overlap, len(study.names)
+    grid = matrix(study, overlap.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
     tree = tag(
-        "div", svg.dendrogram(figures.cluster_tree(found.overlap), n),
+        "div", svg.dendrogram(figures.cluster_tree(overlap.overlap), n),
         tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"), class_="side",
     )  # fmt: skip
     source = (
@@ -34,7 +34,7 @@ def overlap_section(study):
         framed(study, grid, tree, legend(study, "Blues", "0", "overlap", "1")),
         tag(
             "p", "Rows and columns are ordered by hierarchical clustering, average linkage on the distance 1 \N{MINUS SIGN} O (O clipped "
-            "to [0, 1]", ", undefined counts as 0" if np.isnan(found.overlap).any() else "",
+            "to [0, 1]", ", undefined counts as 0" if np.isnan(overlap.overlap).any() else "",
             "), leaves in optimal order; two branches of the tree join at the mean overlap of their members.",
             class_="caption",
         ),
@@ -45,14 +45,14 @@ def overlap_section(study):
 
 def transfer_section(study):
     """The directed transfers and their means."""
-    outgoing, incoming = mean_transfer(study.found.transfer)
+    outgoing, incoming = mean_transfer(study.overlap.transfer)
     errors = study.errors
     margins = (outgoing, errors.outgoing), (incoming, errors.incoming)
     grid = matrix(
-        study, study.found.transfer, errors.transfer, "RdBu", (-1, 1), _transfer_text, "Directed transfer", margins,
+        study, study.overlap.transfer, errors.transfer, "RdBu", (-1, 1), _transfer_text, "Directed transfer", margins,
         directed=True,
     )  # fmt: skip
-    weak = [flag == "weak" for flag in study.found.flags]
+    weak = [flag == "weak" for flag in study.overlap.flags]
     incoming = np.where(weak, np.nan, incoming)
     order = np.argsort(-np.nan_to_num(outgoing, nan=-np.inf), kind="stable")
     low, high = svg.bar_range([*outgoing, *incoming], [*errors.outgoing, *errors.incoming])
@@ -96,14 +96,14 @@ def central(study):
 def _pair_text(study, i, j):
     """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both transfers; of a pair with a
     weak gain only that."""
-    found, errors = study.found, study.errors
+    overlap, errors = study.overlap, study.errors
     first, second, se = study.names[i], study.names[j], errors.overlap[i, j]
-    if np.isnan(found.overlap[i, j]):
+    if np.isnan(overlap.overlap[i, j]):
         return f"{first} and {second}: undefined, training on one of them did not help with itself"
     if weak := _weak(study, i, j):
         return f"{first} and {second}: not to be told, {weak}"
     return (
-        f"{first} and {second}: O = {with_error(found.overlap[i, j], se)}, unclipped {with_error(found.unclipped[i, j], se)}; "
+        f"{first} and {second}: O = {with_error(overlap.overlap[i, j], se)}, unclipped {with_error(overlap.unclipped[i, j], se)}; "
         f"{_one_way(study, i, j)}; {_one_way(study, j, i)}"
     )
 
@@ -115,21 +115,21 @@ def _transfer_text(study, i, j):
 
 
 def _one_way(study, i, j):
-    value = with_error(study.found.transfer[i, j], study.errors.transfer[i, j])
+    value = with_error(study.overlap.transfer[i, j], study.errors.transfer[i, j])
     return f"T {study.names[i]} → {study.names[j]} = {value}"
 
 
 def _weak(study, *which):
-    names = [study.names[k] for k in which if study.found.flags[k] == "weak"]
+    names = [study.names[k] for k in which if study.overlap.flags[k] == "weak"]
     return f"weak gain of {' and '.join(names)}" if names else ""
 
 
 def _clear_pairs(study):
     """The largest overlaps that are known well: no flag on either corruption, more than two standard errors above 0."""
-    found, se = study.found, study.errors.overlap
-    good = [k for k, flag in enumerate(found.flags) if not flag]
-    pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if found.unclipped[i, j] > 2 * se[i, j]]
-    pairs = sorted(pairs, key=lambda pair: -found.overlap[pair])[:5]
+    overlap, se = study.overlap, study.errors.overlap
+    good = [k for k, flag in enumerate(overlap.flags) if not flag]
+    pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if overlap.unclipped[i, j] > 2 * se[i, j]]
+    pairs = sorted(pairs, key=lambda pair: -overlap.overlap[pair])[:5]
     if not pairs:
         return None
     texts = [
@@ -139,7 +139,7 @@ def _clear_pairs(study):
                 " \N{EN DASH} ",
                 study.labels[j],
                 " ",
-                tag("b", with_error(found.overlap[i, j], se[i, j])),
+                tag("b", with_error(overlap.overlap[i, j], se[i, j])),
             )
         )
         for i, j in pairs

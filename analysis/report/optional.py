@@ -10,9 +10,9 @@ from analysis.rounding import fixed, with_error
 
 def optional_section(study):
     """What is there, then what is not, then the files."""
-    chosen = study.benchmark or {}
-    there = (
-        _ranges(study.ranges), _coverage(chosen.get("coverage")), _categories(chosen.get("categories")),
+    benchmark = study.benchmark or {}
+    present = (
+        _ranges(study.ranges), _coverage(benchmark.get("coverage")), _categories(benchmark.get("categories")),
         _mixtures(study.mixtures), _comparison(study.comparison), _distances(study.distances),
     )  # fmt: skip
     overlap = study.workdir / "overlap.csv"
@@ -33,10 +33,10 @@ def optional_section(study):
             f"python -m tools.msd --config=configs/msd.py --workdir={study.workdir}",
         ),
     )  # fmt: skip
-    absent = [missing(*command) for found, command in zip(there, commands) if found is None and command]
+    absent = [missing(*command) for part, command in zip(present, commands) if part is None and command]
     rows = [(name, (f"{size:,}", "number"), tag("code", digest[:16])) for name, size, digest in study.files]
     return section(
-        "further", "Further results and files", *there,
+        "further", "Further results and files", *present,
         join((tag("h3", "Not in this workdir"), *absent)) if absent else None,
         tag("h3", "Files this report was made from"),
         table(("file", ("bytes", "number"), "SHA-256, first 16 digits"), rows),
@@ -61,16 +61,16 @@ def _ranges(content):
 def _coverage(content):
     if content is None:
         return None
-    order = sorted(content["corruptions"].items(), key=lambda one: -(one[1]["overlap"] or 0))
+    order = sorted(content["corruptions"].items(), key=lambda item: -(item[1]["overlap"] or 0))
     rows = [
         (
             name,
-            *_numbers(with_error(one["overlap"], one["se"])),
-            one["member"],
-            *_numbers(fixed(one["p"], 3)),
-            one["verdict"],
+            *_numbers(with_error(row["overlap"], row["se"])),
+            row["member"],
+            *_numbers(fixed(row["p"], 3)),
+            row["verdict"],
         )
-        for name, one in order
+        for name, row in order
     ]
     header = ("corruption", *_numbers("largest overlap"), "with member", *_numbers("p"), "verdict")
     text = f"By {', '.join(content['benchmark'])}. p is of “no overlap with any member”, corrected for their number."
@@ -103,18 +103,21 @@ def _mixtures(rows):
 def _comparison(content):
     if content is None:
         return None
-    found, chosen = content["matrices"], [b for b in content["benchmarks"] if b["threshold"] == content["threshold"]]
-    low, high = found["spearman_interval"]
+    matrices, benchmarks = (
+        content["matrices"],
+        [b for b in content["benchmarks"] if b["threshold"] == content["threshold"]],
+    )
+    low, high = matrices["spearman_interval"]
     facts = [
-        f"{found['pairs']} pairs of corruptions: Spearman {fixed(found['spearman'], 2)} (95 % interval {fixed(low, 2)} to "
-        f"{fixed(high, 2)}), Pearson {fixed(found['pearson'], 2)}, mean absolute difference "
-        f"{fixed(found['mean_difference'], 3)}; the root mean square difference is {fixed(found['standardised'], 1)} standard "
+        f"{matrices['pairs']} pairs of corruptions: Spearman {fixed(matrices['spearman'], 2)} (95 % interval {fixed(low, 2)} to "
+        f"{fixed(high, 2)}), Pearson {fixed(matrices['pearson'], 2)}, mean absolute difference "
+        f"{fixed(matrices['mean_difference'], 3)}; the root mean square difference is {fixed(matrices['standardised'], 1)} standard "
         "errors, 1 being noise alone."
     ]
     facts += [
         f"Benchmarks at threshold {b['threshold']:g}: {', '.join(b['first'])}; and {', '.join(b['second'])}. "
         f"{len(b['shared'])} members are shared (Jaccard {b['jaccard']:.2f})."
-        for b in chosen
+        for b in benchmarks
     ]
     if content["training_seconds"]:
         first, second = content["training_seconds"]
@@ -129,10 +132,10 @@ def _distances(rows):
     means = mean_distances(rows)
     lines = []
     for scheme in dict.fromkeys(row.scheme for row in rows):
-        own = {name: both for (one, name), both in means.items() if one == scheme}
-        nearest, farthest = (choose(own, key=lambda name: own[name][0]) for choose in (min, max))
-        average = [sum(both[k] for both in own.values()) / len(own) for k in range(2)]
-        ends = [f"{name} {fixed(own[name][0], 3)}" for name in (nearest, farthest)]
+        by_name = {name: both for (of_scheme, name), both in means.items() if of_scheme == scheme}
+        nearest, farthest = (choose(by_name, key=lambda name: by_name[name][0]) for choose in (min, max))
+        average = [sum(both[k] for both in by_name.values()) / len(by_name) for k in range(2)]
+        ends = [f"{name} {fixed(by_name[name][0], 3)}" for name in (nearest, farthest)]
         lines.append((scheme, *_numbers(*(fixed(value, 3) for value in average)), *ends))
     header = ("scheme", *_numbers("MSD", "MMD"), "nearest corruption, MSD", "farthest corruption, MSD")
     text = (

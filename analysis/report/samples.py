@@ -48,20 +48,20 @@ def draw(names, config, image=""):
     size = config.get("dataset", {}).get("image_size") or 32
     picture = gallery.photograph(image, size) if image else _shape(size)
     options = config.get("train", {}).get("corruption_options", {})
-    found, columns = {}, {}
+    pictures, columns = {}, {}
     for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False):
         try:
             corruptions.get(name)
         except ValueError:
             continue
-        found[name], columns[name] = corrupted(name, picture, options.get(name, {}))
-    images = {name: _strip(pictures) for name, pictures in found.items()}
+        pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
+    images = {name: _strip(strip) for name, strip in pictures.items()}
     what = "the photograph given" if image else "a test image of the embedded dataset"
     caption = (
         f"Clean, and at five severities: levels, or fractions of the range (0 mild, 1 severe); {what}, {size}\N{MULTIPLICATION SIGN}{size} pixels. "
         "Along a strip only the severity changes."
     )
-    return Strips(found, images, columns, caption)
+    return Strips(pictures, images, columns, caption)
 
 
 def corrupted(name, image, options):
@@ -107,7 +107,7 @@ def _strip(pictures):
     side = pictures.shape[1]
     shown = min(side, _LARGE) if side >= _SMALL else _SMALL
     method = Image.BOX if shown < side else Image.NEAREST
-    cells = [gallery.variants(Image.fromarray(one).resize((shown, shown), method)) for one in pictures]
+    cells = [gallery.variants(Image.fromarray(picture).resize((shown, shown), method)) for picture in pictures]
     strip = Image.new("RGB", (len(cells) * (shown + _GAP) - _GAP, shown), "white")
     for k, cell in enumerate(gallery.fitted(cells, _BYTES)):
         strip.paste(cell, (k * (shown + _GAP), 0))

@@ -16,31 +16,31 @@ _FLAGS = {"": "", "weak": "weak gain *", "invalid": "no gain !"}
 
 
 def title(study):
-    """Of the page."""
+    """Titles the page after the study."""
     return f"Overlap of {len(study.names)} corruptions on {setting(study.config, 'dataset', 'name')}"
 
 
 def summary(study):
     """The first lines: what was done, the benchmark, and the numbers behind it."""
-    found, config, n = study.found, study.config, len(study.names)
+    overlap, config, n = study.overlap, study.config, len(study.names)
     seeds = f"{len(study.seeds)} seeds" if len(study.seeds) > 1 else "one seed"
     what = tag(
         "p", f"A standard {setting(config, 'model', 'name')} and one trained under each of {n} corruptions, "
-        f"{setting(config, 'train', 'epochs')} epochs, {seeds}, were shown the same {found.number:,} test images of "
+        f"{setting(config, 'train', 'epochs')} epochs, {seeds}, were shown the same {overlap.number:,} test images of "
         f"{setting(config, 'dataset', 'name')}, clean and under every corruption.", class_="lead",
     )  # fmt: skip
-    chosen = None
+    selected = None
     if study.benchmark:
         labels = [study.labels[study.names.index(name)] for name in study.benchmark["members"]]
         members = join([tag("b", label) for label in labels], ", ")
-        chosen = tag(
+        selected = tag(
             "p", f"Benchmark at an overlap of at most {study.benchmark['threshold']:g}: ", members, ".", class_="lead"
         )
     off = study.errors.overlap[np.triu_indices(n, 1)]
     typical = float(np.nanmedian(off)) if np.isfinite(off).any() else math.nan
-    clear = sum(not flag for flag in found.flags)
+    clear = sum(not flag for flag in overlap.flags)
     tiles = (
-        (with_error(found.clean_accuracy[0], study.errors.clean[0]), "clean accuracy of the standard model"),
+        (with_error(overlap.clean_accuracy[0], study.errors.clean[0]), "clean accuracy of the standard model"),
         (f"{clear} of {n}", "corruptions with a clear gain, whose overlaps count"),
         (fixed(typical, 2), "median standard error of an overlap"),
         (len(study.benchmark["members"]) if study.benchmark else "none yet", "members of the benchmark"),
@@ -52,7 +52,7 @@ def summary(study):
         if number
         else None
     )
-    return join((what, chosen, tag("div", *cells, class_="tiles"), note))
+    return join((what, selected, tag("div", *cells, class_="tiles"), note))
 
 
 def study_section(study):
@@ -60,7 +60,7 @@ def study_section(study):
     record, config = study.provenance, study.config
     train = config.get("train", {})
     facts = (
-        ("dataset", f"{setting(config, 'dataset', 'name')}, {study.found.number:,} test images"),
+        ("dataset", f"{setting(config, 'dataset', 'name')}, {study.overlap.number:,} test images"),
         ("model", f"{setting(config, 'model', 'name')}{_model_options(config)}"),
         ("recipe", _recipe(train)),
         ("seeds", ", ".join(map(str, study.seeds))),
@@ -95,13 +95,13 @@ def warnings_section(study):
 
 
 def _models(study):
-    found, errors = study.found, study.errors
-    values = [*found.robustness[0], *np.diag(found.robustness[1:])]
+    overlap, errors = study.overlap, study.errors
+    values = [*overlap.robustness[0], *np.diag(overlap.robustness[1:])]
     low, high = math.floor(10 * min(values)) / 10, max(1.0, *values)
-    clean = found.clean_accuracy
+    clean = overlap.clean_accuracy
     rows = [(STANDARD, (with_error(clean[0], errors.clean[0]), "number"), *[("", "number")] * 4, "")]
     for k, name in enumerate(study.names):
-        before, after = found.robustness[0, k], found.robustness[k + 1, k]
+        before, after = overlap.robustness[0, k], overlap.robustness[k + 1, k]
         rows.append(
             (
                 name,
@@ -109,8 +109,8 @@ def _models(study):
                 (with_error(before, errors.standard[k]), "number"),
                 (with_error(after, errors.trained[k]), "number"),
                 svg.pair(before, after, low, high),
-                (with_error(found.gain[k], errors.gain[k], sign=True), "number"),
-                (_FLAGS[found.flags[k]], "flag" if found.flags[k] else None),
+                (with_error(overlap.gain[k], errors.gain[k], sign=True), "number"),
+                (_FLAGS[overlap.flags[k]], "flag" if overlap.flags[k] else None),
             )
         )
     axis = tag("span", tag("i", fixed(low, 1)), tag("i", fixed(high, 1)), class_="ends")
@@ -145,7 +145,11 @@ def _model_options(config):
 
 def _severity(train):
     options = train.get("corruption_options", {})
-    ranges = [f"{name} {one['range'][0]:g} to {one['range'][1]:g}" for name, one in options.items() if one.get("range")]
+    ranges = [
+        f"{name} {option['range'][0]:g} to {option['range'][1]:g}"
+        for name, option in options.items()
+        if option.get("range")
+    ]
     return f"drawn for each image, from {'calibrated' if ranges else 'published'} ranges" + (
         f": {', '.join(ranges)}" if ranges else ""
     )

@@ -11,15 +11,15 @@ RARE = 0.5  # members selected in fewer resamples are called unstable
 
 def warnings(study):
     """[(serious, sentence)] of a `analysis.report.inputs.Study`, serious ones first."""
-    found = [(True, sentence) for sentence in study.found.warnings]
-    found += _near_threshold(study) + _selection(study) + _revisions(study) + _errors(study)
-    return sorted(found, key=lambda one: not one[0])
+    sentences = [(True, sentence) for sentence in study.overlap.warnings]
+    sentences += _near_threshold(study) + _selection(study) + _revisions(study) + _errors(study)
+    return sorted(sentences, key=lambda sentence: not sentence[0])
 
 
 def near_threshold(study, threshold, names):
     """[(first, second, unclipped overlap, standard error)] of the pairs within two standard errors of the threshold."""
     index = [study.names.index(name) for name in names]
-    values, se = study.found.unclipped, study.errors.overlap
+    values, se = study.overlap.unclipped, study.errors.overlap
     return [
         (study.names[i], study.names[j], values[i, j], se[i, j])
         for i, j in itertools.combinations(sorted(index), 2)
@@ -50,66 +50,73 @@ def _near_threshold(study):
 
 
 def _selection(study):
-    chosen, result = study.benchmark, []
+    benchmark, result = study.benchmark, []
     current = {name: digest for name, _, digest in study.files}["overlap.csv"]
     if study.comparison and current not in study.comparison.get("inputs", {current: current}).values():
         result.append((True, "comparison.json was made with another overlap.csv; run tools.compare again"))
-    if chosen is None:
+    if benchmark is None:
         return result
-    known = [digest for path, digest in chosen.get("inputs", {}).items() if path.endswith("overlap.csv")]
+    known = [digest for path, digest in benchmark.get("inputs", {}).items() if path.endswith("overlap.csv")]
     if known and current not in known:
         result.append((True, "benchmark.json was selected from another overlap.csv; run select_noc.py again"))
     asked = study.config.get("study", {}).get("threshold")
-    if asked is not None and asked != chosen["threshold"]:
+    if asked is not None and asked != benchmark["threshold"]:
         result.append(
-            (False, f"the benchmark was selected at {chosen['threshold']:g}, the study's threshold is {asked:g}")
+            (False, f"the benchmark was selected at {benchmark['threshold']:g}, the study's threshold is {asked:g}")
         )
-    if chosen.get("number_of_ties"):
+    if benchmark.get("number_of_ties"):
         result.append(
-            (False, f"{chosen['number_of_ties']} other sets have the same size and mean overlap; the choice among them went "
+            (False, f"{benchmark['number_of_ties']} other sets have the same size and mean overlap; the choice among them went "
              "by the overlap before it is clipped at 0")
         )  # fmt: skip
-    if chosen.get("winner_is_exact") is False:
+    if benchmark.get("winner_is_exact") is False:
         result.append(
             (True, "the search for the benchmark gave up before proving that its mean overlap is the smallest")
         )
-    if chosen.get("dropped"):
-        result.append((True, f"left out of the selection, without a defined overlap: {', '.join(chosen['dropped'])}"))
+    if benchmark.get("dropped"):
+        result.append(
+            (True, f"left out of the selection, without a defined overlap: {', '.join(benchmark['dropped'])}")
+        )
     shares = (study.stability or {}).get("members", {})
-    rare = [name for name in chosen["members"] if shares.get(name, 1) < RARE]
+    rare = [name for name in benchmark["members"] if shares.get(name, 1) < RARE]
     if rare:
         result.append((True, f"selected in fewer than half of the resamples, although members: {', '.join(rare)}"))
     return result
 
 
 def _revisions(study):
-    own, result = str(study.provenance.get("git_revision", "unknown")), []
-    if own.endswith("+changes"):
+    revision, result = str(study.provenance.get("git_revision", "unknown")), []
+    if revision.endswith("+changes"):
         result.append(
-            (True, f"the code differed from its revision {own.removesuffix('+changes')[:12]} (uncommitted changes)")
+            (
+                True,
+                f"the code differed from its revision {revision.removesuffix('+changes')[:12]} (uncommitted changes)",
+            )
         )
-    later = {str(run.get("git_revision", "unknown")) for run in study.provenance.get("continued", [])} - {own}
+    later = {str(run.get("git_revision", "unknown")) for run in study.provenance.get("continued", [])} - {revision}
     if later:
         result.append(
             (
                 True,
-                f"the study was continued by other revisions than {own[:12]}: {', '.join(sorted(map(_short, later)))}",
+                f"the study was continued by other revisions than {revision[:12]}: {', '.join(sorted(map(_short, later)))}",
             )
         )
     devices = {str(run.get("device")) for run in (study.provenance, *study.provenance.get("continued", []))}
     devices |= {device for _, _, device in study.models}
     if len(devices) > 1:
         result.append((False, f"more than one device computed the results: {', '.join(sorted(devices))}"))
-    recorded = (own, *later)
-    tables = [f"{n} ({r})" for n, r in study.revisions.items() if not any(_same(one, r) for one in recorded)]
+    recorded = (revision, *later)
+    tables = [f"{n} ({r})" for n, r in study.revisions.items() if not any(_same(known, r) for known in recorded)]
     if tables:
-        result.append((True, f"provenance.json names revision {own[:12]}, but others wrote {', '.join(tables)}"))
-    models = {revision for _, revision, _ in study.models if revision != own}
-    if models:
-        number = sum(revision != own for _, revision, _ in study.models)
-        texts = ", ".join(sorted(map(_short, models)))
+        result.append((True, f"provenance.json names revision {revision[:12]}, but others wrote {', '.join(tables)}"))
+    others = [trained_by for _, trained_by, _ in study.models if trained_by != revision]
+    if others:
+        texts = ", ".join(sorted(map(_short, set(others))))
         result.append(
-            (True, f"{number} of {len(study.models)} models were trained by another revision than {own[:12]}: {texts}")
+            (
+                True,
+                f"{len(others)} of {len(study.models)} models were trained by another revision than {revision[:12]}: {texts}",
+            )
         )
     return result
 
@@ -131,7 +138,7 @@ def _errors(study):
             (False, "the folder answers/ is not in the workdir: standard errors take the answers of different models as "
              "independent, and are too large for gains and transfers")
         )  # fmt: skip
-    above = int(np.sum(np.triu(np.nan_to_num(study.found.overlap), 1) > 1))
+    above = int(np.sum(np.triu(np.nan_to_num(study.overlap.overlap), 1) > 1))
     if above:
         result.append((False, f"overlaps above 1, which weak gains bring about, or real synergy: {above}"))
     return result

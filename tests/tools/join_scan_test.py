@@ -6,7 +6,7 @@ import pytest
 import corruptions
 from analysis import tables
 from analysis.cbar import scans
-from tools import join_scan
+from analysis.cbar.join import join
 
 CONDITIONS = [
     (name, level)
@@ -28,7 +28,7 @@ def centres():
 
 
 def test_every_level_in_its_place_and_seeds_averaged(tmp_path):
-    scans.write_scan(tmp_path / "s.csv", join_scan.join(counts(), centres(), "standard"))
+    scans.write_scan(tmp_path / "s.csv", join(counts(), centres(), "standard"))
     found = scans.read_scan(tmp_path / "s.csv")
     assert found.candidates == corruptions.names("cbar_candidates") and found.candidate_errors.shape == (30, 10)
     assert found.references == corruptions.names("imagenet_c") and found.reference_features.shape == (15, 5, 4)
@@ -40,11 +40,11 @@ def test_every_level_in_its_place_and_seeds_averaged(tmp_path):
 
 
 def test_what_is_missing_is_named():
-    few = [count for count in counts() if (count.corruption, count.severity) != ("cbar/lines", 3)]
+    incomplete = [count for count in counts() if (count.corruption, count.severity) != ("cbar/lines", 3)]
     with pytest.raises(ValueError, match="errors of every level of cbar_candidates, missing 1: cbar/lines level 3"):
-        join_scan.join(few, centres(), "standard")
+        join(incomplete, centres(), "standard")
     without = {key: value for key, value in centres().items() if key[0] != "imagenet_c/fog"}
     with pytest.raises(ValueError, match="features of every level of imagenet_c, missing 5: imagenet_c/fog level 1"):
-        join_scan.join(counts(), without, "standard")
+        join(counts(), without, "standard")
     with pytest.raises(ValueError, match="of the model"):
-        join_scan.join(counts(), centres(), "augmix")
+        join(counts(), centres(), "augmix")

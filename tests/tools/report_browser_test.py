@@ -9,9 +9,9 @@ from PIL import Image
 
 from analysis import figures
 from analysis.report import benchmark, inputs
+from analysis.report.document import document
 from tests.tools import report_studies
 from tests.tools.report_pages import BROWSERS, NAMES, NUMBER, Page, browse, find_browser, rows, shows
-from tools import report
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def page_of(workdir):
     """report.html of a workdir, without figures."""
     found = inputs.read(workdir)
     page = workdir / "report.html"
-    page.write_text(report.page(found, benchmark.sweep(found), "No pictures."), encoding="utf-8")
+    page.write_text(document(found, benchmark.sweep(found), "No pictures."), encoding="utf-8")
     return page
 
 
@@ -111,7 +111,7 @@ def test_the_order_can_be_changed_and_every_value_stays_with_its_pair(browser, s
 
 
 def test_clusters_are_the_first_order(rendered, study):
-    names, matrix = (inputs.read(study.parent).names, inputs.read(study.parent).found.overlap)
+    names, matrix = (inputs.read(study.parent).names, inputs.read(study.parent).overlap.overlap)
     order = figures.cluster_order(matrix)
     titles = [e[1]["title"] for e in rendered.cells("Overlap matrix")]
     assert [t.split(" with itself")[0] for t in titles[:: len(names) + 1]] == [names[k] for k in order]
@@ -124,11 +124,12 @@ def test_a_picture_of_the_page_shows_the_matrix(browser, study, tmp_path):
     assert pixels.shape == (3000, 1100, 3)
     assert (pixels == 255).all(-1).mean() > 0.5  # dark on white
     assert (pixels.max(-1) < 80).mean() > 0.005
-    found = inputs.read(study.parent).found
+    overlap = inputs.read(study.parent).overlap
     page = study.read_text(encoding="utf-8")
     off = ~np.eye(len(NAMES), dtype=bool)
     largest, least = (
-        np.unravel_index(k, off.shape) for k in (np.argmax(np.where(off, found.overlap, -1)), np.argmin(found.transfer))
+        np.unravel_index(k, off.shape)
+        for k in (np.argmax(np.where(off, overlap.overlap, -1)), np.argmin(overlap.transfer))
     )
     for i, j, label in ((*largest, "O = "), (*least, "T from ")):
         cell = re.search(rf'background-color:#(\w+);[^>]*title="{re.escape(_escaped(i, j, label))}', page)

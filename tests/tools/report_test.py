@@ -14,6 +14,7 @@ from PIL import Image
 
 from analysis.distances.files import Distance, write_msd
 from analysis.report import benchmark, inputs
+from analysis.report.document import document
 from tests.tools import report_studies
 from tests.tools.report_pages import NAMES, Page
 from tools import report
@@ -98,7 +99,7 @@ def test_missing_results_say_what_to_run(tmp_path):
     for name in ("benchmark.json", "stability.json", "scores.csv"):
         (workdir / name).unlink()
     found = inputs.read(workdir)
-    text = Page(report.page(found, benchmark.sweep(found), "No pictures.")).text("main")
+    text = Page(document(found, benchmark.sweep(found), "No pictures.")).text("main")
     for command in (
         f"python select_noc.py --overlap={workdir}/overlap.csv", f"python overlap.py --workdir={workdir}",
         f"python -m tools.calibrate --workdir={workdir}", "python -m tools.compare",
@@ -108,9 +109,9 @@ def test_missing_results_say_what_to_run(tmp_path):
 
 def test_pairs_with_a_weak_gain_show_no_numbers(tmp_path):
     found = inputs.read(report_studies.smoke(tmp_path / "work"))
-    weak = {name for name, flag in zip(found.names, found.found.flags) if flag == "weak"}
+    weak = {name for name, flag in zip(found.names, found.overlap.flags) if flag == "weak"}
     assert 0 < len(weak) < len(found.names)
-    page = Page(report.page(found, None, "No pictures."))
+    page = Page(document(found, None, "No pictures."))
     for _, attributes, text in page.cells("Overlap matrix"):
         pair = set(attributes["title"].partition(":")[0].split(" and "))
         if len(pair) == 2:
@@ -142,7 +143,7 @@ def test_optional_results_are_shown(tmp_path):
     distances = [("augmix", "noc/hue", 1, 0.25, 0.0, 1.0, 0.0), ("augmix", "noc/rain", 1, 0.75, 0.0, 3.0, 0.0)]
     write_msd(workdir / "msd" / "msd.csv", [Distance(*row) for row in distances])
     found = inputs.read(workdir)
-    page = Page(report.page(found, None, "No pictures."))
+    page = Page(document(found, None, "No pictures."))
     text = page.text("section", id="further")
     assert all(part in text for part in ("augmix", "0.500", "2.000", "noc/hue 0.250", "noc/rain 0.750"))
     assert "tools.msd" not in text
@@ -163,7 +164,7 @@ def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(tmp_path):
         (workdir / "benchmark.json").read_text().replace('overlap.csv": "', 'overlap.csv": "0')
     )
     found = inputs.read(workdir)
-    text = Page(report.page(found, None, "No pictures.")).text("section", id="warnings")
+    text = Page(document(found, None, "No pictures.")).text("section", id="warnings")
     for part in (
         "uncommitted changes", "feedfeedfeed", "1 of 1 models were trained by another revision", "cafecafecafe",
         "1 x H200 (gpu)", "others wrote counts.csv (3f60e402a648)", "selected from another overlap.csv",
@@ -234,7 +235,7 @@ def test_large_studies_show_colours_and_keep_every_value(tmp_path):
     names = tuple(f"x/c{k}" for k in range(34))
     report_studies.write(tmp_path / "work", names, number=60, resamples=2)
     found = inputs.read(tmp_path / "work")
-    page = Page(report.page(found, benchmark.sweep(found), "No pictures."))
+    page = Page(document(found, benchmark.sweep(found), "No pictures."))
     cells = page.cells("Overlap matrix")
     assert len(cells) == 34**2 and page.all("table", class_="matrix")[0][1]["data-detail"] == "colours"
     assert all(e[2] for e in cells)

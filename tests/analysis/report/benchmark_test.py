@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from analysis.report import benchmark, inputs
+from analysis.report.document import document
 from tests.tools import report_studies
 from tests.tools.report_pages import NUMBER, Page, shows
-from tools import report
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def smoke(tmp_path_factory):
     workdir = report_studies.smoke(tmp_path_factory.mktemp("smoke") / "work")
     found = inputs.read(workdir)
     page = workdir / "report.html"
-    page.write_text(report.page(found, benchmark.sweep(found), "No pictures."), encoding="utf-8")
+    page.write_text(document(found, benchmark.sweep(found), "No pictures."), encoding="utf-8")
     return page
 
 

@@ -1,0 +1,137 @@
+"""comparison.json: how two studies of the same corruptions agree, or two feature extractors on the same distances."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.comparison import extractors, studies
+from analysis.distances.files import read_correlations, read_msd
+from analysis.overlap.files import MeasuredOverlap, read_measured
+from runtime.files import read_json, sha256, without_nan
+
+_SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2).tolist()
+
+
+def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float) -> tuple[dict[str, Any], str]:
+    """Compares the overlaps in two workdirs, and the benchmarks that are selected from each.
+
+    Args:
+      first, second: workdirs with overlap.csv, overlap_long.csv and, for the training time, timing.json.
+      threshold: largest overlap between two members of the benchmarks that are listed.
+
+    Returns:
+      (content of comparison.json, text for people).
+
+    Raises:
+      FileNotFoundError, ValueError: a missing or broken table, or studies of other corruptions.
+    """
+    one, two = _read_study(first), _read_study(second)
+    if set(one.names) != set(two.names):
+        only = sorted({*one.names} ^ {*two.names})
+        raise ValueError(f"expected studies of the same corruptions, found only in one: {', '.join(only)}")
+    two = two.ordered(one.names)
+    agreement = studies.agreement(one.unclipped, two.unclipped, one.names, first_se=one.se, second_se=two.se)
+    benchmarks = studies.benchmark_agreement_sweep(
+        one.overlap,
+        two.overlap,
+        one.names,
+        sorted({*_SWEEP, threshold}),
+        first_unclipped=one.unclipped,
+        second_unclipped=two.unclipped,
+    )
+    seconds = _training_seconds(first, second)
+    content = {
+        "first": first.name,
+        "second": second.name,
+        "inputs": _inputs((first, second), "overlap.csv"),
+        "matrices": without_nan(agreement),
+        "threshold": threshold,
+        "benchmarks": [b._asdict() for b in benchmarks],
+        "training_seconds": seconds,
+    }
+    return content, _studies_text(agreement, threshold, benchmarks, seconds)
+
+
+def compare_extractors(first: pathlib.Path, second: pathlib.Path) -> tuple[dict[str, Any], str]:
+    """Compares two folders of results of tools.msd: ranks of distances, and correlations with error.
+
+    Args:
+      first, second: folders with msd.csv and, for the correlations, correlations.csv.
+
+    Returns:
+      (content of comparison.json, text for people).
+
+    Raises:
+      FileNotFoundError, ValueError: a missing or broken table, or too little in common.
+    """
+    distances = [read_msd(folder / "msd.csv") for folder in (first, second)]
+    content = {"first": str(first), "second": str(second), "inputs": _inputs((first, second), "msd.csv")}
+    lines = []
+    for measure in ("msd", "mmd"):
+        agreement = extractors.agreement(*distances, measure)
+        content[measure] = without_nan(agreement)
+        low, high = agreement.interval
+        ordering_low, ordering_high = agreement.ordering_interval
+        lines.append(
+            f"{measure}: Spearman {agreement.spearman:.3f} ({low:.3f} to {high:.3f}) over {len(agreement.schemes)} schemes "
+            f"x {len(agreement.corruptions)} corruptions; across schemes, mean over corruptions {agreement.ordering:.3f} "
+            f"({ordering_low:.3f} to {ordering_high:.3f})"
+        )
+    tables = [folder / "correlations.csv" for folder in (first, second)]
+    if all(table.is_file() for table in tables):
+        correlations = [{row.corruption: row.msd for row in read_correlations(table)} for table in tables]
+        shared = [name for name in correlations[0] if name in correlations[1]]
+        content["correlation_with_error"] = without_nan({name: [rho[name] for rho in correlations] for name in shared})
+        lines += ["", "Spearman of MSD with error across schemes:  first  second"]
+        lines += [f"  {name:40s}  {correlations[0][name]:+.2f}   {correlations[1][name]:+.2f}" for name in shared]
+    return content, "\n".join(lines)
+
+
+def _read_study(workdir) -> MeasuredOverlap:
+    study = read_measured(workdir / "overlap.csv")
+    if study.se is None:
+        raise FileNotFoundError(f"expected a table at {workdir / 'overlap_long.csv'}, found no file")
+    return study
+
+
+def _inputs(folders, name):
+    return {f"{folder.name}/{name}": sha256(folder / name) for folder in folders}
+
+
+def _training_seconds(first, second):
+    """Seconds of training, in each study, of the models that both have; None when not recorded.
+
+    The standard model does not count: either way of training the others needs it.
+    """
+    paths = [workdir / "timing.json" for workdir in (first, second)]
+    if not all(path.is_file() for path in paths):
+        return None
+    seconds = [read_json(path)["training_seconds"] for path in paths]
+    shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith("standard|")]
+    return [sum(by_model[model] for model in shared) for by_model in seconds] if shared else None
+
+
+def _studies_text(
+    agreement: studies.Agreement,
+    threshold: float,
+    benchmarks: Sequence[studies.BenchmarkAgreement],
+    seconds: Sequence[float] | None,
+) -> str:
+    low, high = agreement.spearman_interval
+    at_threshold = next(b for b in benchmarks if b.threshold == threshold)
+    lines = [
+        f"{agreement.pairs} pairs of corruptions; undefined in one of the two: {', '.join(agreement.dropped) or 'none'}",
+        f"Spearman {agreement.spearman:.3f} (95 % interval {low:.3f} to {high:.3f}), Pearson {agreement.pearson:.3f}",
+        f"mean absolute difference {agreement.mean_difference:.3f}; root mean square difference "
+        f"{agreement.standardised:.1f} of its standard errors (about 1: no difference but noise)",
+        "",
+        f"benchmarks at threshold {threshold}: {len(at_threshold.shared)} shared, Jaccard {at_threshold.jaccard:.2f}",
+        f"  first:  {', '.join(at_threshold.first)}   ({at_threshold.first_in_second} in the second matrix)",
+        f"  second: {', '.join(at_threshold.second)}   ({at_threshold.second_in_first} in the first matrix)",
+        "Jaccard by threshold: " + ", ".join(f"{b.threshold:.2f}: {b.jaccard:.2f}" for b in benchmarks),
+    ]
+    if seconds:
+        lines.append(f"training time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times")
+    return "\n".join(lines)
