@@ -126,9 +126,10 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
     if text in BENCHMARKS:
         members = qualified_members(text)
     elif text.endswith(".json"):
-        members = read_json(text).get("members")
-        if not isinstance(members, list):
-            raise ValueError(f"{text}: expected a benchmark with a list of members, found none")
+        content = read_json(text, kind=None)
+        members = content.get("members") if isinstance(content, dict) else None
+        if not isinstance(members, list | dict):
+            raise ValueError(f"{text}: expected a benchmark with a list of members, found {type(members).__name__}")
         members = tuple(members)
     else:
         members = tuple(name.strip() for name in text.split(",") if name.strip())
