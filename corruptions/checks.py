@@ -1,7 +1,7 @@
 """Clear errors for bad input: each names what was expected and what was found."""
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,6 +13,17 @@ MIN_SIDE = 16
 def is_traced(x: Any) -> bool:
     """Tells whether `x` has no value yet, inside a jit."""
     return isinstance(x, jax.core.Tracer)
+
+
+def any_traced(tree: Any) -> bool:
+    """Tells whether any leaf of a tree of arrays is traced."""
+    return any(map(is_traced, jax.tree.leaves(tree)))
+
+
+def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Makes hashable pairs, sorted by name, of options; lists and arrays become tuples."""
+    sequences = list | np.ndarray
+    return tuple(sorted((name, tuple(v) if isinstance(v, sequences) else v) for name, v in options.items()))
 
 
 def image_shape(shape: Sequence[int]) -> None:

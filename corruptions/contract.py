@@ -2,8 +2,10 @@
 
 One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in
 [0, 1]. Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because
-severity may be a traced scalar. Batches live in `corruptions.batch`; nothing else in this package
-knows about them.
+severity may be a traced scalar. Given concrete arrays each half runs as one compiled program:
+operation by operation XLA rounds products and sums apart that it fuses in a program, which shows
+where a result is floored. Batches live in `corruptions.batch`; nothing else in this package knows
+about them.
 """
 
 import dataclasses
@@ -17,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks
+from corruptions import checks, programs
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
@@ -156,11 +158,12 @@ class Corruption:
         """
         checks.image_shape(shape)
         checks.options(self.qualified_name, self.options, options)
-        severity_key, key = jax.random.split(key)
-        level = self.scale.draw(severity_key, options) if severity is None else self.scale.check(severity, options)
-        if isinstance(self.scale, Levels):
-            options = {name: value for name, value in options.items() if name not in ("interpolate", "range", "levels")}
-        return self.sampler(key, tuple(shape), level, **options)
+        level = None if severity is None else self.scale.check(severity, options)
+        static = self, tuple(shape), checks.static_options(options)
+        if checks.any_traced((key, level)):
+            return _sample(key, level, *static)
+        programs.bound()
+        return _compiled_sample(key, level, *static)
 
     def apply(self, image: Array, params: Params) -> jax.Array:
         """Applies drawn `params` to one image.
@@ -176,7 +179,10 @@ class Corruption:
           ValueError, TypeError: an image that is not as described.
         """
         checks.one_image(image)
-        return self.applier(image, params)
+        if checks.any_traced((image, params)):
+            return self.applier(image, params)
+        programs.bound()
+        return _compiled_apply(image, params, self)
 
     def __call__(self, key: jax.Array, image: Array, severity: ArrayLike | None = None, **options: Any) -> jax.Array:
         """Corrupts one image: `apply(image, sample(key, image.shape, severity, **options))`.
@@ -189,3 +195,24 @@ class Corruption:
 
     def __repr__(self) -> str:
         return f"<Corruption {self.qualified_name}: {self.family}>"
+
+
+def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: tuple) -> Params:
+    """Draws for `Corruption.sample`, whose arguments are checked; `options` are pairs."""
+    chosen, scale = dict(options), corruption.scale
+    severity_key, key = jax.random.split(key)
+    if severity is None:
+        severity = scale.draw(severity_key, chosen)
+    if isinstance(scale, Levels):
+        chosen = {name: value for name, value in chosen.items() if name not in ("interpolate", "range", "levels")}
+    return corruption.sampler(key, shape, severity, **chosen)
+
+
+def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:
+    return corruption.applier(image, params)
+
+
+_compiled_sample: Any = jax.jit(_sample, static_argnames=("corruption", "shape", "options"))
+_compiled_apply: Any = jax.jit(_apply, static_argnames="corruption")
+programs.on_drop(_compiled_sample.clear_cache)
+programs.on_drop(_compiled_apply.clear_cache)

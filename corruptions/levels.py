@@ -46,5 +46,5 @@ def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
     position = jnp.clip(severity - 1.0, 0.0, rows.shape[0] - 1.0)
     low = jnp.floor(position).astype(jnp.int32)
     high = jnp.minimum(low + 1, rows.shape[0] - 1)
-    fraction = position - low
+    fraction = position - low.astype(jnp.float32)
     return rows[low] * (1 - fraction) + rows[high] * fraction

@@ -1,4 +1,4 @@
-"""How many compiled programs a process keeps: few enough for the kernel.
+"""Compiled programs a process keeps: few enough for the kernel.
 
 On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption. Linux
 allows a process 65,530 maps (`vm.max_map_count`), and one that asks for more dies of a segmentation fault inside the

@@ -69,7 +69,7 @@ class Conv(nnx.Module):
         kernel = self.kernel[...].astype(self.dtype)
         pads, strides = ((self.padding, self.padding),) * 2, (self.stride, self.stride)
         y = convolve(x.astype(self.dtype), kernel, strides, pads, self.conv, self.groups)
-        return y if self.bias is None else y + self.bias[...].astype(self.dtype)
+        return y if self.bias is None else y + channels_last(self.bias[...], y.ndim).astype(self.dtype)
 
 
 def convolve(x, kernel, strides, padding, path="auto", groups=1):
@@ -145,9 +145,15 @@ class BatchNorm(nnx.Module):
                 found = found.reshape(self.groups, -1).mean(0)
                 running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found))
         else:
-            mean, var = self.mean[...], self.var[...]
-        factor = self.scale[...] * lax.rsqrt(var + self.epsilon)
-        return (x * factor + (self.bias[...] - mean * factor)).reshape(shape).astype(self.dtype)
+            mean, var = channels_last(self.mean[...], x.ndim), channels_last(self.var[...], x.ndim)
+        factor = channels_last(self.scale[...], x.ndim) * lax.rsqrt(var + self.epsilon)
+        shift = channels_last(self.bias[...], x.ndim) - mean * factor
+        return (x * factor + shift).reshape(shape).astype(self.dtype)
+
+
+def channels_last(values, rank):
+    """float [C] as [1, ..., 1, C] with `rank` axes."""
+    return values.reshape((1,) * (rank - 1) + (-1,))
 
 
 def group_batch_norm(model, groups):
@@ -179,7 +185,8 @@ class Linear(nnx.Module):
 
     def __call__(self, x):
         kernel = self.kernel[...].astype(self.dtype)
-        return jnp.matmul(x.astype(self.dtype), kernel, preferred_element_type=jnp.float32) + self.bias[...]
+        y = jnp.matmul(x.astype(self.dtype), kernel, preferred_element_type=jnp.float32)
+        return y + channels_last(self.bias[...], y.ndim)
 
 
 class Dropout(nnx.Module):
@@ -228,4 +235,4 @@ class Normalize(nnx.Module):
         if images.ndim != 4 or images.shape[-1] != 3:
             raise ValueError(f"expected images [N, H, W, 3], found {images.shape}")
         x = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images.astype(jnp.float32)
-        return (x - self.mean[...]) / self.std[...]
+        return (x - channels_last(self.mean[...], 4)) / channels_last(self.std[...], 4)

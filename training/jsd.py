@@ -31,6 +31,6 @@ def jsd_loss(logits_clean, logits_one, logits_two, labels, weight=12.0):
     entropy = optax.softmax_cross_entropy_with_integer_labels(logits[0], labels).mean()
     log_p = jax.nn.log_softmax(logits)
     p = jnp.exp(log_p)
-    log_mixture = jnp.log(jnp.clip(p.mean(0), 1e-7, 1.0))
+    log_mixture = jnp.log(jnp.clip(p.mean(0, keepdims=True), 1e-7, 1.0))
     divergence = (p * (log_p - log_mixture)).sum(-1).mean()
     return entropy + weight * divergence

@@ -29,7 +29,7 @@ def random_box(key, height, width):
     bounds = [math.log(bound) for bound in ASPECT]
     aspect = jnp.exp(jax.random.uniform(aspect_key, (_TRIES,), minval=bounds[0], maxval=bounds[1]))
     sides = jnp.round(jnp.stack([jnp.sqrt(area / aspect), jnp.sqrt(area * aspect)], axis=1)).astype(jnp.int32)
-    fits = jnp.all((sides > 0) & (sides <= jnp.array([height, width])), axis=1)
+    fits = jnp.all((sides > 0) & (sides <= jnp.array([[height, width]])), axis=1)
     last = jnp.array([min(height, round(width / ASPECT[0])), min(width, round(height * ASPECT[1]))])
     chosen = jnp.where(fits.any(), sides[jnp.argmax(fits)], last)
     room = jnp.array([height, width]) - chosen

@@ -44,7 +44,8 @@ def learning_rate_schedule(recipe, steps_per_epoch):
         return optax.warmup_cosine_decay_schedule(start, recipe.learning_rate, int(warmup), end)
     # Without a warm-up the first corner coincides with the second, whose value counts.
     corners, rates = [0.0, warmup, end], [start, recipe.learning_rate, 0.0]
-    return lambda step: jnp.interp(step, jnp.array(corners), jnp.array(rates))
+    corners, rates = jnp.array(corners, jnp.float32), jnp.array(rates, jnp.float32)
+    return lambda step: jnp.interp(jnp.asarray(step, jnp.float32), corners, rates)
 
 
 def _milestone_steps(recipe, steps_per_epoch):

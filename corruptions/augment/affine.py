@@ -82,11 +82,11 @@ def resample(words: jax.Array, by: Displacement) -> jax.Array:
     # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black
     # or not by up to 255 levels.
     height, width = words.shape
-    u = jnp.arange(width, dtype=jnp.float32) + 0.5 - by.centre_x
+    u = jnp.arange(width, dtype=jnp.float32)[None, :] + 0.5 - by.centre_x
     v = jnp.arange(height, dtype=jnp.float32)[:, None] + 0.5 - by.centre_y
     dx = by.x_x * u + by.x_y * v + by.x_0
     dy = by.y_x * u + by.y_y * v + by.y_0
-    left, right, x_fraction, x_inside = _taps(dx, jnp.arange(width), width)
+    left, right, x_fraction, x_inside = _taps(dx, jnp.arange(width)[None, :], width)
     top, bottom, y_fraction, y_inside = _taps(dy, jnp.arange(height)[:, None], height)
     flat = words.reshape(-1)
 

@@ -56,9 +56,9 @@ def sample(
     for_weights, mix, for_length = u[:width], u[width], u[width + 1 : 2 * width + 1]
     for_code, for_level, for_sign = u[2 * width + 1 :].reshape(3, width, depth)
     gaps = -jnp.log1p(-for_weights)  # exponential variables over their sum
-    length = 1 + jnp.floor(for_length * depth)
+    length = 1 + jnp.floor(for_length * depth).astype(jnp.int32)
     code = _choose(for_code, choices)
-    code = jnp.where(jnp.arange(depth) < length[:, None], code, IDENTITY)
+    code = jnp.where(jnp.arange(depth)[None, :] < length[:, None], code, IDENTITY)
     return {
         "weights": gaps / gaps.sum(),
         "mix": mix,
@@ -106,7 +106,8 @@ def apply_one(image: jax.Array, params: Params) -> jax.Array:
 
 
 def _choose(uniform, choices):
-    return jnp.asarray(choices["codes"])[jnp.floor(uniform * choices["number"]).astype(jnp.int32)]
+    number = jnp.float32(choices["number"])
+    return jnp.asarray(choices["codes"])[jnp.floor(uniform * number).astype(jnp.int32)]
 
 
 def _strength(code, for_level, for_sign, shape, severity, whole):

@@ -46,7 +46,7 @@ def _mean(words):
     """The mean luma to the nearest level, halves up, on all pixels and channels."""
     total, number = jnp.sum(_luma(words)), words.size
     mean = total // number
-    mean += 2 * (total - mean * number) >= number
+    mean += (2 * (total - mean * number) >= number).astype(jnp.int32)
     return jnp.broadcast_to(join([mean] * 3), words.shape)
 
 

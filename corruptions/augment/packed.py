@@ -38,7 +38,7 @@ def split(words: jax.Array) -> list[jax.Array]:
 
 def levels(words: jax.Array) -> jax.Array:
     """Unpacks words [...] to float32 levels [..., 3]."""
-    shifts = 8 * jnp.arange(CHANNELS, dtype=jnp.uint32)
+    shifts = 8 * jnp.arange(CHANNELS, dtype=jnp.uint32).reshape((1,) * words.ndim + (CHANNELS,))
     return ((words[..., None] >> shifts) & 255).astype(jnp.float32)
 
 

@@ -69,7 +69,7 @@ def apply(image: jax.Array, params: Params) -> jax.Array:
         return (position >= centre - before) & (position < centre + after)
 
     height, width, _ = image.shape
-    patch = inside(height, params["row"])[:, None] & inside(width, params["column"])
+    patch = inside(height, params["row"])[:, None] & inside(width, params["column"])[None, :]
     key = jax.random.wrap_key_data(params["seed"], impl="threefry2x32")
     noisy = jnp.clip(image + params["sigma"] * random.normal(key, image.shape), 0.0, 1.0)
     return jnp.where(patch[..., None], noisy, image)

@@ -62,7 +62,7 @@ def autocontrast_table(counts: jax.Array) -> jax.Array:
     leaves the channel as it is.
     """
     low, high = jnp.argmax(counts > 0, axis=1), _highest(counts)
-    level = jnp.arange(_LEVELS)
+    level = jnp.arange(_LEVELS)[None, :]
     above = jnp.clip(level - low[:, None], 0, 255)
     span = jnp.broadcast_to(jnp.maximum(high - low, 1)[:, None], above.shape)
     table = jnp.minimum(jax.lax.div(255 * above, span), 255)

@@ -45,7 +45,7 @@ def _apply_chromatic(image, params):
     """
 
     def matrices(size, shifts):
-        positions = jnp.arange(size, dtype=jnp.float32) - shifts[:, None]
+        positions = jnp.arange(size, dtype=jnp.float32)[None, :] - shifts[:, None]
         return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
 
     shifts = params["shifts"]
@@ -86,7 +86,9 @@ def _apply_transverse(image, params):
 
     def matrices(size, enlarged):
         start = jnp.floor((enlarged - size) / 2)
-        positions = (start[:, None] + jnp.arange(size)) * ((size - 1) / (enlarged - 1))[:, None]
+        positions = (start[:, None] + jnp.arange(size, dtype=jnp.float32)[None, :]) * ((size - 1) / (enlarged - 1))[
+            :, None
+        ]
         return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
 
     sizes = params["sizes"]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from corruptions.cbar import severity as severities
 from corruptions.cbar.candidate import candidate, to_image
 from corruptions.primitives import color, random
+from corruptions.primitives.hue import turn_hue
 
 _SEGMENTS = 4
 
@@ -117,7 +118,8 @@ def _apply_pseudocolor(image, params):
     start = params["colors"].astype(jnp.float32)
     colors = 0.0
     for k in range(_SEGMENTS):
-        colors = jnp.where(segment == k, start[k] + linear_step[k] * t + smooth_step[k] * curve, colors)
+        first, linear, smooth_rise = (v[k].reshape(1, 1, 3) for v in (start, linear_step, smooth_step))
+        colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
     return to_image((1 - params["weight"]) * levels + params["weight"] * colors)
 
 
@@ -145,28 +147,10 @@ def _sample_hue(key, shape, severity, *, table=None):
 def _apply_hue(image, params):
     """Turns the HSV hue h to h + d (mod 1), d in turns, saturation and value kept (C-bar).
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 -
-    k), 0, 1) where n = 5, 3, 1 for red, green, blue. Largest and smallest values stay whole levels;
-    the original, passing through V (1 - S) in floating point, loses one level in about half of the
-    smallest.
+    Formula: `primitives.hue`. Largest and smallest values stay whole levels; the original, passing
+    through V (1 - S) in floating point, loses one level in about half of the smallest.
     """
-    levels = color.to_levels(image)
-    red, green, blue = levels[..., 0], levels[..., 1], levels[..., 2]
-    value, chroma = (v[..., 0] for v in color.value_and_chroma(levels))
-    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)
-    sextant = jnp.where(
-        value == red,
-        (green - blue) * inverse,
-        jnp.where(value == green, 2 + (blue - red) * inverse, 4 + (red - green) * inverse),
-    )
-    sextant = sextant + 6 * params["turns"]
-
-    def channel(offset):
-        k = sextant + offset
-        k -= 6 * jnp.floor(k * (1 / 6))
-        return value - chroma * jnp.clip(jnp.minimum(k, 4 - k), 0.0, 1.0)
-
-    return to_image(jnp.stack([channel(5), channel(3), channel(1)], axis=-1))
+    return to_image(turn_hue(color.to_levels(image), params["turns"]))
 
 
 hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns", "turns"),))

@@ -35,7 +35,7 @@ def _apply_ripple(image, params):
         wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
         return staging.stage(position + params["amplitude"] * wave)
 
-    return jnp.clip(bilinear.zero_padded(image, moved(0)[:, None], moved(1)), 0, 1)
+    return jnp.clip(bilinear.zero_padded(image, moved(0)[:, None], moved(1)[None, :]), 0, 1)
 
 
 ripple = candidate(
@@ -71,7 +71,7 @@ def _apply_scatter(image, params):
     height, width, _ = image.shape
     down, right = _hashes(image.shape, params["seed"])
     y = jnp.arange(height, dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
-    x = jnp.arange(width, dtype=jnp.float32) + params["reach"] * (2 * right - 1)
+    x = jnp.arange(width, dtype=jnp.float32)[None, :] + params["reach"] * (2 * right - 1)
     return jnp.clip(bilinear.zero_padded(image, jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1)), 0, 1)
 
 

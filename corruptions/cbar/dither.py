@@ -32,8 +32,8 @@ def _apply(image, params):
     first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < image.shape[0] - 1, 1, 0)
     # All palettes are short: one division for each level, none for each pixel. A half keeps whole
     # quotients whole.
-    index = jnp.arange(14)
-    palette = jnp.floor((255 * index + 0.5) / (number - 1)).astype(jnp.int32)
+    index = jnp.arange(14, dtype=jnp.float32)
+    palette = jnp.floor((255 * index + 0.5) / (number - 1).astype(jnp.float32)).astype(jnp.int32)
 
     def step(error, current):
         for share in (first_share, second_share):

@@ -52,14 +52,14 @@ def _apply_pinch(image, params):
     along, across = stretch * jnp.cos(turn) - 1, stretch * jnp.sin(turn)
     # Axes: row of the cell, row in it, column of the cell, column in it.
     signs = signs[:, None, :, None]
-    v_y, v_x = offset.astype(np.float32)[:, None, None], offset.astype(np.float32)
-    along, across = along[:, None, :], signs * across[:, None, :]
+    v_y, v_x = (offset.astype(np.float32).reshape(shape) for shape in ((1, -1, 1, 1), (1, 1, 1, -1)))
+    along, across = along[None, :, None, :], signs * across[None, :, None, :]
 
     def everywhere(moves):
         moves = moves.reshape(signs.shape[0] * cell, signs.shape[2] * cell)
         return jnp.pad(moves, ((0, height - moves.shape[0]), (0, width - moves.shape[1])))
 
-    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
     y = y + everywhere(along * v_y - across * v_x)
     return jnp.clip(bilinear.zero_padded(image, y, x + everywhere(across * v_y + along * v_x)), 0, 1)
 
@@ -82,7 +82,7 @@ def _sample_fish_eye(key, shape, severity, *, table=None):
     """
     return {
         "index": 1 + 0.2 * severities.scanned("fish_eye", severity, shape, table),
-        "centres": random.uniform(key, (_LENSES, 2)) * jnp.array(shape[:2], jnp.float32),
+        "centres": random.uniform(key, (_LENSES, 2)) * jnp.array([shape[:2]], jnp.float32),
     }
 
 
@@ -103,8 +103,8 @@ def _apply_fish_eye(image, params):
 
     def look_through(padded, centre):
         first = jnp.floor(centre - radius).astype(jnp.int32) + 1
-        y, x = first[0] + jnp.arange(box)[:, None], first[1] + jnp.arange(box)
-        v_y, v_x = y - centre[0], x - centre[1]
+        y, x = first[0] + jnp.arange(box)[:, None], first[1] + jnp.arange(box)[None, :]
+        v_y, v_x = y.astype(jnp.float32) - centre[0], x.astype(jnp.float32) - centre[1]
         square = radius**2 - v_y**2 - v_x**2
         # The margin stays black.
         inside = (square > 0) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
@@ -163,7 +163,7 @@ def _apply_water_drop(image, params):
     outside the image (C-bar, water_drop).
     """
     height, width, _ = image.shape
-    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
     v_y, v_x = y - params["centre"][0], x - params["centre"][1]
     square = v_y**2 + v_x**2
     wavelength = params["wavelength"]

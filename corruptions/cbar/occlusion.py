@@ -68,7 +68,7 @@ def _sample_lines(key, shape, severity, *, table=None):
     spread = random.uniform(keys[1], (), 0.1, 1.0)
     angle = random.uniform(keys[0], (), 0.0, 2 * jnp.pi)
     angle = angle + 2 * jnp.pi * spread * (random.uniform(keys[3], (most,)) - 0.5)
-    middle = random.uniform(keys[2], (most, 2)) * jnp.array(shape[:2], jnp.float32)
+    middle = random.uniform(keys[2], (most, 2)) * jnp.array([shape[:2]], jnp.float32)
     reach = side(shape) * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
     ends = jnp.concatenate([middle - reach, middle + reach], axis=-1)
     count = jnp.floor(tenth * severities.scanned("lines", severity, shape, table) + 1e-4)
@@ -94,7 +94,7 @@ def _apply_lines(image, params):
         cross = (along_y * (x - column)).astype(jnp.float32) - (along_x * (y - row)).astype(jnp.float32)
         inverse = 1 / jnp.sqrt((along_y**2 + along_x**2).astype(jnp.float32))
         coverage = jnp.maximum(0.0, (inside_y & inside_x).astype(jnp.float32) - jnp.abs(cross) * inverse)
-        return jnp.floor(levels + coverage * (_GREY - levels))
+        return jnp.floor(levels + coverage[None] * (_GREY - levels))
 
     planes = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0))
     planes = jax.lax.fori_loop(0, params["count"], draw, planes)

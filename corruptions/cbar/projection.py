@@ -94,7 +94,8 @@ quadrilateral_no_bars = candidate(
 
 
 def _pixel_centres(shape):
-    return jnp.arange(shape[1], dtype=jnp.float32) + 0.5, jnp.arange(shape[0], dtype=jnp.float32)[:, None] + 0.5
+    x, y = (jnp.arange(n, dtype=jnp.float32) + 0.5 for n in (shape[1], shape[0]))
+    return x[None, :], y[:, None]
 
 
 def _project(image, x, y):

@@ -48,7 +48,7 @@ def _apply(image, params):
     refracted = jnp.sqrt(1 - square * cosine_square / _INDEX_RATIO**2)
     factor = params["lens"] * cosine * (refracted - cosine / _INDEX_RATIO)
     factor = jnp.where(square > _FLAT, factor, 0.0)
-    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
     moved = bilinear.zero_padded(image, y + _to_thousandths(factor * slope_y), x + _to_thousandths(factor * slope_x))
     return jnp.clip(moved + (params["light"] * (slope_y - slope_x))[..., None], 0, 1)
 

@@ -29,7 +29,7 @@ def _sample_sparkles(key, shape, severity, *, table=None):
     radius = 0.01 * side(shape) * severities.scanned("sparkles", severity, shape, table)
     numbers, lengths = _rays(ray_key, (_STARS,), radius)
     return {
-        "centres": random.uniform(centre_key, (_STARS, 2)) * jnp.array(shape[:2], jnp.float32),
+        "centres": random.uniform(centre_key, (_STARS, 2)) * jnp.array([shape[:2]], jnp.float32),
         "rays": numbers,
         "lengths": jnp.maximum(lengths, 1.0),
     }

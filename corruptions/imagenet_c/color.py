@@ -65,7 +65,8 @@ def _apply_contrast(image, params):
     # The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
     # for 8-bit images.
     whole = jnp.round(x)
-    total = jnp.sum(whole.astype(jnp.int32), (0, 1)).astype(jnp.float32) + jnp.sum(x - whole, (0, 1))
+    total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
+    total += jnp.sum(x - whole, (0, 1), keepdims=True)
     mean = total / np.float32(x.shape[0] * x.shape[1])
     return color.from_levels(jnp.clip((x - mean) * params["gain"] + mean, 0, 255))
 

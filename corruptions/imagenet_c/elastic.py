@@ -50,7 +50,8 @@ def _apply(image, params):
     """
     y, x = affine_coordinates(params["points"], image.shape)
     fraction = np.float32(1 / 32)
-    affine = geometry.neighbours(y >> 5, x >> 5, (y & 31) * fraction, (x & 31) * fraction, image.shape, "reflect")
+    down, right = ((v & 31).astype(jnp.float32) * fraction for v in (y, x))
+    affine = geometry.neighbours(y >> 5, x >> 5, down, right, image.shape, "reflect")
     elastic = geometry.displaced(params["dy"], params["dx"], image.shape, "symmetric")
     # A scan over the two warps, lest the compiler inline the first into each of the four reads of
     # the second.
@@ -113,14 +114,18 @@ def affine_coordinates(points: jax.Array, shape: Sequence[int]) -> tuple[jax.Arr
     part = _product(part.astype(jnp.int32), slope)
     error = target - _product(whole.astype(jnp.int32), slope) - (part >> 12)
     constant = error[0]
-    error = (error - constant).astype(jnp.float32) - (part & 4095).astype(jnp.float32) / 4096 - _product(left, slope)
+    error = (
+        (error - constant[None, :]).astype(jnp.float32)
+        - (part & 4095).astype(jnp.float32) / 4096
+        - _product(left, slope.astype(jnp.float32))
+    )
     slope_rest = _solve(first, second, error[:-1] - error[1:])
-    constant_rest = error[0] - jnp.sum(slope_rest * points[0], axis=1)
-    x, y = jnp.arange(width), jnp.arange(height)[:, None]
+    constant_rest = error[0] - jnp.sum(slope_rest * points[:1], axis=1)
+    x, y = jnp.arange(width)[None, :], jnp.arange(height)[:, None]
 
     def source(k):
-        along_x = slope[k, 0] * x + _to_int(slope_rest[k, 0] * x)
-        along_y = slope[k, 1] * y + constant[k] + _to_int(slope_rest[k, 1] * y + constant_rest[k])
+        along_x = slope[k, 0] * x + _to_int(slope_rest[k, 0] * x.astype(jnp.float32))
+        along_y = slope[k, 1] * y + constant[k] + _to_int(slope_rest[k, 1] * y.astype(jnp.float32) + constant_rest[k])
         return (along_x + along_y + 16) >> 5
 
     return source(1), source(0)
@@ -132,12 +137,12 @@ def _solve(first, second, images):
     # Three points on a line have no inverse map; any finite one will do.
     determinant = jnp.where(determinant == 0, 1, determinant)
     inverse = jnp.stack([second[1], -second[0], -first[1], first[0]]).reshape(2, 2) / determinant
-    return images[0][:, None] * inverse[0] + images[1][:, None] * inverse[1]
+    return images[0][:, None] * inverse[:1] + images[1][:, None] * inverse[1:]
 
 
 def _product(points, slope):
     """Computes points[3, 2] @ slope[2, 2]^T by sums, exact in integers."""
-    return jnp.sum(points[:, None, :] * slope, axis=-1)
+    return jnp.sum(points[:, None, :] * slope[None], axis=-1)
 
 
 def _to_int(x):

@@ -47,7 +47,7 @@ def copied_from(shifts: jax.Array, reach: jax.Array | int) -> jax.Array:
     source = position + dy * width + dx
     follow = visited(y + dy, x + dx) & (source > position)
     # The lowest bit says whether the pointer is to be followed further.
-    pointer = (2 * source + follow).ravel()
+    pointer = (2 * source + follow.astype(jnp.int32)).ravel()
     # A loop, not its unrolled body: fused look-ups would compute one another again and again.
     pointer = jax.lax.fori_loop(0, _DOUBLINGS, lambda _, p: jnp.where(p & 1, _look_up(p, p >> 1), p), pointer)
     return (pointer >> 1).reshape(height, width)

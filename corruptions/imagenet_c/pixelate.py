@@ -50,7 +50,7 @@ def _apply(image, params):
 
 def _means(x, starts, stops, axis):
     """Averages x[start:stop] along an axis of [H, W, 3], in the 22-bit fixed point of Pillow."""
-    position = np.arange(x.shape[axis])
+    position = np.arange(x.shape[axis])[None, :]
     members = ((starts[:, None] <= position) & (position < stops[:, None])).astype(jnp.float32)
     # Whole levels up to 255 times 0 or 1: exact in any precision of the product, also in the fast
     # ones of accelerators.

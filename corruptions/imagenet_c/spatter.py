@@ -44,8 +44,8 @@ _LEVELS = {
 }
 _LIQUID_RADIUS = 16  # of the widest blur, int(4 * 4 + 0.5)
 _MUD_RADIUS = 7  # int(4 * 1.8 + 0.5)
-_WATER = np.array([175, 238, 238], np.float32) / 255
-_MUD = np.array([63, 42, 20], np.float32) / 255
+_WATER = np.array([[[175, 238, 238]]], np.float32) / 255
+_MUD = np.array([[[63, 42, 20]]], np.float32) / 255
 _EDGE_THRESHOLDS = (50, 150)
 
 
@@ -120,7 +120,7 @@ def floor_of_mean(distance: jax.Array) -> jax.Array:
     """
     total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
     nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)
-    return nearest - (total < jnp.asarray(_MEAN_STARTS)[nearest])
+    return nearest - (total < jnp.asarray(_MEAN_STARTS)[nearest]).astype(jnp.int32)
 
 
 def _mean_starts():

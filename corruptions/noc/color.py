@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from corruptions.noc import severities
 from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import integer, sign
+from corruptions.primitives.hue import turn_hue
 
 
 def _sample_quantization(key, shape, severity, *, range=None):
@@ -40,8 +41,8 @@ def _sample_color_distortion(key, shape, severity, *, range=None):
 
 def _apply_color_distortion(image, params):
     """Shifts one channel: clip(x + d). Source: ImageNet-NOC, color_disortion as released."""
-    shift = params["shift"] * (jnp.arange(3) == params["channel"])
-    return jnp.clip(image + shift, 0.0, 1.0)
+    shown = jnp.arange(3) == params["channel"]
+    return jnp.clip(image + (params["shift"] * shown.astype(jnp.float32))[None, None, :], 0.0, 1.0)
 
 
 color_distortion = candidate(
@@ -83,27 +84,9 @@ def _sample_hue(key, shape, severity, *, range=None):
 def _apply_hue(image, params):
     """Rotates the hue by d turns in HSV: h + d (mod 1), saturation and value kept.
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is
-    V - C clip(min(k, 4 - k), 0, 1) where n = 5, 3, 1 for red, green, blue.
-    Source: ImageNet-NOC, hue, which works in 8 bits; this does not.
+    Formula: `primitives.hue`. Source: ImageNet-NOC, hue, which works in 8 bits; this does not.
     """
-    red, green, blue = image[..., 0], image[..., 1], image[..., 2]
-    greatest = jnp.maximum(jnp.maximum(red, green), blue)
-    chroma = greatest - jnp.minimum(jnp.minimum(red, green), blue)
-    inverse = 1 / jnp.where(chroma > 0, chroma, 1.0)  # greys have chroma 0: their hue does not matter
-    sextant = jnp.where(
-        greatest == red,
-        (green - blue) * inverse,
-        jnp.where(greatest == green, 2 + (blue - red) * inverse, 4 + (red - green) * inverse),
-    )
-    sextant = sextant + 6 * params["turns"]
-
-    def channel(offset):
-        k = sextant + offset
-        k -= 6 * jnp.floor(k * (1 / 6))  # mod 6; a last-place slip at the seam meets equal values
-        return greatest - chroma * jnp.clip(jnp.minimum(k, 4 - k), 0.0, 1.0)
-
-    return jnp.stack([channel(5), channel(3), channel(1)], axis=-1)
+    return turn_hue(image, params["turns"])
 
 
 hue = candidate("hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),))

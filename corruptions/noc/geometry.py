@@ -54,7 +54,8 @@ translation = candidate(
 
 def _sample_shear(key, shape, severity, *, range=None):
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 12..39."""
-    return {"degrees": severities.lookup("shear", shape, range, severity) * sign(key)}
+    degrees = severities.lookup("shear", shape, range, severity).astype(jnp.float32)
+    return {"degrees": degrees * sign(key)}
 
 
 def _apply_shear(image, params):
@@ -64,10 +65,10 @@ def _apply_shear(image, params):
     Source: ImageNet-NOC, shear.
     """
     height, width, _ = image.shape
-    rows, columns = jnp.arange(height)[:, None], jnp.arange(width)
+    rows, columns = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
     tangent = jnp.tan(jnp.deg2rad(params["degrees"]))
     source = jnp.floor(columns + 0.5 + tangent * (rows - height / 2)).astype(jnp.int32)
-    return _nearest(image, jnp.broadcast_to(rows, source.shape), source)
+    return _nearest(image, jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source)
 
 
 shear = candidate("shear", "geometry", _sample_shear, _apply_shear, (("degrees", "degrees"),))
@@ -75,7 +76,8 @@ shear = candidate("shear", "geometry", _sample_shear, _apply_shear, (("degrees",
 
 def _sample_rotation(key, shape, severity, *, range=None):
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
-    return {"degrees": severities.lookup("rotation", shape, range, severity) * sign(key)}
+    degrees = severities.lookup("rotation", shape, range, severity).astype(jnp.float32)
+    return {"degrees": degrees * sign(key)}
 
 
 def _apply_rotation(image, params):
@@ -88,7 +90,8 @@ def _apply_rotation(image, params):
     height, width, _ = image.shape
     angle = jnp.deg2rad(params["degrees"])
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
-    v, u = jnp.arange(height)[:, None] - height / 2, jnp.arange(width) - width / 2
+    v = jnp.arange(height, dtype=jnp.float32)[:, None] - height / 2
+    u = jnp.arange(width, dtype=jnp.float32)[None, :] - width / 2
     rows = jnp.floor(cosine * v - sine * u + height / 2 + 0.5).astype(jnp.int32)
     columns = jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
     return _nearest(image, rows, columns)

@@ -37,8 +37,8 @@ def _covered(params, shape):
     mark = stamps.mark(shape)
     lines, centres, tailed = (params[k][:, None] for k in ("lines", "centres", "tailed"))
     painted = (jnp.arange(lines.shape[0]) < params["number"])[:, None]
-    rows = painted & (jnp.abs(jnp.arange(shape[0]) - lines) <= mark.half_height)
-    offset = jnp.arange(shape[1]) - centres
+    rows = painted & (jnp.abs(jnp.arange(shape[0])[None, :] - lines) <= mark.half_height)
+    offset = jnp.arange(shape[1])[None, :] - centres
     columns = jnp.abs(offset) <= mark.half_length
     for tail in filter(None, (mark.left, mark.right)):
         # A tail that would leave the image is left out as a whole.

@@ -27,7 +27,7 @@ def _sample_obstruction(key, shape, severity, *, range=None, grey=None):
 
 def _apply_obstruction(image, params):
     """Paints one grey square of `side` pixels. Source: ImageNet-NOC, obstruction."""
-    rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])
+    rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
     inside = (rows >= params["top"]) & (rows < params["top"] + params["side"])
     inside &= (columns >= params["left"]) & (columns < params["left"] + params["side"])
     return jnp.where(inside[..., None], params["grey"], image)
@@ -57,7 +57,7 @@ def _sample_border(key, shape, severity, *, range=None, grey=None):
 def _apply_border(image, params):
     """Paints a grey frame of `thickness` pixels. Source: ImageNet-NOC, border."""
     height, width, _ = image.shape
-    rows, columns = jnp.arange(height)[:, None], jnp.arange(width)
+    rows, columns = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
     distance = jnp.minimum(jnp.minimum(rows, height - 1 - rows), jnp.minimum(columns, width - 1 - columns))
     return jnp.where((distance < params["thickness"])[..., None], params["grey"], image)
 

@@ -23,9 +23,10 @@ def triangle_matrix(
       float32 [output_size, input_size]. Columns outside first..first + inputs - 1 are zero, rows
       0..outputs - 1 sum to one; rows from `outputs` on are to be ignored.
     """
-    ratio = jnp.asarray(inputs, jnp.float32) / outputs
+    inputs, outputs, first = (jnp.asarray(v, jnp.float32) for v in (inputs, outputs, first))
+    ratio = inputs / outputs
     centre = (jnp.arange(output_size, dtype=jnp.float32)[:, None] + 0.5) * ratio
-    sample = jnp.arange(input_size, dtype=jnp.float32) - first
+    sample = jnp.arange(input_size, dtype=jnp.float32)[None, :] - first
     weight = jnp.maximum(0.0, 1 - jnp.abs(sample + 0.5 - centre) / jnp.maximum(ratio, 1.0))
     weight = jnp.where((sample >= 0) & (sample < inputs), weight, 0.0)
     return weight / jnp.maximum(weight.sum(axis=1, keepdims=True), 1e-6)

@@ -59,14 +59,15 @@ def _sample_pixelate(key, shape, severity, *, range=None, mirrored_rim=True):
 
 def _block_mean_matrix(side, size, mirrored_rim):
     """Makes the matrix that averages blocks of `size` samples of an axis and repeats each mean."""
-    index = jnp.arange(side)
+    index = jnp.arange(side)[None, :]
     whole = side // size * size  # samples in complete blocks
     moved = jnp.abs(index - (side - whole) // 2)
     moved = jnp.where(moved < whole, moved, 2 * (whole - 1) - moved)
-    first = (jnp.where(mirrored_rim, moved, index) // size * size)[:, None]
-    taken = (index >= first) & (index < first + size)
+    first = (jnp.where(mirrored_rim, moved, index) // size * size).T
+    taken = ((index >= first) & (index < first + size)).astype(jnp.int32)
     beyond = jnp.maximum(first + size - side, 0)  # the last sample, repeated
-    return (taken + beyond * (index == side - 1)) / size.astype(jnp.float32)
+    taken += beyond * (index == side - 1).astype(jnp.int32)
+    return taken.astype(jnp.float32) / size.astype(jnp.float32)
 
 
 def _apply_pixelate(image, params):

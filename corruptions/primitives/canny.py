@@ -83,9 +83,9 @@ def _pack(mask):
     """bool [H, W] to uint32 [H, ceil(W / 32)], the leftmost pixel in the lowest bit."""
     height, width = mask.shape
     padded = jnp.pad(mask, ((0, 0), (0, -width % 32))).reshape(height, -1, 32)
-    return jnp.sum(padded.astype(jnp.uint32) << jnp.arange(32, dtype=jnp.uint32), axis=-1, dtype=jnp.uint32)
+    return jnp.sum(padded.astype(jnp.uint32) << jnp.arange(32, dtype=jnp.uint32)[None, None], axis=-1, dtype=jnp.uint32)
 
 
 def _unpack(words, width):
-    bits = (words[..., None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
+    bits = (words[..., None] >> jnp.arange(32, dtype=jnp.uint32)[None, None]) & 1
     return bits.reshape(words.shape[0], -1)[:, :width].astype(bool)

@@ -44,7 +44,7 @@ def gaussian_matrix(
     def weight(t):  # of the offsets t, not normalised
         return jnp.where(abs(t) <= radius, jnp.exp(decay * t**2), 0.0)
 
-    taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)
+    taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)[None, :]
     weights = weight(taps) / weight(taps).sum()
     row = jnp.arange(size, dtype=jnp.float32)[:, None]
     column = row.T

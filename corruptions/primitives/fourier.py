@@ -31,7 +31,7 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     transfer = jnp.matmul(
         vertical, jnp.matmul(kernel, horizontal[: sides[1] // 2 + 1].T, precision=highest), precision=highest
     )
-    filtered = jnp.fft.irfft2(spectrum * transfer, s=sides)
+    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
     return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
 
 

@@ -70,10 +70,10 @@ def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np
     layers, patches = fields(key, rows, columns)
     height = compose(layers, patches, _row(AMPLITUDES, look), _row(PATCHINESS, look))
     luminance = spread(height, _row(QUANTILES, look), _row(LEVELS, look))
-    means = _row(_MEANS, look)
+    means, slopes, tints = (_row(table, look)[None, None, :] for table in (_MEANS, _SLOPES, _TINTS))
     tint = _field(tint_key, rows, columns, _TINT_SCALE)
-    deviation = (luminance - means[0])[..., None]
-    colour = means[1:] + deviation * _row(_SLOPES, look) + tint[..., None] * _row(_TINTS, look)
+    deviation = luminance[..., None] - means[..., :1]
+    colour = means[..., 1:] + deviation * slopes + tint[..., None] * tints
     return jnp.clip(jnp.round(colour), 0, 255)
 
 

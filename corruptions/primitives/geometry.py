@@ -97,5 +97,5 @@ def displaced(dy: jax.Array, dx: jax.Array, shape: tuple[int, ...], mode: str) -
     """
     down, right = jnp.floor(dy), jnp.floor(dx)
     row = jnp.arange(shape[0])[:, None] + down.astype(jnp.int32)
-    column = jnp.arange(shape[1]) + right.astype(jnp.int32)
+    column = jnp.arange(shape[1])[None, :] + right.astype(jnp.int32)
     return neighbours(row, column, dy - down, dx - right, shape, mode)

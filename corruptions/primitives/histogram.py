@@ -22,7 +22,8 @@ def equalize(levels: jax.Array, bins: int) -> jax.Array:
     total = levels.size
     # Compared and summed level by level (no scatter), in short words and down the columns first,
     # for vector units.
-    columns = jnp.sum(levels.astype(jnp.uint8) <= jnp.arange(bins, dtype=jnp.uint8)[:, None, None], 1, jnp.uint16)
+    bound = jnp.arange(bins, dtype=jnp.uint8)[:, None, None]
+    columns = jnp.sum(levels.astype(jnp.uint8)[None] <= bound, 1, jnp.uint16)
     up_to = jnp.sum(columns, axis=1, dtype=jnp.int32)
     lowest = jnp.min(levels)
     below = jnp.min(jnp.where(up_to > 0, up_to, total))

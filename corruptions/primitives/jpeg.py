@@ -102,7 +102,7 @@ def _ycc_to_rgb(luma, blue, red):
 def _halve(plane):
     """Means of 2x2; exact halves go down and up in alternate columns."""
     total = plane[0::2, 0::2] + plane[1::2, 0::2] + plane[0::2, 1::2] + plane[1::2, 1::2]
-    return (total + 1 + np.arange(total.shape[1], dtype=np.int32) % 2) >> 2
+    return (total + 1 + np.arange(total.shape[1], dtype=np.int32)[None, :] % 2) >> 2
 
 
 def _double(plane):

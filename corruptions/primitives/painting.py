@@ -50,15 +50,16 @@ def paint(
     """
     index = jnp.arange(rows.shape[0])
     painted = index < number
-    same = (rows[:, None] == rows) & (columns[:, None] == columns)
-    hidden = jnp.any(same & painted & (index > index[:, None]), axis=1)  # same centre, later
+    later = painted[None, :] & (index[None, :] > index[:, None])
+    same = (rows[:, None] == rows[None, :]) & (columns[:, None] == columns[None, :])
+    hidden = jnp.any(same & later, axis=1)
     seen = (painted & ~hidden).astype(jnp.float32)
     # One whole number holds the order (high bits) and the grey (low bits): their maximum over the
     # shapes covering a
     # pixel is the last one's, and no look-up of its grey is needed.
     bits = 31 - rows.shape[0].bit_length()
     levels = jnp.minimum(jnp.floor(greys * 2.0**bits), 2.0**bits - 1)
-    order = _enter(rows, columns, seen * (index + 1), image.shape).astype(jnp.int32)
+    order = _enter(rows, columns, seen * (index + 1).astype(jnp.float32), image.shape).astype(jnp.int32)
     level = _enter(rows, columns, seen * levels, image.shape).astype(jnp.int32)
     last = _spread((order << bits) | level, runs, jnp.maximum)[..., None]
     grey = (last & (2**bits - 1)).astype(jnp.float32) * 2.0**-bits
@@ -82,8 +83,8 @@ def covered_by_products(row_sets: jax.Array, column_sets: jax.Array) -> jax.Arra
 def _enter(rows, columns, values, shape):
     """float32 [H, W]: the sum of the values entered at each centre."""
     height, width = shape[:2]
-    at_row = (rows[:, None] == jnp.arange(height)) * values[:, None]
-    at_column = (columns[:, None] == jnp.arange(width)).astype(jnp.float32)
+    at_row = jnp.where(rows[:, None] == jnp.arange(height)[None, :], values[:, None], 0.0)
+    at_column = (columns[:, None] == jnp.arange(width)[None, :]).astype(jnp.float32)
     return jnp.matmul(at_row.T, at_column, precision=jax.lax.Precision.HIGHEST)
 
 

@@ -28,7 +28,7 @@ def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, .
         (rows, blend_rows, slope_rows), (columns, blend_columns, slope_columns) = (
             _axis(n, frequency * octave) for n in shape[:2]
         )
-        hashed = permutation[(permutation[rows % _PERIOD][:, None] + columns % _PERIOD) % _PERIOD]
+        hashed = permutation[(permutation[rows % _PERIOD][:, None] + columns[None, :] % _PERIOD) % _PERIOD]
         along_rows, along_columns = gradients[:, 0][hashed], gradients[:, 1][hashed]
         # Both terms of the dot product in one product: the lattices side by side, the matrices one
         # over the other.

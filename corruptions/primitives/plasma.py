@@ -41,4 +41,5 @@ def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: ja
     x, y = staged.real, staged.imag
     weights = jnp.array(_CHANNELS)
     phases = jnp.stack([-time, jnp.sin(time) / 2, time])
-    return sine_cosine(x[..., None] * weights[:, 0] + y[..., None] * weights[:, 1] + phases)[0]
+    along_x, along_y, phases = (v[None, None, :] for v in (weights[:, 0], weights[:, 1], phases))
+    return sine_cosine(x[..., None] * along_x + y[..., None] * along_y + phases)[0]

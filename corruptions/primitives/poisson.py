@@ -41,13 +41,13 @@ def _quantile(uniform, mean):
     third = (z**3 + 2 * z) / 120 / jnp.maximum(root, 1.0)
     nearest = jnp.round(mean + root * z + (z**2 - 4) / 6 - third)
     nearest = jnp.maximum(nearest, 5.0)
-    large = nearest + (z > _normal_of_distribution(nearest, mean))
+    large = nearest + (z > _normal_of_distribution(nearest, mean)).astype(jnp.float32)
     mass = total = jnp.exp(-mean)
     small = (uniform > total).astype(jnp.float32)
     for k in range(1, 5):
         mass = mass * mean * (1 / k)
         total = total + mass
-        small = small + (uniform > total)
+        small = small + (uniform > total).astype(jnp.float32)
     return jnp.where(small < 5, small, large)
 
 

@@ -28,8 +28,9 @@ def spark(
     """
     y = (jnp.arange(shape[0], dtype=jnp.float32) - centre[0])[:, None]
     x = (jnp.arange(shape[1], dtype=jnp.float32) - centre[1])[None, :]
-    position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * number)
-    ray = jnp.minimum(jnp.floor(position), number - 1)
+    rays = jnp.asarray(number, jnp.float32)
+    position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * rays)
+    ray = jnp.minimum(jnp.floor(position), rays - 1)
     fraction = position - ray
     # Two lookups in one array that is there: XLA would work out entries of pairs or differences
     # anew for each pixel.

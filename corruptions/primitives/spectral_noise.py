@@ -57,7 +57,8 @@ def spectral_field(
     real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)
     imaginary = sine[..., 1:] - jnp.roll(sine[..., :-1], 1, axis=-2)
     gain = amplitude(_distance(height, width)).astype(np.float32)
-    spectrum = gain * jnp.roll(real + 1j * imaginary, height // 2, axis=-2)
+    spectrum = jnp.roll(jax.lax.complex(real, imaginary), height // 2, axis=-2)
+    spectrum *= gain.astype(np.complex64).reshape((1,) * (spectrum.ndim - 2) + gain.shape)
     field = jnp.fft.irfft2(spectrum, s=(height, width))
     field = field / jnp.std(field, axis=(-2, -1), keepdims=True)
     return field[..., : shape[0], : shape[1]]

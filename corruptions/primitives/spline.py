@@ -32,7 +32,7 @@ def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
       float32 [n, size].
     """
     x = jnp.asarray(positions)[:, None]
-    column = jnp.arange(size)
+    column = jnp.arange(size)[None, :]
     matrix = kernel(x - column.astype(jnp.float32))
     # The only mirrored coefficients in reach: one before the first is the second, one after the
     # last the last but one.

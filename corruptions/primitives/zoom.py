@@ -67,7 +67,7 @@ def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights:
     def add(j, total):
         above, below, down = _taps(rows[j])
         left, right, across = _taps(columns[j])
-        down, across = down[:, None, None], across[:, None]
+        down, across = down[:, None, None], across[None, :, None]
         tall = (1 - down) * _take(image, above, 0) + down * _take(image, below, 0)
         wide = (1 - across) * _take(tall, left, 1) + across * _take(tall, right, 1)
         return total + weights[j] * wide
