@@ -150,6 +150,6 @@ def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
     except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
         log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
         return
-    for operation, corruption in augmentation.schemes.coinciding(scheme, names):
+    for operation, corruption in corruptions.augment.coinciding(scheme, names):
         text = "%s is close to the operation %s of %s, which these models were trained with."
         log.warning(text, corruption, operation, scheme.name)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from ml_collections import ConfigDict
 
+import corruptions
 from analysis.answers import Key
 from data import Dataset
 from evaluation import imported
@@ -84,7 +85,7 @@ def model_name(config: ConfigDict) -> str:
     scheme = config.train.get("scheme", "")
     name = config.train.corruption
     if scheme:
-        name = augmentation.schemes.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
+        name = corruptions.augment.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
         name += "" if config.train.corruption == augmentation.STANDARD else f"+{config.train.corruption}"
     return name + (f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else "")
 

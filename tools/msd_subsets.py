@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from analysis import tables
 from analysis.distances import subsets
-from corruptions import augment as schemes
+from corruptions import augment
 from corruptions.augment import stored
 from evaluation import features, trained_models, transforms
 from evaluation.centres import REMEDY, SUBSETS, draw_key, generator, measure_centre, open_extractor, open_folder
@@ -40,7 +40,7 @@ def run(config, workdir):
     """Writes the subsets of config.msd.subsets; returns the rows (kind, size, mean MSD) of subsets.csv."""
     wanted = ConfigDict(config.msd.to_dict() | {"halves": 0})
     subset = wanted.subsets
-    if schemes.is_stored(subset.scheme):
+    if augment.is_stored(subset.scheme):
         raise ValueError(f"expected a scheme that transforms are drawn from, found {subset.scheme!r}")
     scheme = transforms.of_scheme(subset.scheme)
     sizes = tuple(subset.sizes)

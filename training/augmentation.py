@@ -1,26 +1,28 @@
-"""What images go through in training: a corruption, a mixture of a benchmark, an augmentation scheme, or nothing."""
+"""What training images go through: a corruption, a mixture of a benchmark, a scheme, or nothing."""
 
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
+from ml_collections import ConfigDict
 
 import corruptions
-from corruptions import augment as schemes
 from runtime import meshes
 
 STANDARD = "standard"
 _MIXTURE = "mixture="
 
 
-def members(augmentation):
-    """Qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
+def members(augmentation: str) -> tuple[str, ...]:
+    """Lists the qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
 
     Args:
-      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of its members, at one
-        of the severities that the benchmark selects).
+      augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of
+        its members, at one of the severities that the benchmark selects).
 
     Raises:
       ValueError: an unknown name.
@@ -32,35 +34,49 @@ def members(augmentation):
     return (corruptions.get(augmentation).qualified_name,)
 
 
-def benchmark(augmentation):
-    """The benchmark that a mixture is made of; other augmentations unchanged."""
+def benchmark(augmentation: str) -> str:
+    """Returns the benchmark that a mixture is made of; other augmentations unchanged."""
     return augmentation.removeprefix(_MIXTURE)
 
 
-def canonical(augmentation):
-    """The one spelling of an augmentation: `standard`, a qualified name, or `mixture=BENCHMARK`."""
-    found = members(augmentation)
-    return found[0] if len(found) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
+def canonical(augmentation: str) -> str:
+    """Spells an augmentation in one way: `standard`, a qualified name, or `mixture=BENCHMARK`.
+
+    Raises:
+      ValueError: an unknown name.
+    """
+    names = members(augmentation)
+    return names[0] if len(names) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
 
 
-def static_options(recipe):
-    """{corruption: its options} of a `train` config, hashable: lists, which JSON makes of tuples, become tuples."""
+def static_options(recipe: ConfigDict) -> dict[str, dict[str, Any]]:
+    """Reads {corruption: its options} from config.train, hashable.
+
+    Lists, which JSON makes of tuples, become tuples again.
+    """
     return {
         name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         for name, values in recipe.corruption_options.to_dict().items()
     }
 
 
-def with_levels(options, levels):
-    """Options of a corruption with the levels that its random severities come from; a calibrated range goes before."""
+def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Mapping[str, Any]:
+    """Adds to a corruption's options the levels its random severities come from; a range wins."""
     return options if levels is None or options.get("range") else {"levels": levels} | options
 
 
-def augment(mesh, augmentation, key, images, index, options=None):
-    """Corrupts uint8 images [M, H, W, 3], each at a severity of its own.
+def augment(
+    mesh: Mesh,
+    augmentation: str,
+    key: jax.Array,
+    images: jax.Array,
+    index: jax.Array,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> jax.Array:
+    """Corrupts images [M, H, W, 3], each at a severity of its own; the type stays.
 
-    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a random member and
-    every batch holds all of them in equal shares.
+    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a
+    random member and every batch holds all of them in equal shares.
 
     Args:
       mesh: images are split over its 'data' axis when M divides evenly.
@@ -75,40 +91,53 @@ def augment(mesh, augmentation, key, images, index, options=None):
         return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
     out = jnp.zeros_like(images)
     for turn, name in enumerate(names):
-        chosen = slice(turn, None, len(names))
-        own = with_levels(options.get(name, {}), corruptions.selected_levels(name, benchmark(augmentation)))
-        part = corrupt_on_mesh(mesh, jax.random.fold_in(key, turn), images[chosen], name, None, index[chosen], own)
-        out = out.at[chosen].set(part)
+        dealt = slice(turn, None, len(names))
+        settings = with_levels(options.get(name, {}), corruptions.selected_levels(name, benchmark(augmentation)))
+        part = corrupt_on_mesh(mesh, jax.random.fold_in(key, turn), images[dealt], name, None, index[dealt], settings)
+        out = out.at[dealt].set(part)
     return out
 
 
-def corrupt_on_mesh(mesh, key, images, name, severity, index, options):
-    """`corruptions.corrupt` with the batch split over the mesh; the result does not depend on the split."""
+def corrupt_on_mesh(
+    mesh: Mesh,
+    key: jax.Array,
+    images: jax.Array,
+    name: str,
+    severity: float | jax.Array | None,
+    index: jax.Array,
+    options: Mapping[str, Any],
+) -> jax.Array:
+    """Corrupts a batch split over the mesh; the result of `corruptions.corrupt`, whatever the split."""
     if _stays_whole(mesh, images):
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
 
 
-def scheme_of(recipe):
-    """The `corruptions.augment.Scheme` of config.train, or None; stored ones are read from config.train.transforms.
+def scheme_of(recipe: ConfigDict) -> corruptions.augment.Scheme | None:
+    """Gives the augmentation scheme of config.train; stored ones are read from its `transforms`.
 
     Raises:
-      ValueError: transforms other than those that the name of the scheme tells the digest of.
+      ValueError: the digest of the transforms is not the one in the scheme's name.
     """
     if not recipe.scheme:
         return None
     path = recipe.get("transforms", "")
-    if not (schemes.is_stored(recipe.scheme) and path):
-        return schemes.get(recipe.scheme)
-    scheme = schemes.get(f"stored={path}")
-    if scheme.name != schemes.canonical(recipe.scheme):
+    if not (corruptions.augment.is_stored(recipe.scheme) and path):
+        return corruptions.augment.get(recipe.scheme)
+    scheme = corruptions.augment.get(f"stored={path}")
+    if scheme.name != corruptions.augment.canonical(recipe.scheme):
         raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
     return scheme
 
 
-def scheme_on_mesh(mesh, scheme, key, images, index):
-    """`corruptions.augment.augment` of images [M, H, W, 3] with the batch split over the mesh; float32 in [0, 1]."""
+def scheme_on_mesh(
+    mesh: Mesh, scheme: corruptions.augment.Scheme, key: jax.Array, images: jax.Array, index: jax.Array
+) -> jax.Array:
+    """Augments images [M, H, W, 3] by a scheme, split over the mesh; float32 in [0, 1].
+
+    The result is that of `corruptions.augment.augment`, whatever the split.
+    """
     if _stays_whole(mesh, images):
         return _augmented(key, images, index, scheme)
     program, choices = _scheme_shards(mesh, scheme)
@@ -116,18 +145,18 @@ def scheme_on_mesh(mesh, scheme, key, images, index):
 
 
 def _augmented(key, images, index, scheme):
-    return schemes.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+    return corruptions.augment.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
 
 
 def _stays_whole(mesh, images):
-    """Whether images are not split over the mesh: on one device, or an uneven number in a single process."""
+    """Says whether images stay whole: one device, or an uneven number in a single process."""
     devices = mesh.shape["data"]
     return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
 
 
 @functools.lru_cache(maxsize=64)
 def _scheme_shards(mesh, scheme):
-    """(program, its argument): stored transforms, which may be too many for constants, lie on the devices."""
+    """Makes (program, its argument): stored transforms lie on the devices, too many for constants."""
 
     def local(key, images, index, choices):
         return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
@@ -144,10 +173,10 @@ def _corrupt_shards(mesh, name, options):
 
 
 def _shards(mesh, local):
-    """`local(key, images, index, argument)`, compiled, with images and index split over 'data'.
+    """Compiles `local(key, images, index, argument)` with images and index split over 'data'.
 
-    An uneven batch is filled up with its last image. That is needed across processes: the way for uneven batches on one
-    device (`_stays_whole`) starts programs from several threads, in no order.
+    An uneven batch is filled up with its last image. That is needed across processes: the way for
+    uneven batches on one device (`_stays_whole`) starts programs from several threads, in no order.
     """
     whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
     specs = (whole, batch, batch, whole)

@@ -1,13 +1,16 @@
-"""Over which images BatchNorm takes its statistics: the whole batch, or parts of it as on separate devices.
+"""Over which images BatchNorm takes its statistics: a whole batch, or parts as on separate devices.
 
-`synchronised`: mean and variance of the whole batch, whatever the number of devices, which only changes rounding.
-`per_device`: each device that shares a model's batch normalises its part by the part's own statistics, as data-parallel
-training of the papers' time does. The result then depends on the number of devices, so a run's own config says
-`groups=G`, G the devices it began with; on another number it is continued only if asked for as `groups=G`.
-`groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017: ghost batch norm).
+* `synchronised`: mean and variance of the whole batch, whatever the number of devices, which only
+  changes rounding.
+* `per_device`: each device that shares a model's batch normalises its part by the part's own
+  statistics, as data-parallel training of the papers' time does. The result then depends on the
+  number of devices, so a run's own config says `groups=G`, G the devices it began with; on another
+  number it is continued only if asked for as `groups=G`.
+* `groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017:
+  ghost batch norm).
 
-In either case one set of running statistics is stored and used in evaluation: the mean over the parts of each part's
-mean and of each part's unbiased variance goes into the running average.
+In either case one set of running statistics is stored and used in evaluation: the mean over the
+parts of each part's mean and of each part's unbiased variance goes into the running average.
 """
 
 SYNCHRONISED = "synchronised"
@@ -15,12 +18,12 @@ PER_DEVICE = "per_device"
 _GROUPS = "groups="
 
 
-def canonical(setting, devices):
-    """The spelling that does not depend on the devices: `synchronised` or `groups=G`.
+def canonical(setting: str, devices: int) -> str:
+    """Spells a setting independently of the devices: `synchronised` or `groups=G`.
 
     Args:
       setting: `synchronised`, `per_device` or `groups=G`.
-      devices: that share a model's batch.
+      devices: number of devices that share a model's batch.
 
     Raises:
       ValueError: another setting.
@@ -29,8 +32,8 @@ def canonical(setting, devices):
     return SYNCHRONISED if number == 1 else f"{_GROUPS}{number}"
 
 
-def groups(setting):
-    """Number of parts of a batch with statistics of their own, of a canonical setting.
+def groups(setting: str) -> int:
+    """Counts the parts of a batch with statistics of their own, from a canonical setting.
 
     Raises:
       ValueError: another setting.

@@ -1,8 +1,9 @@
-"""Checkpoints: Orbax, each with a digest of its arrays, falling back to the one before when damaged."""
+"""Checkpoints by Orbax, each with a digest; a damaged one gives way to the one before."""
 
 import hashlib
 import os
 import pathlib
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,14 +12,15 @@ from etils import epath
 
 from runtime import distributed
 from runtime.log import log
+from training.states import TrainState
 
 
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be written, or none of those stored can be read."""
 
 
-def digest(state):
-    """sha256 over names, dtypes, shapes and bytes of every array of a pytree."""
+def digest(state: Any) -> str:
+    """Computes the sha256 of names, dtypes, shapes and bytes of every array of a pytree."""
     total = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
         array = np.ascontiguousarray(distributed.fetch(leaf))
@@ -28,13 +30,13 @@ def digest(state):
 
 
 def _reason(error):
-    """First line of an error's text; of a long one the two ends, between which TensorStore repeats paths."""
+    """Shortens an error's text to its first line, a long one to its ends: TensorStore repeats paths."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 
 
-def _place(directory):
-    """Where the checkpoints of a workdir are: there, or at the same path below JAX_CORRUPTIONS_CHECKPOINTS."""
+def _folder(directory):
+    """Finds where a workdir's checkpoints are: there, or below JAX_CORRUPTIONS_CHECKPOINTS."""
     root = os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS")
     if not root:
         return epath.Path(pathlib.Path(directory).resolve())
@@ -44,21 +46,25 @@ def _place(directory):
 class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
-    Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The digest also finds
-    those that were damaged later. Of many processes all save and restore, into one directory: their workdir is on a
-    file system they share, or JAX_CORRUPTIONS_CHECKPOINTS names a folder or an address like gs://BUCKET/FOLDER that all
-    reach.
+    Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The
+    digest also finds those that were damaged later. Of many processes all save and restore, into
+    one directory: their workdir is on a file system they share, or JAX_CORRUPTIONS_CHECKPOINTS
+    names a folder or an address like gs://BUCKET/FOLDER that all reach.
     """
 
-    def __init__(self, directory, keep=2):
-        self._directory = _place(directory)
+    def __init__(self, directory: str | os.PathLike, keep: int = 2):
+        self._directory = _folder(directory)
         options = ocp.CheckpointManagerOptions(
             max_to_keep=keep, create=True, enable_async_checkpointing=False, cleanup_tmp_directories=True
         )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
-    def save(self, state):
-        """Writes the state; raises CheckpointError when that fails (a full disk), and those written before stay."""
+    def save(self, state: TrainState) -> None:
+        """Writes the state.
+
+        Raises:
+          CheckpointError: it cannot be written (a full disk); the checkpoints before it stay.
+        """
         step = int(state.step)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)}))
         try:
@@ -71,8 +77,8 @@ class Checkpoints:
                 "make room, and the same command continues"
             ) from error
 
-    def restore(self, template):
-        """The newest undamaged checkpoint, or None when none was written.
+    def restore(self, template: TrainState) -> TrainState | None:
+        """Reads the newest undamaged checkpoint; None when none was written.
 
         Args:
           template: a state with the structure, shapes, dtypes and shardings to restore into.
@@ -90,9 +96,9 @@ class Checkpoints:
                     step,
                     args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore()),
                 )
-                found = digest(restored.state)
-                if found != restored.meta["digest"]:
-                    raise ValueError(f"digest {found[:12]} differs from the stored {restored.meta['digest'][:12]}")
+                actual = digest(restored.state)
+                if actual != restored.meta["digest"]:
+                    raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
             except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
                 reason = _reason(error)
             if distributed.anyone(reason):
@@ -110,6 +116,7 @@ class Checkpoints:
             )
         return None
 
-    def close(self):
+    def close(self) -> None:
+        """Waits for what is being written."""
         self._manager.wait_until_finished()
         self._manager.close()

@@ -1,20 +1,22 @@
-"""The consistency loss of AugMix: cross-entropy on clean images, and agreement of three views of each image."""
+"""The consistency loss of AugMix: cross-entropy of clean images, agreement of three views of each."""
 
 import jax
 import jax.numpy as jnp
 import optax
 
 
-def jsd_loss(logits_clean, logits_one, logits_two, labels, weight=12.0):
-    """Cross-entropy of the clean view plus the Jensen-Shannon divergence of the three views' predictions.
+def jsd_loss(
+    logits_clean: jax.Array, logits_one: jax.Array, logits_two: jax.Array, labels: jax.Array, weight: float = 12.0
+) -> jax.Array:
+    """Computes cross-entropy of the clean view plus the Jensen-Shannon divergence of three views.
 
     With p_i the softmax of view i and M = clip((p_1 + p_2 + p_3) / 3, 1e-7, 1):
-    CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et al., ICLR 2020, section
-    3; the clip as trained by Mintun et al., 2021).
+    CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et
+    al., ICLR 2020, section 3; the clip as trained by Mintun et al., 2021).
 
     Args:
-      logits_clean, logits_one, logits_two: float [B, C], of the clean image and two augmented views of it. All three
-        come from one forward pass of 3 B images, so that BatchNorm sees them together.
+      logits_clean, logits_one, logits_two: float [B, C], of the clean image and two augmented views
+        of it. All three come from one forward pass of 3 B images: BatchNorm sees them together.
       labels: int [B].
       weight: of the divergence; 0 leaves the cross-entropy.
 

@@ -2,29 +2,49 @@
 
 import collections
 import contextlib
+import pathlib
+from collections.abc import Callable, Sequence
 
-from runtime import distributed, meshes, preemption
-from training import stacks, states, steps
+from flax import nnx
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+from data.dataset import Split
+from runtime import meshes, preemption
+from training import states
 from training.checkpoint import Checkpoints
+from training.rows import Rows
 from training.run import Job, NonFiniteLossError, Run, finished, fresh
+from training.states import TrainState
 
 __all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
 
 
-def train(config, split, num_classes, workdir, *, mesh, description="", initial=None):
+def train(
+    config: ConfigDict,
+    split: Split,
+    num_classes: int,
+    workdir: pathlib.Path,
+    *,
+    mesh: Mesh,
+    description: str = "",
+    initial: TrainState | None = None,
+) -> tuple[nnx.GraphDef, TrainState]:
     """Trains the model of `config` on `split` and returns its final state.
 
-    The result is a function of (config, seed) alone: a killed run that is started again continues from its last
-    checkpoint to the bit-identical parameters on the same hardware, and a finished one is only read back.
+    The result is a function of (config, seed) alone: a killed run that is started again continues
+    from its last checkpoint to the bit-identical parameters on the same hardware, and a finished
+    one is only read back.
 
     Args:
       config: see configs/default.py.
-      split: data.Split with uint8 images, on the device or on the host (then they are streamed).
+      split: uint8 images, on the device or on the host (then they are streamed).
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data') and one row.
       description: text beside the progress bar.
-      initial: TrainState whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
+      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None
+        draws them.
 
     Returns:
       (graphdef, TrainState).
@@ -37,17 +57,42 @@ def train(config, split, num_classes, workdir, *, mesh, description="", initial=
     return train_jobs([job], split, num_classes, mesh=mesh, target=mesh)[0]
 
 
-def train_jobs(jobs, split, num_classes, *, mesh, target, on_finish=lambda: None):
-    """Trains models, as many at once as the mesh has rows, with one compiled program and nothing shared between rows.
+# What happens when, in each round of `train_jobs`:
+#
+#  1. A free row takes the next waiting job: its workdir is opened and locked, its newest checkpoint
+#     restored, or a first state drawn. A job without a step left is finished at once, without a row.
+#  2. Each row's next block of batches is made on the row's devices; a row without a job gets zeros.
+#  3. One program starts the block of steps in all rows. The device works; the host goes on.
+#  4. Meanwhile the block before is reported: its loss is checked to be finite, a line is added to
+#     metrics.jsonl, the progress bar moves.
+#  5. The host asks whether SIGTERM has come; many processes give one answer.
+#  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new
+#     block is reported first, so that no state with a non-finite loss is saved; then the row's state
+#     is copied to the host and saved.
+#  7. A run after its last step leaves its row: final.json is written, its workdir released,
+#     `on_finish` called. The others begin the next round.
+#  8. After SIGTERM the process leaves with status 143; the same command continues at 1.
 
-    Rows run in lockstep by blocks of steps. A row whose model is finished takes the next job; each model's step,
-    batches, keys and files are its own, and no result depends on which models train beside it or in which row. At the
-    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads: a program with
-    fewer rows would be another compile.
+
+def train_jobs(
+    jobs: Sequence[Job],
+    split: Split,
+    num_classes: int,
+    *,
+    mesh: Mesh,
+    target: Mesh,
+    on_finish: Callable[[], object] = lambda: None,
+) -> list[tuple[nnx.GraphDef, TrainState]]:
+    """Trains models, as many at once as the mesh has rows, with one compiled program.
+
+    Rows run in lockstep by blocks of steps and share nothing. Each model's step, batches, keys and
+    files are its own, and no result depends on which models train beside it or in which row. At the
+    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads:
+    a program with fewer rows would be another compile.
 
     Args:
-      jobs: list of `Job` with the same architecture, optimiser and shapes; finished ones are only read back.
-      split: data.Split with uint8 images, replicated over the devices of `target`.
+      jobs: with the same architecture, optimiser and shapes; finished ones are only read back.
+      split: uint8 images, replicated over the devices of `target`.
       num_classes: number of classes.
       mesh: (M, D / M); each batch is split over a row.
       target: mesh of at least the same devices, over which the returned states are replicated.
@@ -60,45 +105,54 @@ def train_jobs(jobs, split, num_classes, *, mesh, target, on_finish=lambda: None
       NonFiniteLossError, SystemExit: as `train`; of the other models the last checkpoints stay.
       ValueError: jobs that cannot share a program.
     """
-    found = [None] * len(jobs)
+    trained = [None] * len(jobs)
     waiting = collections.deque(enumerate(jobs))
     running = {}  # row -> number of its job
-    rows = _Rows(mesh, split, target)
+    rows = Rows(mesh, split, target)
     with contextlib.closing(rows), preemption.watch() as preempted:
 
         def end(number, run, state):
-            found[number] = run.finish(state)
+            trained[number] = run.finish(state)
             run.close()
             on_finish()
 
         while waiting or running:
-            for place in rows.free():
-                while waiting and place not in running:
+            for row in rows.free():
+                while waiting and row not in running:
                     number, job = waiting.popleft()
                     meshes.check_batch_size(mesh, job.config.train.batch_size, "config.train.batch_size")
                     run = Run(job, split, num_classes, target)
                     if run.done:
                         end(number, run, run.state)
                     else:
-                        rows.begin(place, run)
-                        running[place] = number
+                        rows.begin(row, run)
+                        running[row] = number
             if not running:
                 break
             rows.train_block()
             stop = preempted()
-            for place, run, state in rows.saved(stop):
+            for row, run, state in rows.saved(stop):
                 if run.done:
-                    rows.leave(place)
-                    end(running.pop(place), run, state)
+                    rows.leave(row)
+                    end(running.pop(row), run, state)
                 elif stop:
                     run.stopped()
             if stop:
                 preemption.leave()
-    return found
+    return trained
 
 
-def read_back(config, image_size, num_classes, workdir, *, mesh):
-    """(graphdef, TrainState) of a finished run, without its training data.
+def read_back(
+    config: ConfigDict, image_size: int, num_classes: int, workdir: pathlib.Path, *, mesh: Mesh
+) -> tuple[nnx.GraphDef, TrainState]:
+    """Reads (graphdef, TrainState) of a finished run, without its training data.
+
+    Args:
+      config: of the run.
+      image_size: side of the network's input in pixels.
+      num_classes: number of classes.
+      workdir: of the run.
+      mesh: the state is replicated over its devices.
 
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
@@ -115,86 +169,3 @@ def read_back(config, image_size, num_classes, workdir, *, mesh):
             f"{workdir} is marked as finished but holds no checkpoint; remove final.json to train again"
         )
     return graphdef, state
-
-
-class _Rows:
-    """The rows of a mesh, the run in each, and their states, stacked."""
-
-    def __init__(self, mesh, split, target):
-        self._mesh, self._target = mesh, target
-        self._meshes = meshes.rows(mesh)
-        self._splits = [meshes.local_copy(split, row) for row in self._meshes]  # views of the same memory
-        self._runs = [None] * len(self._meshes)
-        self._idle = [None] * len(self._meshes)
-        self._program = self._states = self._keys = self._pending = None
-
-    def free(self):
-        return [place for place, run in enumerate(self._runs) if run is None]
-
-    def begin(self, place, run):
-        """Puts a run into a free row."""
-        if self._program not in (None, run.program):
-            run.close()
-            raise ValueError("expected models of one architecture, optimiser and batch size, found others among them")
-        self._runs[place], self._program = run, run.program
-        if self._states is None:
-            self._states = stacks.stack_states(self._mesh, run.state)
-        else:
-            self._states = stacks.put_state(self._mesh, self._states, place, run.state)
-        self._keys = run.state = None
-
-    def leave(self, place):
-        self._runs[place] = None
-
-    def train_block(self):
-        """Starts the next block of every run; reports the block before, so that the device never waits for the host."""
-        some = next(run for run in self._runs if run is not None)
-        if self._keys is None:
-            keys = [(some if run is None else run).key for run in self._runs]
-            self._keys = stacks.stack_keys(self._mesh, keys)
-        blocks = [
-            None if run is None else run.next_block(split, row)
-            for run, split, row in zip(self._runs, self._splits, self._meshes)
-        ]
-        images, labels = (stacks.join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
-        program = self._program
-        self._states, metrics = steps.train_models_block(
-            self._mesh, program.graphdef, program.optimizer, self._states, images, labels, self._keys,
-            jsd_weight=program.jsd_weight, norm_groups=program.norm_groups, label_smoothing=program.label_smoothing,
-        )  # fmt: skip
-        self._report()
-        self._pending = metrics, [(place, run, run.step) for place, run in enumerate(self._runs) if run is not None]
-
-    def _filled(self, blocks):
-        """The blocks, those of rows without a run replaced by idle ones."""
-        like = next(block for block in blocks if block is not None)
-        for place, block in enumerate(blocks):
-            if block is None and self._idle[place] is None:
-                self._idle[place] = tuple(stacks.idle_batches(self._meshes[place], part) for part in like)
-        return [self._idle[place] if block is None else block for place, block in enumerate(blocks)]
-
-    def _report(self):
-        if self._pending is None:
-            return
-        metrics, members = self._pending
-        self._pending = None
-        metrics = {name: distributed.fetch(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
-        for place, run, step in members:
-            run.report(step, {name: values[place] for name, values in metrics.items()})
-
-    def saved(self, stop):
-        """Saves the runs whose checkpoint is due after the last block; returns [(row, run, state)] of them."""
-        due = [(place, run) for place, run in enumerate(self._runs) if run is not None and run.checkpoint_due(stop)]
-        if due:
-            self._report()  # a checkpoint is only written of a state whose loss was finite
-        found = []
-        for place, run in due:
-            state = stacks.take_state(self._mesh, self._states, place, self._target)
-            run.save(state)
-            found.append((place, run, state))
-        return found
-
-    def close(self):
-        for run in self._runs:
-            if run is not None:
-                run.close()

@@ -1,4 +1,4 @@
-"""Metrics as JSON lines, one per block of steps, consistent with the checkpoint a run resumes from."""
+"""Metrics as JSON lines, one a block of steps, consistent with the checkpoint a run resumes from."""
 
 import json
 import pathlib
@@ -6,8 +6,11 @@ import pathlib
 from runtime import distributed, files
 
 
-def training_seconds(path, batch_size):
-    """Seconds of training recorded in a metrics.jsonl, compilation included, time between interrupted runs not."""
+def training_seconds(path: str | pathlib.Path, batch_size: int) -> float:
+    """Sums the seconds of training in a metrics.jsonl.
+
+    Compilation is included, time between interrupted runs is not.
+    """
     seconds, before = 0.0, 0
     for line in pathlib.Path(path).read_text().splitlines():
         values = json.loads(line)
@@ -17,12 +20,12 @@ def training_seconds(path, batch_size):
 
 
 class MetricsLog:
-    """Appends to `metrics.jsonl`. Opening at a step drops what a killed run wrote after its last checkpoint.
+    """Appends to `metrics.jsonl`; of many processes only the first writes.
 
-    Of many processes only the first writes.
+    Opening at a step drops what a killed run wrote after its last checkpoint.
     """
 
-    def __init__(self, path, step):
+    def __init__(self, path: str | pathlib.Path, step: int):
         self._file = None
         if not distributed.is_main():
             return
@@ -40,14 +43,16 @@ class MetricsLog:
             except json.JSONDecodeError:
                 return  # the line a killed process was writing; nothing complete follows it
 
-    def write(self, step, **values):
+    def write(self, step: int, **values: float) -> None:
+        """Adds the line of the block that ended at `step`."""
         if not self._file:
             return
         with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the file."""
         if not self._file:
             return
         with files.naming(self._path):

@@ -1,4 +1,4 @@
-"""Calibrated severity ranges: the file tools.calibrate writes, and how it enters a run."""
+"""Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run."""
 
 import pathlib
 

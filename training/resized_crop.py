@@ -1,7 +1,8 @@
 """Random resized crops, the training augmentation of the ImageNet recipes.
 
-Each image is cut to a random box and the box is resized to the network's input (Szegedy et al., "Going Deeper with
-Convolutions", CVPR 2015, section 6; area and aspect as torchvision's RandomResizedCrop has them).
+Each image is cut to a random box and the box is resized to the network's input (Szegedy et al.,
+"Going Deeper with Convolutions", CVPR 2015, section 6; area and aspect as torchvision's
+RandomResizedCrop has them).
 """
 
 import functools
@@ -18,28 +19,29 @@ _TRIES = 10
 _CHUNK = 256  # images that are floating point at a time
 
 
-def random_box(key, height, width):
-    """A random box (top, left, height, width), int32 [4], within an image.
+def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
+    """Draws a box (top, left, height, width), int32 [4], within an image.
 
-    Area uniform in AREA of the image's, logarithm of the aspect uniform in ASPECT, sides rounded, place uniform. A box
-    that sticks out is drawn again, up to 10 times; then it is the largest centre box with an aspect in ASPECT.
+    Area uniform in AREA of the image's, logarithm of the aspect uniform in ASPECT, sides rounded,
+    corner uniform. A box that sticks out is drawn again, up to 10 times; then it is the largest
+    centre box with an aspect in ASPECT.
     """
-    area_key, aspect_key, place_key = jax.random.split(key, 3)
+    area_key, aspect_key, corner_key = jax.random.split(key, 3)
     area = jax.random.uniform(area_key, (_TRIES,), minval=AREA[0], maxval=AREA[1]) * (height * width)
     bounds = [math.log(bound) for bound in ASPECT]
     aspect = jnp.exp(jax.random.uniform(aspect_key, (_TRIES,), minval=bounds[0], maxval=bounds[1]))
     sides = jnp.round(jnp.stack([jnp.sqrt(area / aspect), jnp.sqrt(area * aspect)], axis=1)).astype(jnp.int32)
     fits = jnp.all((sides > 0) & (sides <= jnp.array([[height, width]])), axis=1)
     last = jnp.array([min(height, round(width / ASPECT[0])), min(width, round(height * ASPECT[1]))])
-    chosen = jnp.where(fits.any(), sides[jnp.argmax(fits)], last)
-    room = jnp.array([height, width]) - chosen
-    drawn = jax.random.randint(place_key, (2,), 0, room + 1)
+    box = jnp.where(fits.any(), sides[jnp.argmax(fits)], last)
+    room = jnp.array([height, width]) - box
+    drawn = jax.random.randint(corner_key, (2,), 0, room + 1)
     corner = jnp.where(fits.any(), drawn, room // 2)
-    return jnp.concatenate([corner, chosen])
+    return jnp.concatenate([corner, box])
 
 
-def resize_box(image, box, size):
-    """The box of an image resized to [size, size], bilinear with antialiasing (Pillow's BILINEAR of the cut box).
+def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
+    """Resizes a box of an image to [size, size], bilinear with antialiasing as Pillow's BILINEAR.
 
     Args:
       image: uint8 [H, W, 3].
@@ -58,8 +60,8 @@ def resize_box(image, box, size):
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def random_resized_crop(images, key, identity, size):
-    """Each image [M, H, W, 3] cut to a random box of its own and resized: uint8 [M, size, size, 3].
+def random_resized_crop(images: jax.Array, key: jax.Array, identity: jax.Array, size: int) -> jax.Array:
+    """Cuts each image [M, H, W, 3] to a random box of its own, resized: uint8 [M, size, size, 3].
 
     Args:
       key: root key; image i draws with `fold_in(key, identity[i])`.
@@ -67,8 +69,8 @@ def random_resized_crop(images, key, identity, size):
       size: side in pixels, at most H and W.
     """
 
-    def one(argument):
-        image, i = argument
+    def crop(numbered_image):
+        image, i = numbered_image
         return resize_box(image, random_box(jax.random.fold_in(key, i), *image.shape[:2]), size)
 
-    return jax.lax.map(one, (images, identity), batch_size=min(_CHUNK, images.shape[0]))
+    return jax.lax.map(crop, (images, identity), batch_size=min(_CHUNK, images.shape[0]))

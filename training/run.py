@@ -1,15 +1,22 @@
-"""The training of one model as the host sees it: its workdir, its next batches, its reports and checkpoints."""
+"""The training of one model as the host sees it: workdir, next batches, reports, checkpoints."""
 
 import contextlib
+import pathlib
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from flax import nnx
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
 from tqdm import tqdm
 
+from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.log import log
 from runtime.workdirs import write_json
@@ -30,21 +37,22 @@ class Job(NamedTuple):
       open: gives a context manager that yields the directory of its run and holds it meanwhile.
       description: text beside the progress bar.
       title: message when it begins.
-      initial: TrainState whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
+      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None
+        draws them.
     """
 
-    config: Any
+    config: ConfigDict
     open: Callable[[], contextlib.AbstractContextManager]
     description: str = ""
     title: str = ""
-    initial: Any = None
+    initial: states.TrainState | None = None
 
 
 class Program(NamedTuple):
-    """What a compiled block of training steps depends on besides the devices; models that train together share it."""
+    """What a compiled block of steps depends on besides devices; models that train together share it."""
 
-    graphdef: Any
-    optimizer: Any
+    graphdef: nnx.GraphDef
+    optimizer: optax.GradientTransformation
     jsd_weight: float
     norm_groups: int
     label_smoothing: float
@@ -55,26 +63,36 @@ class Program(NamedTuple):
 class Run:
     """A job that was begun, or continued from its newest checkpoint.
 
+    Args:
+      job: what to train.
+      split: what it trains on.
+      num_classes: number of classes.
+      target: mesh that its state is read onto.
+
     Attributes:
       program: `Program` of its steps.
       state: TrainState it begins with, replicated over `target`; None from then on.
       key: root key of its steps.
-      done: whether no step is left.
     """
 
-    def __init__(self, job, split, num_classes, target):
-        """Opens the workdir of a job; `split` is what it trains on, `target` the mesh its state is read onto."""
+    def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
         self._config, recipe = job.config, job.config.train
         self._plan = batches.Plan(recipe, split.images.shape)
         optimizer = states.make_optimizer(recipe, self._plan.steps_per_epoch)
         graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
         if job.initial is not None:
+            chex.assert_trees_all_equal_shapes_and_dtypes(job.initial[1:3], state[1:3])  # params, statistics
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
             state = meshes.place(jax.tree.map(jnp.copy, state), meshes.replicated(target))
         self.program = Program(
-            graphdef, optimizer, recipe.jsd_weight, self._plan.norm_groups, self._plan.label_smoothing,
-            recipe.batch_size, self._plan.block_steps,
-        )  # fmt: skip
+            graphdef,
+            optimizer,
+            recipe.jsd_weight,
+            self._plan.norm_groups,
+            self._plan.label_smoothing,
+            recipe.batch_size,
+            self._plan.block_steps,
+        )
         root = jax.random.key(self._config.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
@@ -96,14 +114,15 @@ class Run:
             self._stack = stack.pop_all()
 
     @property
-    def done(self):
+    def done(self) -> bool:
+        """Whether no step is left."""
         return self._step >= self._plan.total_steps
 
-    def next_block(self, split, mesh):
-        """(images, labels) of the next block of steps, made on the devices of `mesh`.
+    def next_block(self, split: Split, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
+        """Makes (images, labels) of the next block of steps on the devices of `mesh`.
 
         Args:
-          split: what the model trains on, on these devices, or on the host; the same in every call.
+          split: what the model trains on, on these devices or on the host; the same in every call.
           mesh: one row, the same in every call.
         """
         recipe, plan = self._config.train, self._plan
@@ -119,46 +138,54 @@ class Run:
     def _order(self, epoch):
         return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
 
-    def checkpoint_due(self, stop):
-        """Whether the state after the last block is to be saved; `stop` says that the process is about to end."""
+    def checkpoint_due(self, stop: bool) -> bool:
+        """Says whether to save the state after the last block; `stop`: the process is about to end."""
         epoch, offset = divmod(self._step, self._plan.steps_per_epoch)
         return stop or self.done or (offset == 0 and epoch % self._config.train.checkpoint_epochs == 0)
 
-    def report(self, step, metrics):
+    def report(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
+        """Reports the block that ended at `step`, see `_Report`."""
         self._report(step, metrics)
 
     @property
-    def step(self):
-        """The step the last block ends at."""
+    def step(self) -> int:
+        """The step at which the last block ends."""
         return self._step
 
-    def save(self, state):
+    def save(self, state: states.TrainState) -> None:
+        """Writes a checkpoint of the state after the last block."""
         self._checkpoints.save(state)
 
-    def stopped(self):
+    def stopped(self) -> None:
+        """Tells the user where a run stands that SIGTERM ended."""
         log.warning(
             "SIGTERM: saved %s at step %d of %d; the same command continues.",
-            self._workdir, self._step, self._plan.total_steps,
-        )  # fmt: skip
+            self._workdir,
+            self._step,
+            self._plan.total_steps,
+        )
 
-    def finish(self, state):
+    def finish(self, state: states.TrainState) -> tuple[nnx.GraphDef, states.TrainState]:
         """Marks the run as finished; returns (graphdef, state)."""
         if not finished(self._workdir):
             write_json(self._workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
         return self.program.graphdef, state
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the files of the run and releases its workdir."""
         self._stack.close()
 
 
-def fresh(config, optimizer, num_classes, image_size, mesh):
-    """(graphdef, TrainState) of a model before its first step, replicated over the mesh."""
+def fresh(
+    config: ConfigDict, optimizer: optax.GradientTransformation, num_classes: int, image_size: int, mesh: Mesh
+) -> tuple[nnx.GraphDef, states.TrainState]:
+    """Draws (graphdef, TrainState) of a model before its first step, replicated over the mesh."""
     graphdef, params, statistics = states.build_model(config, num_classes, image_size)
     return graphdef, meshes.place(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
 
 
-def finished(workdir):
-    """Whether a run in `workdir` reached its last step."""
+def finished(workdir: pathlib.Path) -> bool:
+    """Says whether the run in `workdir` reached its last step."""
     return distributed.from_main((workdir / "final.json").exists)
 
 
@@ -168,9 +195,14 @@ class _Report:
     def __init__(self, workdir, plan, first, batch_size, description):
         self._log = MetricsLog(workdir / "metrics.jsonl", first)
         self._bar = tqdm(
-            total=plan.total_steps, initial=first, desc=description, unit="step", dynamic_ncols=True, leave=False,
+            total=plan.total_steps,
+            initial=first,
+            desc=description,
+            unit="step",
+            dynamic_ncols=True,
+            leave=False,
             disable=not distributed.is_main(),
-        )  # fmt: skip
+        )
         self._batch_size = batch_size
         self._last = time.perf_counter()
 

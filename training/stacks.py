@@ -1,19 +1,24 @@
-"""Arrays of several models, one row of the mesh each, put together from the rows' own arrays without copying them.
+"""Arrays of several models, a row of the mesh each, put together from the rows' arrays uncopied.
 
-States are stacked along a new first axis, [M, ...]. Blocks of batches and metrics, whose first axis is the step, lie
-one after another, [M K, ...]. Either way 'model' splits the first axis, and a device holds nothing but its own model's
-part.
+States are stacked along a new first axis, [M, ...]. Blocks of batches and metrics, whose first axis
+is the step, lie one after another, [M K, ...]. Either way 'model' splits the first axis, and a
+device holds nothing but its own model's part.
 """
 
+from collections.abc import Sequence
+
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from runtime import meshes
+from training.states import TrainState
 
 
-def stack_states(mesh, state):
-    """Leaves [...] of a TrainState as leaves [M, ...]: a copy of the state in every row."""
+def stack_states(mesh: Mesh, state: TrainState) -> TrainState:
+    """Makes leaves [M, ...] of the leaves [...] of a state: a copy of it in every row."""
     sharding, rows = meshes.by_model(mesh), mesh.devices.shape[0]
 
     def stack(leaf):
@@ -23,23 +28,25 @@ def stack_states(mesh, state):
     return jax.tree.map(stack, _host(state))
 
 
-def put_state(mesh, stacked, place, state):
-    """`stacked` with a copy of `state` in row `place`; the other rows stay where they are."""
+def put_state(mesh: Mesh, stacked: TrainState, row: int, state: TrainState) -> TrainState:
+    """Puts a copy of `state` into a row of `stacked`; the other rows stay where they are."""
+    chex.assert_trees_all_equal_dtypes(stacked, state)
 
     def put(leaf, new):
+        chex.assert_shape(new, leaf.shape[1:])
         pieces = {shard.device: shard.data for shard in leaf.addressable_shards}
-        pieces |= {device: _copy(new[None], device) for device in mesh.devices[place] if device in pieces}
+        pieces |= {device: _copy(new[None], device) for device in mesh.devices[row] if device in pieces}
         return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, list(pieces.values()))
 
     return jax.tree.map(put, stacked, _host(state))
 
 
-def take_state(mesh, stacked, place, target):
-    """The state of row `place`, copied to every device of the mesh `target`; waits until it is computed."""
-    row = set(mesh.devices[place])
+def take_state(mesh: Mesh, stacked: TrainState, row: int, target: Mesh) -> TrainState:
+    """Copies the state of a row to every device of the mesh `target`, once it is computed."""
+    devices = set(mesh.devices[row])
 
     def take(leaf):
-        piece = next(shard.data for shard in leaf.addressable_shards if shard.device in row)
+        piece = next(shard.data for shard in leaf.addressable_shards if shard.device in devices)
         return np.array(piece)[0]  # a copy: the stacked state is donated to the next block of steps
 
     return meshes.place(jax.tree.map(take, stacked), meshes.replicated(target))
@@ -53,19 +60,20 @@ def _host(state):
     return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), state)  # of any device: all have the same
 
 
-def join_batches(mesh, blocks):
-    """Blocks [K, B, ...] of the rows, batches split over 'data', as one array [M K, B, ...]."""
+def join_batches(mesh: Mesh, blocks: Sequence[jax.Array]) -> jax.Array:
+    """Joins the rows' blocks [K, B, ...], batches split over 'data', to one array [M K, B, ...]."""
+    chex.assert_equal_shape(blocks)
     first = blocks[0]
     pieces = [shard.data for block in blocks for shard in block.addressable_shards]
     shape = (len(blocks) * first.shape[0], *first.shape[1:])
     return jax.make_array_from_single_device_arrays(shape, meshes.by_model(mesh, "data"), pieces)
 
 
-def idle_batches(row, like):
-    """A block for a row without a model, in the shape and type of another row's: zeros, whose results nobody reads."""
+def idle_batches(row: Mesh, like: jax.Array) -> jax.Array:
+    """Makes a block for a row without a model, shaped as another row's: zeros, read by nobody."""
     return jnp.zeros(like.shape, like.dtype, device=meshes.batch_sharding(row, axis=1))
 
 
-def stack_keys(mesh, keys):
-    """Typed keys, one for each row, as an array [M]."""
+def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
+    """Makes an array [M] of typed keys, one for each row."""
     return meshes.place(jnp.stack(keys), meshes.by_model(mesh))

@@ -1,4 +1,4 @@
-"""Training state and optimiser."""
+"""Training state, optimiser and learning rate."""
 
 import functools
 import types
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
+from ml_collections import ConfigDict
 
 import models
 
@@ -21,12 +22,21 @@ class TrainState(NamedTuple):
     optimizer: Any
 
 
-def learning_rate_schedule(recipe, steps_per_epoch):
-    """Learning rate by step.
+def learning_rate_schedule(recipe: ConfigDict, steps_per_epoch: int) -> optax.Schedule:
+    """Makes the learning rate as a function of the step.
 
-    `step`: learning_rate, multiplied by decay_factor at each epoch of milestones (the papers: .1, a tenth after 20
-    and 30 of 40 epochs). `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of
-    linear warm-up. `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
+    * `step`: learning_rate, multiplied by decay_factor at each epoch of milestones (the papers: .1,
+      a tenth of it after 20 and 30 of 40 epochs).
+    * `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of linear
+      warm-up.
+    * `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
+
+    Args:
+      recipe: config.train.
+      steps_per_epoch: number of steps.
+
+    Raises:
+      ValueError: another schedule, or a warm-up as long as the training.
     """
     if recipe.schedule == "step":
         return optax.piecewise_constant_schedule(
@@ -53,15 +63,24 @@ def _milestone_steps(recipe, steps_per_epoch):
 
 
 _OPTIMIZER_KEYS = (
-    "epochs", "schedule", "learning_rate", "milestones", "decay_factor", "warmup_epochs", "weight_decay", "momentum",
-    "nesterov", "reading",
-)  # fmt: skip
+    "epochs",
+    "schedule",
+    "learning_rate",
+    "milestones",
+    "decay_factor",
+    "warmup_epochs",
+    "weight_decay",
+    "momentum",
+    "nesterov",
+    "reading",
+)
 
 
-def make_optimizer(recipe, steps_per_epoch):
-    """SGD as the papers use it: g + wd p on all parameters, momentum buffer m b + g, step -lr b.
+def make_optimizer(recipe: ConfigDict, steps_per_epoch: int) -> optax.GradientTransformation:
+    """Makes SGD as the papers use it: g + wd p on all parameters, buffer m b + g, step -lr b.
 
-    Equal recipes give the same object: jit compares optimisers by identity, and a study shares one compile.
+    Equal recipes give the same object: jit compares optimisers by identity, and a study shares one
+    compile.
     """
     values = {key: tuple(v) if isinstance(v := recipe[key], tuple | list) else v for key in _OPTIMIZER_KEYS}
     return _optimizer(tuple(values.items()), steps_per_epoch)
@@ -96,12 +115,13 @@ def _forgetting(transformation, steps):
     return optax.GradientTransformation(init, update)
 
 
-def build_model(config, num_classes, image_size):
-    """The Flax module of a config, split into (graphdef, params, statistics)."""
+def build_model(config: ConfigDict, num_classes: int, image_size: int) -> tuple[nnx.GraphDef, nnx.State, nnx.State]:
+    """Builds the Flax module of a config, split into (graphdef, params, statistics)."""
     options = {key: value for key, value in config.model.items() if key != "name"}
     model = models.build(config.model.name, num_classes, seed=config.seed, image_size=image_size, **options)
     return nnx.split(model, nnx.Param, ...)
 
 
-def initial_state(params, statistics, optimizer):
+def initial_state(params: Any, statistics: Any, optimizer: optax.GradientTransformation) -> TrainState:
+    """Makes the state before the first step."""
     return TrainState(jnp.zeros((), jnp.int32), params, statistics, optimizer.init(params))

@@ -1,16 +1,18 @@
-"""The two device programs of a study: a block of training steps, and counting correct answers."""
+"""A block of training steps, the program that every model of a study is trained by."""
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
 from models import layers
 from runtime import meshes
 from training.jsd import jsd_loss
+from training.states import TrainState
 
 PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
 
@@ -21,12 +23,22 @@ PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a st
     donate_argnames=("states",),
 )
 def train_models_block(
-    mesh, graphdef, optimizer, states, images, labels, keys, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0
-):
-    """Runs K steps of training of M models at once, `train_block` of each on a row of the mesh of its own.
+    mesh: Mesh,
+    graphdef: nnx.GraphDef,
+    optimizer: optax.GradientTransformation,
+    states: TrainState,
+    images: jax.Array,
+    labels: jax.Array,
+    keys: jax.Array,
+    jsd_weight: float = 0.0,
+    norm_groups: int = 1,
+    label_smoothing: float = 0.0,
+) -> tuple[TrainState, dict[str, jax.Array]]:
+    """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
-    Compiled once per architecture, optimiser and shape; every model of a study runs this same program, which holds no
-    communication between rows. Within a row the compiler splits the work as the batch is split.
+    Compiled once per architecture, optimiser and shape; every model of a study runs this same
+    program, which holds no communication between rows. Within a row the compiler splits the work as
+    the batch is split.
 
     Args:
       mesh: (M, devices for each model).
@@ -39,7 +51,7 @@ def train_models_block(
       (states, {"loss": [M K], "accuracy": [M K]}).
     """
 
-    def one(state, images, labels, keys):
+    def train_one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
         state, metrics = train_block(
             graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing
@@ -49,29 +61,51 @@ def train_models_block(
     row = PartitionSpec("model")
     # 'data' is left to the compiler: a batch's statistics and gradients are means over a whole row.
     trained = jax.shard_map(
-        one, mesh=mesh, in_specs=(row, row, row, row), out_specs=(row, row), axis_names={"model"}, check_vma=False
+        train_one, mesh=mesh, in_specs=(row,) * 4, out_specs=(row, row), axis_names={"model"}, check_vma=False
     )
     states, metrics = trained(states, images, labels, keys)
     return jax.lax.with_sharding_constraint(states, meshes.by_model(mesh)), metrics
 
 
-def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0, norm_groups=1, label_smoothing=0.0):
-    """K steps of training of one model in one `lax.scan`; pure, `train_models_block` is the program made of it.
+def train_block(
+    graphdef: nnx.GraphDef,
+    optimizer: optax.GradientTransformation,
+    state: TrainState,
+    images: jax.Array,
+    labels: jax.Array,
+    key: jax.Array,
+    jsd_weight: float = 0.0,
+    norm_groups: int = 1,
+    label_smoothing: float = 0.0,
+) -> tuple[TrainState, dict[str, jax.Array]]:
+    """Runs K steps of training of one model in one `lax.scan`.
+
+    A pure function; `train_models_block` is the program made of it.
 
     Args:
       graphdef: static half of the model.
       optimizer: optax transformation.
       state: TrainState.
-      images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3], clean and two views.
+      images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3],
+        clean and two views.
       labels: int32 [K, B].
       key: root key of the run; dropout of step s uses `fold_in(key, s)`.
-      jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy alone.
-      norm_groups: equal parts of each batch with BatchNorm statistics of their own, see `training.batch_norm`.
+      jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy
+        alone.
+      norm_groups: equal parts of each batch with BatchNorm statistics of their own, see
+        `training.batch_norm`.
       label_smoothing: of the cross-entropy, see `cross_entropy`; not with a JSD weight.
 
     Returns:
-      (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean images, with JSD).
+      (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
+      images, with JSD).
+
+    Raises:
+      AssertionError: images and labels do not belong together.
     """
+    chex.assert_rank([images, labels], [6 if jsd_weight else 5, 2])
+    chex.assert_equal_shape_prefix([images, labels], 2)
+    chex.assert_type(labels, int)
 
     def step(state, batch):
         images, labels = batch
@@ -82,8 +116,8 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0,
             views = images.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
             logits, _ = model(views, train=True, key=jax.random.fold_in(key, state.step))
             if jsd_weight:
-                logits, one, other = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
-                loss = jsd_loss(logits, one, other, labels, jsd_weight)
+                logits, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
+                loss = jsd_loss(logits, first_view, second_view, labels, jsd_weight)
             else:
                 loss = cross_entropy(logits, labels, label_smoothing)
             _, _, statistics = nnx.split(model, nnx.Param, ...)
@@ -99,10 +133,11 @@ def train_block(graphdef, optimizer, state, images, labels, key, jsd_weight=0.0,
     return jax.lax.scan(step, state, (images, labels))
 
 
-def cross_entropy(logits, labels, smoothing=0.0):
-    """Mean over the batch of -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C.
+def cross_entropy(logits: jax.Array, labels: jax.Array, smoothing: float = 0.0) -> jax.Array:
+    """Computes the mean cross-entropy of a batch, with label smoothing.
 
-    Label smoothing of Szegedy et al. (CVPR 2016), section 7.
+    -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR
+    2016, section 7).
 
     Args:
       logits: float32 [B, C].

@@ -1,35 +1,45 @@
-"""Images that are not on the device: training blocks read ahead from disk through Grain, test sets read in pieces.
+"""Images that are not on the device: training blocks read ahead by Grain, test sets read in pieces.
 
-What fits stays in device memory (`place`). What does not is a memory map on the host; of it a `Stream` gathers the
-views of each step in background threads and puts whole blocks on the devices while the steps before run. The order is
-that of the device-resident path, so are the batches, bit for bit.
+What fits stays in device memory (`place_splits`). What does not is a memory map on the host; of it a
+`Stream` gathers the views of each step in background threads and puts whole blocks on the devices
+while the steps before run. The order is that of the device-resident path, so are the batches, bit
+for bit.
 """
 
 import contextlib
 import functools
 import os
 import threading
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
-from data.dataset import Split
+from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
 
-_FRACTION = 0.5  # of the free memory that a split may take; batches, networks and corrupted copies want the rest
+if TYPE_CHECKING:
+    from training.batches import Plan
+
+_FRACTION = 0.5  # of the free memory for a split; batches, networks, corrupted copies want the rest
 _THREADS = 16  # that wait for the disk; copying itself is bound by memory
 _PIECE_BYTES = 2**30
 
 
-def place(dataset, placement, mesh, placed=("train", "test")):
-    """(train, test) of a dataset: splits on the devices, replicated, or as they are on the host, to be streamed.
+def place_splits(
+    dataset: Dataset, placement: str, mesh: Mesh, placed: Collection[str] = ("train", "test")
+) -> tuple[Split, Split]:
+    """Puts (train, test) of a dataset on the devices, replicated, or leaves them to be streamed.
 
     Args:
       dataset: data.Dataset.
-      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free memory, training
-        images first. On a CPU the machine's memory counts, of which each device holds a copy.
+      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free
+        memory, training images first. On a CPU the machine's memory counts, of which each device
+        holds a copy.
       mesh: devices.
       placed: names of the splits to treat so; the others are given as they are.
 
@@ -39,26 +49,26 @@ def place(dataset, placement, mesh, placed=("train", "test")):
     if placement not in ("auto", "device", "stream"):
         raise ValueError(f"expected config.dataset.placement auto, device or stream, found {placement!r}")
     free = _free_bytes(mesh)
-    found = []
+    splits = []
     for name in ("train", "test"):
         split = getattr(dataset, name)
         if name not in placed:
-            found.append(split)
+            splits.append(split)
             continue
         size = split.images.nbytes
         too_large = placement == "auto" and distributed.anyone(size > _FRACTION * free)  # for any of many processes
         if placement == "device" or (placement == "auto" and not too_large):
-            found.append(split.to_device(meshes.replicated(mesh)))
+            splits.append(split.to_device(meshes.replicated(mesh)))
             free -= size
         else:
             gigabytes = f"{size / 1e9:.1f} GB, {free / 1e9:.1f} GB free on the device"
             log.info("The %s images of %s are streamed from the host (%s).", name, dataset.name, gigabytes)
-            found.append(split)
-    return tuple(found)
+            splits.append(split)
+    return tuple(splits)
 
 
 def _free_bytes(mesh):
-    """Bytes that an array replicated over the mesh may take at most, on each device."""
+    """Measures the bytes that an array replicated over the mesh may take, on each device."""
     device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
     stats = device.memory_stats() or {}
     if "bytes_limit" in stats:
@@ -66,14 +76,19 @@ def _free_bytes(mesh):
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
 
 
-def on_device(split):
-    """Whether a split's images are in device memory."""
+def on_device(split: Split) -> bool:
+    """Says whether a split's images are in device memory."""
     return isinstance(split.images, jax.Array)
 
 
 @contextlib.contextmanager
-def source(split, plan, batch_size, orders, begin, mesh):
-    """Yields what `batches.block` takes images from: the split when it is on the device, else a `Stream` of it."""
+def source(
+    split: Split, plan: "Plan", batch_size: int, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
+) -> "Iterator[Split | Stream]":
+    """Yields what `batches.block` takes images from: the split on the device, else a `Stream` of it.
+
+    Arguments as of `Stream`.
+    """
     if on_device(split):
         yield split
         return
@@ -84,7 +99,8 @@ def source(split, plan, batch_size, orders, begin, mesh):
 class Stream:
     """The views of a run's blocks, in order, on the devices ahead of time.
 
-    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a function of the orders.
+    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a function
+    of the orders.
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
@@ -95,7 +111,9 @@ class Stream:
       mesh: blocks lie split over its 'data' axis.
     """
 
-    def __init__(self, split, plan, batch_size, orders, begin, mesh):
+    def __init__(
+        self, split: Split, plan: "Plan", batch_size: int, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
+    ):
         # Half a second to import, and most runs do without.
         import grain
         from grain.experimental import ThreadPrefetchIterDataset
@@ -109,10 +127,12 @@ class Stream:
         # One block waits on the device, another is on its way while that one is handed over.
         self._blocks = iter(ThreadPrefetchIterDataset(blocks, prefetch_buffer_size=1))
 
-    def take(self, step):
-        """(images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]) of the block of steps that begins at `step`.
+    def take(self, step: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Takes the block of steps that begins at `step`.
 
-        `doubled` says which views are the corrupted copies of the code reading.
+        Returns:
+          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]); `doubled` says which views
+          are the corrupted copies of the code reading.
 
         Raises:
           ValueError: another block comes next.
@@ -122,7 +142,8 @@ class Stream:
         self._next += self._steps
         return next(self._blocks)
 
-    def close(self):
+    def close(self) -> None:
+        """Ends the reading threads."""
         self._blocks.close()
 
 
@@ -143,17 +164,17 @@ class _Steps:
             order = self._cached(epoch)
         views = order[offset * self._batch_size : (offset + 1) * self._batch_size]
         number = len(self._split)
-        chosen = views % number
-        return self._split.images[chosen], np.asarray(self._split.labels)[chosen], views >= number
+        image_number = views % number
+        return self._split.images[image_number], np.asarray(self._split.labels)[image_number], views >= number
 
 
 def _put(part, sharding):
-    """A part [K, B, ...] of a block as [K B, ...] on the devices, also those of many processes."""
+    """Puts a part [K, B, ...] of a block on the devices, of many processes too, as [K B, ...]."""
     part = part.reshape(-1, *part.shape[2:])
     return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
 
 
-def pieces(split, batch_size, mesh):
+def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
     """Yields a split in parts on the devices, whole batches each; in one part when it is there already.
 
     The next part is read while the caller works on the one before.
@@ -165,8 +186,8 @@ def pieces(split, batch_size, mesh):
     size = batch_size * max(1, _PIECE_BYTES // (batch_size * split.images[:1].nbytes))
 
     def part(start):
-        chosen = slice(start, start + size)
-        return Split(split.images[chosen], split.labels[chosen], split.index[chosen]).to_device(meshes.replicated(mesh))
+        span = slice(start, start + size)
+        return Split(split.images[span], split.labels[span], split.index[span]).to_device(meshes.replicated(mesh))
 
     with ThreadPoolExecutor(1) as thread:
         ahead = thread.submit(part, 0)

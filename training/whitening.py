@@ -1,24 +1,32 @@
-"""Filters that whiten small patches of the training images: a first layer that need not be learned."""
+"""Filters that whiten small patches of training images: a first layer that need not be learned."""
 
+from collections.abc import Sequence
+
+import chex
 import jax
 import numpy as np
 
 from runtime import distributed, meshes
+from training.states import TrainState
 
 _IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
 _EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up
 
 
-def filters(images, size, mean, std, epsilon=_EPSILON):
-    """Whitening filters and their negatives, in the order of falling variance.
+def filters(
+    images: np.ndarray, size: int, mean: Sequence[float], std: Sequence[float], epsilon: float = _EPSILON
+) -> np.ndarray:
+    """Computes whitening filters and their negatives, in the order of falling variance.
 
-    With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the normalised images, the
-    filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and of second moment l_k / (l_k + epsilon).
+    With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the
+    normalised images, the filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and
+    of second moment l_k / (l_k + epsilon).
 
     Args:
       images: uint8 [N, H, W, 3].
       size: side of a patch, in pixels.
       mean, std: three floats each, of the input normalisation, on the scale of [0, 1].
+      epsilon: keeps directions without variance from being blown up.
 
     Returns:
       float32 [size, size, 3, 6 size^2], a kernel for NHWC images.
@@ -31,8 +39,8 @@ def filters(images, size, mean, std, epsilon=_EPSILON):
     return np.concatenate([kernel, -kernel], axis=-1).astype(np.float32)
 
 
-def fitted(state, images):
-    """`state` with the variable `whitening` of its model, if it has one, computed from the first training images.
+def fitted(state: TrainState, images: np.ndarray | jax.Array) -> TrainState:
+    """Fits the variable `whitening` of a model, if it has one, to the first training images.
 
     Args:
       state: TrainState of a fresh model.
@@ -46,6 +54,9 @@ def fitted(state, images):
     kernel = filters(distributed.fetch(images[:_IMAGES]), size, normalize["mean"][...], normalize["std"][...])
 
     def fill(path, leaf):
-        return meshes.place(kernel, leaf.sharding) if path[0].key == "whitening" else leaf
+        if path[0].key != "whitening":
+            return leaf
+        chex.assert_shape(kernel, leaf.shape)
+        return meshes.place(kernel, leaf.sharding)
 
     return state._replace(statistics=jax.tree_util.tree_map_with_path(fill, statistics))

@@ -9,7 +9,7 @@ from PIL import Image
 import corruptions.batch
 from benchmarks.reference.imagenet_c.jpeg import QUALITIES, pillow
 from benchmarks.reference.photographs import photograph
-from corruptions.imagenet_c import jpeg as imagenet_c_jpeg
+from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.primitives import jpeg
 from tests.corruptions import goldens
 
@@ -55,18 +55,16 @@ def test_quantization_tables_are_those_in_pillows_files():
 def test_corruption_writes_jpeg_at_the_tables_qualities(table):
     batch = np.stack([photograph(33, 47, seed) for seed in range(2)])
     for severity, quality in enumerate(QUALITIES[table], 1):
-        found = corruptions.batch.corrupt(
-            jax.random.key(0), batch, imagenet_c_jpeg.jpeg_compression, severity, table=table
-        )
+        found = corruptions.batch.corrupt(jax.random.key(0), batch, jpeg_compression, severity, table=table)
         np.testing.assert_array_equal(found, np.stack([pillow(image, quality) for image in batch]))
 
 
 def test_storage_is_jpeg_of_quality_85():
     image = photograph(40, 40, 1)
-    stored = jax.jit(imagenet_c_jpeg.store)(jnp.asarray(image, jnp.float32) / 255)
+    stored = jax.jit(store)(jnp.asarray(image, jnp.float32) / 255)
     np.testing.assert_array_equal(np.rint(np.asarray(stored) * 255), pillow(image, 85))
 
 
 @pytest.mark.parametrize("size", [32, 224])
 def test_pixels_match_the_original(shared, size):
-    goldens.assert_pixels(shared, imagenet_c_jpeg.jpeg_compression, size, (0,) * 5)
+    goldens.assert_pixels(shared, jpeg_compression, size, (0,) * 5)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import WriteError, from_arrays, from_folder, from_tfds, write_dataset
-from corruptions.write import __main__ as command
+from corruptions.write import WriteError, __main__, from_arrays, from_folder, from_tfds, write_dataset
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
 LABELS = np.arange(12) % 3
@@ -199,10 +198,10 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     np.save(tmp_path / "labels.npy", LABELS)
     shared = ["--corruptions=noc/hue,noc/border", "--severities=0.5,random", "--seed=9", "--limit=7"]
     shared += ['--options={"noc/border": {"range": [2, 4]}}']
-    assert command.main([f"--source={tmp_path}/all.npz", f"--out={tmp_path}/a", *shared]) == 0
+    assert __main__.main([f"--source={tmp_path}/all.npz", f"--out={tmp_path}/a", *shared]) == 0
     assert capsys.readouterr().out.strip() == f"{tmp_path}/a/manifest.json"
     more = [f"--labels={tmp_path}/labels.npy", f"--out={tmp_path}/b", *shared]
-    assert command.main([f"--source={tmp_path}/images.npy", *more]) == 0
+    assert __main__.main([f"--source={tmp_path}/images.npy", *more]) == 0
     write_dataset(
         tmp_path / "c",
         (IMAGES[:7], LABELS[:7]),
@@ -228,7 +227,7 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     ],
 )
 def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys):
-    assert command.main([*flags, f"--out={tmp_path}/out", "--corruptions=noc/hue"]) == 1
+    assert __main__.main([*flags, f"--out={tmp_path}/out", "--corruptions=noc/hue"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and message in error
 
@@ -240,4 +239,4 @@ def test_the_help_needs_no_optional_package():
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "--jpeg_quality" in done.stdout, done.stderr
-    assert isinstance(command, types.ModuleType)
+    assert isinstance(__main__, types.ModuleType)

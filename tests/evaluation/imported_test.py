@@ -20,7 +20,7 @@ from data import decode
 from evaluation import trained_models
 from runtime import meshes
 from runtime.workdirs import WorkdirError
-from tests.models import torch_reference as reference
+from tests.models import torch_reference
 from tools import calibrate
 from training import study
 
@@ -31,7 +31,7 @@ FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
 
 def forward(network, images):
     """A SqueezeNet 1.1 with six classes, of which every second is kept."""
-    return reference.squeezenet(network, images / 255, 6, 64, 3, FIRES_1_1)[:, ::2]
+    return torch_reference.squeezenet(network, images / 255, 6, 64, 3, FIRES_1_1)[:, ::2]
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,12 @@ def root(tmp_path_factory):
 
 def network(root, seed=0):
     """Random weights, the biases of the logits such that every class is the answer to some image."""
-    found = reference.Network(seed)
+    found = torch_reference.Network(seed)
     images = np.stack(list(images_of(root)))
-    reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1)
+    torch_reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1)
     bias = found.arrays["classifier.1.bias"]
     bias += 20  # far from the ReLU behind it
-    bias -= reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1).mean(0).astype(np.float32) - 20
+    bias -= torch_reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1).mean(0).astype(np.float32) - 20
     return found
 
 

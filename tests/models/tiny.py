@@ -4,11 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from models import alexnet, vgg
+from models import alexnet, squeezenet, vgg
 from models.densenet import DenseNet
 from models.resnet import ResNet, WideBottleneck
 from models.resnext import Bottleneck32x4d
-from models.squeezenet import FAMILY as SQUEEZENETS
 
 SIZES = (1, 1, 1, 1)
 NETWORKS = {  # name -> (constructor, side of small images that leave several pixels in the last stage)
@@ -20,8 +19,8 @@ NETWORKS = {  # name -> (constructor, side of small images that leave several pi
     "vgg_bn": (partial(vgg.VGG, stage_sizes=(1, 1, 2, 1, 1), batch_norm=True), 64),
     "cifar_vgg_bn": (partial(vgg.CifarVGG, stage_sizes=(1, 1, 1, 1, 1), batch_norm=True), 32),
     "alexnet": (alexnet.AlexNet, 64),
-    "squeezenet1_0": (SQUEEZENETS["squeezenet1_0"], 42),
-    "squeezenet1_1": (SQUEEZENETS["squeezenet1_1"], 37),
+    "squeezenet1_0": (squeezenet.FAMILY["squeezenet1_0"], 42),
+    "squeezenet1_1": (squeezenet.FAMILY["squeezenet1_1"], 37),
 }
 
 

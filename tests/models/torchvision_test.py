@@ -9,28 +9,28 @@ from flax import nnx
 from safetensors.numpy import save_file
 
 from models import torchvision
-from tests.models import torch_reference as reference
+from tests.models import torch_reference
 
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
 VGG19 = (64, 64, "M", 128, 128, "M", *[256] * 4, "M", *[512] * 4, "M", *[512] * 4, "M")
 FIRES_1_0 = ("M", 16, 16, 32, "M", 32, 48, 48, 64, "M", 64)
 FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
 NETWORKS = {  # name: (side of the images, forward pass)
-    "resnet18": (33, lambda n, x, c: reference.resnet(n, x, c, (2, 2, 2, 2), False)),
-    "alexnet": (110, reference.alexnet),
-    "squeezenet1_1": (49, lambda n, x, c: reference.squeezenet(n, x, c, 64, 3, FIRES_1_1)),
+    "resnet18": (33, lambda n, x, c: torch_reference.resnet(n, x, c, (2, 2, 2, 2), False)),
+    "alexnet": (110, torch_reference.alexnet),
+    "squeezenet1_1": (49, lambda n, x, c: torch_reference.squeezenet(n, x, c, 64, 3, FIRES_1_1)),
 }
 LARGE = {
-    "resnet50": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True)),
-    "resnext50": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True, groups=32, width=128)),
-    "densenet121": (40, lambda n, x, c: reference.densenet(n, x, c, (6, 12, 24, 16), 32)),
-    "resnet101": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 23, 3), True)),
-    "wide_resnet50_2": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 6, 3), True, width=128)),
-    "resnext101": (32, lambda n, x, c: reference.resnet(n, x, c, (3, 4, 23, 3), True, groups=32, width=256)),
-    "densenet161": (40, lambda n, x, c: reference.densenet(n, x, c, (6, 12, 36, 24), 48)),
-    "squeezenet1_0": (49, lambda n, x, c: reference.squeezenet(n, x, c, 96, 7, FIRES_1_0)),
-    "vgg11_bn": (70, lambda n, x, c: reference.vgg(n, x, c, VGG11, True)),
-    "vgg19": (70, lambda n, x, c: reference.vgg(n, x, c, VGG19, False)),
+    "resnet50": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 6, 3), True)),
+    "resnext50": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 6, 3), True, groups=32, width=128)),
+    "densenet121": (40, lambda n, x, c: torch_reference.densenet(n, x, c, (6, 12, 24, 16), 32)),
+    "resnet101": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 23, 3), True)),
+    "wide_resnet50_2": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 6, 3), True, width=128)),
+    "resnext101": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 23, 3), True, groups=32, width=256)),
+    "densenet161": (40, lambda n, x, c: torch_reference.densenet(n, x, c, (6, 12, 36, 24), 48)),
+    "squeezenet1_0": (49, lambda n, x, c: torch_reference.squeezenet(n, x, c, 96, 7, FIRES_1_0)),
+    "vgg11_bn": (70, lambda n, x, c: torch_reference.vgg(n, x, c, VGG11, True)),
+    "vgg19": (70, lambda n, x, c: torch_reference.vgg(n, x, c, VGG19, False)),
 }
 # Number of arrays, without num_batches_tracked, and sha256 of the lines "name shape" in sorted order, of torchvision
 # 0.29.2: '\n'.join(f'{k} {tuple(v.shape)}' for k, v in sorted(get_model(name).state_dict().items()) if v.ndim).
@@ -65,7 +65,7 @@ def test_names_and_shapes_are_torchvisions(name):
 
 def assert_equal_outputs(name, side, forward):
     images = np.random.default_rng(1).random((2, side, side, 3), np.float32)
-    network = reference.Network()
+    network = torch_reference.Network()
     expected = forward(network, images, 7)
     model, num_classes = torchvision.from_state_dict(name, network.arrays, dtype="float32")
     found = nnx.jit(lambda model, images: model(images, train=False)[0])(model, jnp.asarray(images))

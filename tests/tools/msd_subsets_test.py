@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import configs.msd
+import configs.scheme
 import data
 import train
-from configs import msd as msd_config
-from configs import scheme as scheme_config
 from corruptions import augment
 from corruptions.augment import stored
 from evaluation import features, trained_models
@@ -22,7 +22,7 @@ POOL = 12
 
 
 def settings(**subsets):
-    config = msd_config.get_config()
+    config = configs.msd.get_config()
     config.msd.update({
         "images": IMAGES, "draws": 1, "severity": "2,5", "corruptions": ("imagenet_c/brightness", "imagenet_c/pixelate"),
         "chunk": 4,
@@ -92,7 +92,7 @@ def test_a_stored_subset_trains_and_is_known_by_its_content(measured, tmp_path):
     """Each image of a batch has one of the stored rotations; the file may move, but not change."""
     file = measured[0] / "subsets" / "closest_5.npz"
     name = f"stored={file}"
-    assert scheme_config.get_config(name + ",cpu").train.scheme == name
+    assert configs.scheme.get_config(name + ",cpu").train.scheme == name
     config = tiny.config(scheme=name, epochs=1, flip=False)
     train.train_and_evaluate(config, tmp_path / "run")
     one = study.model_config(config, "standard", 0)
@@ -127,7 +127,7 @@ def test_the_file_must_be_the_one_of_the_config(measured):
 
 
 def test_the_papers_sizes():
-    subsets = msd_config.get_config("subsets").msd.subsets
+    subsets = configs.msd.get_config("subsets").msd.subsets
     assert subsets.pool == 100_000 and len(subsets.sizes) == 10 + 9 + 9 + 9 + 8 + 6
     assert subsets.sizes[:11] == (*range(1, 11), 20) and subsets.sizes[-7:] == (
         90_000,

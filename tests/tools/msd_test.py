@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import configs.msd
 import corruptions
 import data
 from analysis import tables
 from analysis.comparison import prediction
 from analysis.distances.files import mean_distances, read_centres, read_msd
-from configs import msd as msd_config
 from evaluation import features, trained_models
 from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
@@ -47,7 +47,7 @@ def measured(trained):
 
 
 def settings(**changed):
-    config = msd_config.get_config()
+    config = configs.msd.get_config()
     config.msd.update(SETTINGS | changed)
     return config
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from configs import msd as msd_config
+import configs.msd
 from evaluation import features
 from tests.training import tiny
 from tools import msd_toy
 
 
 def settings(**toy):
-    config = msd_config.get_config()
+    config = configs.msd.get_config()
     config.msd.update({"images": 8, "transforms": 10, "draws": 6, "chunk": 5})
     config.msd.toy.update({"fractions": (0.0, 0.5, 0.9, 1.0)} | toy)
     return config

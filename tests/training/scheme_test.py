@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import data
-from corruptions import augment as schemes
+from corruptions import augment
 from runtime import meshes
 from tests.training import tiny
 from training import batches, states, steps, study
@@ -41,7 +41,7 @@ def test_crops_are_windows_of_the_padded_image(split):
 def test_the_scheme_works_on_every_image_after_mirror_and_crop(split):
     plain, _ = block(split, crop=2)
     found, _ = block(split, crop=2, scheme="augmix=rotate+posterize")
-    expected = schemes.augment(
+    expected = augment.augment(
         jax.random.key(9), plain.reshape(-1, 32, 32, 3), "augmix=rotate+posterize", dtype=np.float32
     )
     assert found.dtype == np.float32

@@ -138,7 +138,7 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
 
     def placed(placement, free, **names):
         monkeypatch.setattr(stream, "_free_bytes", lambda mesh: free)
-        return [stream.on_device(split) for split in stream.place(dataset, placement, mesh, **names)]
+        return [stream.on_device(split) for split in stream.place_splits(dataset, placement, mesh, **names)]
 
     assert placed("device", 0) == [True, True] and placed("stream", 1e12) == [False, False]
     assert placed("auto", size[0] + 2 * size[1]) == [True, True]
