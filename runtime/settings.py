@@ -9,6 +9,8 @@ from runtime import files
 
 # What was done before there was such a setting. Others that are not stored were off: 0, "", False, None or empty.
 _BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
+# Below these are options of corruptions, which may be on when nobody names them: half_normal=False changes pixels.
+_OPTIONS = {"options", "corruption_options"}
 
 
 class WorkdirError(RuntimeError):
@@ -68,4 +70,6 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _is_off(key: str, value: Any) -> bool:
     """Whether a setting that earlier runs did not know asks for what they did."""
+    if _OPTIONS & set(key.split(".")):
+        return False
     return value == _BEFORE[key] if key in _BEFORE else not value

@@ -67,3 +67,9 @@ def test_a_damaged_file_is_named(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(DamagedFileError, match=r"settings\.json: expected .*use another folder"):
         settings.claim(tmp_path / "settings.json", {}, "refused")
+
+
+def test_an_option_of_a_corruption_is_not_off_because_it_is_false():
+    """noc/gaussian takes half-normal noise unless it is told otherwise: these are other pixels."""
+    with pytest.raises(WorkdirError, match=r"noc/gaussian\.half_normal: stored 'nothing', asked False"):
+        settings.check_equal({"options": {}}, {"options": {"noc/gaussian": {"half_normal": False}}}, "refused")
