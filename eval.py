@@ -40,7 +40,7 @@ from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_
 from evaluation.evaluate import evaluate_models
 from evaluation.results import print_scores, write_results
 from evaluation.shown import Shown, ShownStored
-from runtime import compiles, distributed, meshes
+from runtime import command, compiles, distributed, meshes
 from runtime.log import log
 from training import cli, study
 
@@ -81,7 +81,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         counts = run(config, workdir)

@@ -13,7 +13,7 @@ from analysis import overlap_study
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
-from runtime import compiles, distributed, meshes, workdirs
+from runtime import command, compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import summary
 from training import augmentation, cli, steps, study
@@ -81,7 +81,7 @@ def _by_corruption(answers):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         run(config, workdir)

@@ -11,7 +11,7 @@ from absl import app
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
-from runtime import compiles, meshes, workdirs
+from runtime import command, compiles, meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, loop, study
 
@@ -50,7 +50,7 @@ def train_and_evaluate(config, workdir):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         train_and_evaluate(config, workdir)

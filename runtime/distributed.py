@@ -18,6 +18,8 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from runtime.log import log
+
 HEARTBEAT_SECONDS = 30
 # Of a process that waits for another, which may be at work for long. One that died is found by its heartbeat.
 _PATIENCE_MS = 24 * 3600 * 1000
@@ -213,12 +215,17 @@ def lost_another(error):
     return several() and bool(_STATUS.match(str(error)))
 
 
-def abandon():
-    """Ends this process with status 1 after an error; with many, without the meeting at exit JAX would wait for."""
+def abandon(error):
+    """Ends this process with status 1 after `error`; with many, without the meeting at exit JAX would wait for."""
+    if lost_another(error):
+        log.error(
+            "Another process of this run has probably stopped, its own output tells why; this one cannot go on "
+            "alone. Start all of them again with the same commands: they continue from the last checkpoint."
+        )
     if several():
         sys.stdout.flush()
         sys.stderr.flush()
         if jax.process_index() == 0:
             time.sleep(1)  # without the coordinator the others are aborted: let them say their own errors
         os._exit(1)
-    raise SystemExit(1)
+    raise SystemExit(1) from error

@@ -1,48 +1,69 @@
-"""What a result came from: code revision, library versions, device, command."""
+"""What a result came from: code revision, library versions, device, command, inputs.
+
+JAX is imported where devices are asked for: commands that work on tables record their inputs without it.
+"""
 
 import datetime
 import importlib.metadata
 import pathlib
 import platform
 import subprocess
-import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import jax
+from runtime.command import command_line
+from runtime.files import sha256
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-pix", "tensorflow-datasets")
 
 
-def provenance():
-    """A JSON-ready record of the code, libraries, machine and command behind a result."""
+def provenance() -> dict[str, Any]:
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result."""
+    import jax
+
     devices = jax.devices()
     return {
         "git_revision": git_revision(),
-        "versions": versions(),
+        "versions": versions(_PACKAGES),
         "device": f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})",
         "processes": jax.process_count(),
         "machine": platform.platform(),
-        "command": " ".join(sys.argv),
-        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command_line(),
+        "written": _now(),
     }
 
 
-def summary(record):
-    """Device and revision of a record of `provenance`, for the comment line of a table."""
+def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
+    """Returns what a table or benchmark was made from and with, JSON-ready; needs no JAX.
+
+    Args:
+      inputs: {name: file}.
+
+    Returns:
+      {"inputs": {name: sha256}, "versions": of Python, NumPy and SciPy, "written": the time}.
+    """
+    digests = {name: sha256(path) for name, path in inputs.items()}
+    return {"inputs": digests, "versions": versions(("numpy", "scipy")), "written": _now()}
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """Returns device and revision of a record of `provenance`, for the comment line of a table."""
     return f"{record['device']}, revision {record['git_revision'][:12]}"
 
 
-def code():
-    """What all processes of a run must have in common: revision and versions."""
-    return {"git_revision": git_revision()} | versions()
+def code() -> dict[str, str]:
+    """Returns what all processes of a run must have in common: revision and versions."""
+    return {"git_revision": git_revision()} | versions(_PACKAGES)
 
 
-def versions():
-    return {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Returns the installed versions of some packages, and Python's."""
+    return {name: _version(name) for name in packages} | {"python": platform.python_version()}
 
 
-def git_revision():
-    """Revision of this checkout, with `+changes` when tracked files differ from it; `unknown` outside git."""
+def git_revision() -> str:
+    """Returns the revision of this checkout, with `+changes` when tracked files differ from it; `unknown` outside git."""
 
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)
@@ -52,6 +73,10 @@ def git_revision():
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _now():
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _version(package):

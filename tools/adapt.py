@@ -19,7 +19,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 from evaluation import adaptation, trained_models
-from runtime import compiles, meshes, workdirs
+from runtime import command, compiles, meshes, workdirs
 from runtime.log import log
 from training import augmentation, batch_norm, batches, cli, loop, stream, study
 from training.checkpoint import Checkpoints, digest
@@ -86,7 +86,7 @@ def _images(recipe, wanted, split, mesh):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         if not flags.FLAGS.source:
             raise app.UsageError("expected --source=WORKDIR, the model that is adapted")

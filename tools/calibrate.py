@@ -15,7 +15,7 @@ from analysis import calibration
 from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.robustness import Robustness
-from runtime import compiles, meshes, settings, workdirs
+from runtime import command, compiles, meshes, settings, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, study
@@ -126,7 +126,7 @@ def show(content):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         show(run(config, workdir))

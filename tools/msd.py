@@ -40,7 +40,7 @@ from analysis.distances.files import (
 from evaluation import trained_models, transforms
 from evaluation.centres import REMEDY, TRANSFORMS, draw_key, generator, measure_centre, open_extractor, open_folder
 from evaluation.conditions import list_conditions, warn_of_tables
-from runtime import compiles, files, workdirs
+from runtime import command, compiles, files, workdirs
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -166,7 +166,7 @@ def _show_correlations(rows):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         run(config, pathlib.Path(workdir))

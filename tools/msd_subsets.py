@@ -26,7 +26,7 @@ from corruptions.augment import stored
 from evaluation import features, trained_models, transforms
 from evaluation.centres import REMEDY, SUBSETS, draw_key, generator, measure_centre, open_extractor, open_folder
 from evaluation.conditions import list_conditions
-from runtime import compiles, files
+from runtime import command, compiles, files
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -101,7 +101,7 @@ def _write(folder, extractor, wanted, scheme, distances, sizes, origin, comment)
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         run(config, pathlib.Path(workdir))

@@ -21,7 +21,7 @@ from analysis.distances.figures import mixture_panel
 from evaluation import trained_models, transforms
 from evaluation.centres import REMEDY, draw_key, measure_centre, open_extractor, open_folder
 from evaluation.conditions import expand, list_conditions
-from runtime import compiles, files
+from runtime import command, compiles, files
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
@@ -85,7 +85,7 @@ def _write(folder, rows, names, wanted, own):
 
 
 def main(argv):
-    with cli.errors():
+    with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
         run(config, pathlib.Path(workdir))

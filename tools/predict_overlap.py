@@ -18,6 +18,7 @@ from analysis.comparison.bridge import judge, read_distances
 from analysis.overlap.files import read_measured
 from runtime import command
 from runtime.files import without_nan, write_json
+from runtime.provenance import record_inputs
 
 
 def define_flags():
@@ -35,7 +36,9 @@ def run(overlap, msd, threshold, resamples=1000):
         print(
             "no clean features: results of an older tools.msd; its command given again adds them, and directions here"
         )
-    content = {"threshold": threshold, "corruptions": list(measured.names)}
+    inputs = [*measured.files, msd / "features.npz", msd / "msd.csv"]
+    record = record_inputs({f"{path.parent.name}/{path.name}": path for path in inputs})
+    content = {"threshold": threshold, "corruptions": list(measured.names), **record}
     for label, distance in distances.items():
         content[label], text = judge(measured, label, distance, threshold, resamples)
         print(f"\n{text}")

@@ -8,21 +8,16 @@ error of a standard network on the reference benchmark, in percent. Prints the r
 levels, and writes them to FILE (default: cbar_benchmark.json beside the first scan). About one second for each run.
 """
 
-import datetime
 import glob
-import hashlib
-import json
 import pathlib
-import platform
 
 import numpy as np
-import scipy
 from absl import app, flags
 from tqdm import tqdm
 
 from analysis.cbar import groups, half_sets, scans, selection
-from runtime import command
-from runtime.files import write_atomically
+from runtime import command, files
+from runtime.provenance import record_inputs
 
 
 def define_flags():
@@ -62,9 +57,7 @@ def run(paths, target, seed=0, out=None):
         "fraction_of_random_benchmarks_more_distant": more_distant,
         "severities_from": str(paths[chosen.run]),
         "pairs_to_choose_from": chosen.pairs,
-        "ranking": [
-            {"name": name, "contribution": _finite(mean), "standard_error": _finite(se)} for name, mean, se in ranking
-        ],
+        "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
         "runs": [
             {
                 "scan": str(path),
@@ -79,18 +72,11 @@ def run(paths, target, seed=0, out=None):
         ],
         "precision": half_sets.PRECISION,
         "seed": seed,
-        "inputs": {
-            str(p): hashlib.sha256(p.read_bytes()).hexdigest()
-            for path in paths
-            for p in (path, scans.features_path(path))
-        },
-        "versions": {
-            "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
-        },
-        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }  # fmt: skip
+        **record_inputs({str(p): p for path in paths for p in (path, scans.features_path(path))}),
+    }
     out = paths[0].with_name("cbar_benchmark.json") if out is None else out
-    write_atomically(out, json.dumps(result, indent=2, allow_nan=False) + "\n")
+    result = files.without_nan(result)
+    files.write_json(out, result)
     print(f"\nwritten to {out}")
     return result
 
@@ -104,10 +90,6 @@ def _paths(patterns):
             raise FileNotFoundError(f"expected scans at {pattern}, found no file")
         found += map(pathlib.Path, matches)
     return list(dict.fromkeys(found))
-
-
-def _finite(value):
-    return value if np.isfinite(value) else None
 
 
 def _show_ranking(ranking, runs):

@@ -1,16 +1,13 @@
-"""What the scripts share: flags, workdir defaults, and errors a person can act on."""
+"""What the commands that take a config share: its flags, the workdir's default, calibrated ranges, other processes."""
 
-import contextlib
-import errno
 import os
 import pathlib
-import sys
 
 import jax
-from absl import app, flags
+from absl import flags
 from ml_collections import config_flags
 
-from runtime import distributed
+from runtime import command, distributed
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
@@ -37,8 +34,7 @@ def define_flags(default_config="configs/default.py", hosts=False):
 
 def read_flags(argv):
     """(config, workdir) from the command line; positional arguments are refused."""
-    if len(argv) > 1:
-        raise app.UsageError(f"expected only flags, found {argv[1:]}")
+    command.refuse_positional(argv)
     configure()
     use_all_cores()
     several = _join_others()
@@ -46,10 +42,7 @@ def read_flags(argv):
     use_ranges(config)
     workdir = _workdir()
     if several:
-        asked = flatten({"config": config.to_dict()}) | {
-            "workdir": str(workdir),
-            "script": pathlib.Path(sys.argv[0]).name,
-        }
+        asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
         distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
 
@@ -86,22 +79,3 @@ def use_ranges(config):
     with config.unlocked():
         for name, options in ranges.read_ranges(config.ranges).items():
             given[name] = options | (given[name].to_dict() if name in given else {})
-
-
-@contextlib.contextmanager
-def errors():
-    """Turns foreseen errors into one message and exit status 1, without a traceback."""
-    try:
-        yield
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
-            raise
-        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        advice = "; make room, and the same command continues" if full else ""
-        log.error("%s: %s%s\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)", type(error).__name__, error, advice)
-        if distributed.lost_another(error):
-            log.error(
-                "Another process of this run has probably stopped, its own output tells why; this one cannot go on "
-                "alone. Start all of them again with the same commands: they continue from the last checkpoint."
-            )
-        distributed.abandon()

@@ -9,7 +9,8 @@ import numpy as np
 from analysis.comparison import extractors, studies
 from analysis.distances.files import read_correlations, read_msd
 from analysis.overlap.files import MeasuredOverlap, read_measured
-from runtime.files import read_json, sha256, without_nan
+from runtime.files import read_json, without_nan
+from runtime.provenance import record_inputs
 
 _SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2).tolist()
 
@@ -45,7 +46,7 @@ def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float)
     content = {
         "first": first.name,
         "second": second.name,
-        "inputs": _inputs((first, second), "overlap.csv"),
+        **_record((first, second), "overlap.csv"),
         "matrices": without_nan(agreement),
         "threshold": threshold,
         "benchmarks": [b._asdict() for b in benchmarks],
@@ -67,7 +68,7 @@ def compare_extractors(first: pathlib.Path, second: pathlib.Path) -> tuple[dict[
       FileNotFoundError, ValueError: a missing or broken table, or too little in common.
     """
     distances = [read_msd(folder / "msd.csv") for folder in (first, second)]
-    content = {"first": str(first), "second": str(second), "inputs": _inputs((first, second), "msd.csv")}
+    content = {"first": str(first), "second": str(second), **_record((first, second), "msd.csv")}
     lines = []
     for measure in ("msd", "mmd"):
         agreement = extractors.agreement(*distances, measure)
@@ -96,8 +97,8 @@ def _read_study(workdir) -> MeasuredOverlap:
     return study
 
 
-def _inputs(folders, name):
-    return {f"{folder.name}/{name}": sha256(folder / name) for folder in folders}
+def _record(folders, name):
+    return record_inputs({f"{folder.name}/{name}": folder / name for folder in folders})
 
 
 def _training_seconds(first, second):

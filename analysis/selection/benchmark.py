@@ -1,14 +1,11 @@
 """benchmark.json: what Algorithm 1 selects from the matrix of a study, with all that was asked for beside it."""
 
-import datetime
 import itertools
 import pathlib
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 
 from analysis.overlap.files import read_measured
 from analysis.references import BENCHMARKS, qualified_members
@@ -16,7 +13,8 @@ from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.categories import categories as find_categories
 from analysis.selection.coverage import coverage as find_coverage
 from analysis.selection.text import categories_text, coverage_text, selection_text, sweep_text
-from runtime.files import read_json, sha256, without_nan, write_json
+from runtime.files import read_json, without_nan, write_json
+from runtime.provenance import record_inputs
 
 ALTERNATIVES = 100  # sets as large as the winner that are listed
 RULE = (
@@ -69,7 +67,7 @@ def select_benchmark(
 
     selection = select(overlap, names, threshold, strict, unclipped)
     near_threshold = None if se is None else _near_threshold(selection, names, overlap, se)
-    content = _selection_content(selection, near_threshold) | _record(files)
+    content = _selection_content(selection, near_threshold) | record_inputs({path.name: path for path in files})
     print(selection_text(selection, names, overlap, near_threshold))
     if sweep:
         swept = algorithm.sweep(overlap, names, _SWEEP, strict, unclipped)
@@ -109,15 +107,6 @@ def _selection_content(selection, near_threshold):
         "alternatives": [list(members) for members in selection.sets[1 : 1 + ALTERNATIVES]],
         "pairs_near_threshold": near_threshold,
         "dropped": list(selection.dropped),
-    }
-
-
-def _record(files):
-    """What the selection was made from, and with."""
-    return {
-        "inputs": {path.name: sha256(path) for path in files},
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
-        "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 
 

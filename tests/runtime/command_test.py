@@ -1,0 +1,96 @@
+"""Flags alone on the command line, and foreseen errors in one message; without JAX."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from runtime import command, provenance
+
+# A command as the scripts are, which fails with the error its flag names.
+SCRIPT = """
+import errno, sys
+from absl import app, flags
+from runtime import command
+def main(argv):
+    given = command.given(argv, {"what": "ERROR", "where": "FILE"})
+    with command.errors():
+        error = {
+            "value": ValueError("expected a, found b"), "full": OSError(errno.ENOSPC, "No space left", "x.csv"),
+            "runtime": RuntimeError("device lost"), "key": KeyError("a bug"),
+        }.get(given.what)
+        if error:
+            raise error
+    print(command.program(), command.command_line(), "jax" in sys.modules)
+if __name__ == "__main__":
+    flags.DEFINE_string("what", None, "")
+    flags.DEFINE_string("where", None, "")
+    app.run(main)
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "script.py").write_text(SCRIPT)
+
+    def run(*arguments, start=("script.py",), **environment):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), str(folder)])} | environment
+        command = [sys.executable, *start, *arguments]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("value", "script.py: expected a, found b"),
+        ("full", "script.py: [Errno 28] No space left: 'x.csv'; make room, and the same command continues"),
+        ("runtime", "script.py: RuntimeError: device lost"),
+    ],
+)
+def test_a_foreseen_error_is_one_message_and_status_1(run, what, message):
+    done = run(f"--what={what}", "--where=b")
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr == f"{message}\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)\n"
+
+
+def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
+    asked = run("--what=value", "--where=b", JAX_CORRUPTIONS_TRACEBACK="1")
+    assert asked.returncode == 1 and "Traceback" in asked.stderr and "expected a, found b" in asked.stderr
+    bug = run("--what=key", "--where=b")
+    assert bug.returncode == 1 and "Traceback" in bug.stderr and "a bug" in bug.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--what=a"], "expected --what=ERROR and --where=FILE"),
+        (["--what=a", "--where=b", "c"], "expected only flags (patterns in quotes), found ['c']"),
+    ],
+)
+def test_flags_that_are_missing_or_no_flags_are_refused(run, arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 1 and message in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_command_is_named_as_it_was_called_and_needs_no_jax(run):
+    arguments = ("--what=two words", "--where=b")
+    assert run(*arguments).stdout == "script.py python script.py '--what=two words' --where=b False\n"
+    module = run(*arguments, start=("-m", "script"))
+    assert module.stdout == "script python -m script '--what=two words' --where=b False\n", module.stderr
+
+
+def test_the_record_of_inputs_names_each_file_with_its_digest(tmp_path):
+    (tmp_path / "a.csv").write_text("abc")
+    record = provenance.record_inputs({"study/a.csv": tmp_path / "a.csv"})
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, "abc"
+    assert record["inputs"] == {"study/a.csv": digest} and set(record["versions"]) == {"numpy", "scipy", "python"}
+    with pytest.raises(FileNotFoundError):
+        provenance.record_inputs({"b": tmp_path / "b.csv"})
+
+
+def test_provenance_says_how_the_command_was_called():
+    assert provenance.provenance()["command"] == command.command_line()
