@@ -50,12 +50,18 @@ class Checkpoints:
     digest also finds those that were damaged later. Of many processes all save and restore, into
     one directory: their workdir is on a file system they share, or JAX_CORRUPTIONS_CHECKPOINTS
     names a folder or an address like gs://BUCKET/FOLDER that all reach.
+
+    With `read_only` nothing is made, deleted or tidied up.
     """
 
-    def __init__(self, directory: str | os.PathLike, keep: int = 2):
+    def __init__(self, directory: str | os.PathLike, keep: int = 2, read_only: bool = False):
         self._directory = _folder(directory)
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=keep, create=True, enable_async_checkpointing=False, cleanup_tmp_directories=True
+            max_to_keep=None if read_only else keep,
+            create=not read_only,
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=not read_only,
+            read_only=read_only,
         )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
@@ -86,35 +92,64 @@ class Checkpoints:
         Raises:
           CheckpointError: checkpoints exist and none can be read.
         """
-        abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
-        steps = distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
+        steps = self._steps()
         failures = []
         for step in steps:
-            reason = ""
-            try:
-                restored = self._manager.restore(
-                    step,
-                    args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore()),
-                )
-                actual = digest(restored.state)
-                if actual != restored.meta["digest"]:
-                    raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
-            except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
-                reason = _reason(error)
-            if distributed.anyone(reason):
-                reason = reason or "another process could not read it"
+            state, _, reason = self._read(step, template)
+            if reason:
                 failures.append(f"step {step}: {reason}")
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue
             for damaged in steps[: len(failures)]:
                 self._manager.delete(damaged)  # it will be written again
-            return restored.state
+            return state
         if failures:
             raise CheckpointError(
                 f"no checkpoint under {self._directory} can be read; remove the folder to train again:\n  "
                 + "\n  ".join(failures)
             )
         return None
+
+    def read(self, template: TrainState, step: int, expected: str) -> TrainState:
+        """Reads the checkpoint of one step, and no other; nothing is deleted.
+
+        Args:
+          template: as in `restore`.
+          step: of the checkpoint.
+          expected: its digest.
+
+        Raises:
+          CheckpointError: it is missing, damaged, or holds another state.
+        """
+        steps = self._steps()
+        if step not in steps:
+            raise CheckpointError(f"expected the checkpoint of step {step}, found {steps or 'none'}")
+        state, actual, reason = self._read(step, template)
+        if reason:
+            raise CheckpointError(f"the checkpoint of step {step} is damaged ({reason})")
+        if actual != expected:
+            raise CheckpointError(f"expected step {step} with the digest {expected[:12]}, found {actual[:12]}")
+        return state
+
+    def _steps(self):
+        """Steps of the checkpoints, the newest first."""
+        return distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
+
+    def _read(self, step, template):
+        """(state, its digest, why it cannot be used or ""), the same answer in every process."""
+        abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
+        state, actual, reason = None, "", ""
+        try:
+            args = ocp.args.Composite(state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore())
+            restored = self._manager.restore(step, args=args)
+            state, actual = restored.state, digest(restored.state)
+            if actual != restored.meta["digest"]:
+                raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
+        except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
+            reason = _reason(error)
+        if distributed.anyone(reason):
+            reason = reason or "another process could not read it"
+        return state, actual, reason
 
     def close(self) -> None:
         """Waits for what is being written."""

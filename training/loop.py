@@ -11,8 +11,9 @@ from ml_collections import ConfigDict
 
 from data.dataset import Split
 from runtime import meshes, preemption
+from runtime.workdirs import read_for_all
 from training import states
-from training.checkpoint import Checkpoints
+from training.checkpoint import CheckpointError, Checkpoints
 from training.rows import Rows
 from training.run import Job, NonFiniteLossError, Run, finished, fresh
 from training.states import TrainState
@@ -156,16 +157,20 @@ def read_back(
 
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
+      CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read in its place.
     """
     if not finished(workdir):
         raise FileNotFoundError(
             f"expected a finished training run in {workdir}, found no final.json; run train.py again"
         )
     graphdef, template = fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
-    with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints:
-        state = checkpoints.restore(template)
-    if state is None:
-        raise FileNotFoundError(
-            f"{workdir} is marked as finished but holds no checkpoint; remove final.json to train again"
-        )
-    return graphdef, state
+    final = read_for_all(workdir / "final.json")
+    try:
+        with contextlib.closing(Checkpoints(workdir / "checkpoints", read_only=True)) as checkpoints:
+            return graphdef, checkpoints.read(template, final["step"], final["digest"])
+    except (CheckpointError, FileNotFoundError) as error:
+        made_by = read_for_all(workdir / "provenance.json").get("command", "the command of this workdir")
+        raise CheckpointError(
+            f"{workdir} holds a finished model that cannot be read: {error}. Given again, the command that made it "
+            f"trains what is missing: {made_by}"
+        ) from error

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.log import log
-from runtime.workdirs import write_json
+from runtime.workdirs import read_for_all, write_json
 from training import batches, states, stream, whitening
 from training.checkpoint import Checkpoints, digest
 from training.metrics import MetricsLog
@@ -166,9 +166,17 @@ class Run:
         )
 
     def finish(self, state: states.TrainState) -> tuple[nnx.GraphDef, states.TrainState]:
-        """Marks the run as finished; returns (graphdef, state)."""
-        if not finished(self._workdir):
-            write_json(self._workdir / "final.json", {"step": int(state.step), "digest": digest(state)})
+        """Marks the run as finished; returns (graphdef, state).
+
+        A finished run whose last checkpoint was lost has been trained to its end again: on other hardware to another
+        model, which final.json then names.
+        """
+        trained_now = self._report is not None
+        if trained_now or not finished(self._workdir):
+            final = {"step": int(state.step), "digest": digest(state)}
+            if finished(self._workdir) and read_for_all(self._workdir / "final.json") != final:
+                log.warning("%s was trained again and is another model than before.", self._workdir)
+            write_json(self._workdir / "final.json", final)
         return self.program.graphdef, state
 
     def close(self) -> None:

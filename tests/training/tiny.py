@@ -5,7 +5,7 @@ import contextlib
 from configs import default
 from runtime import workdirs
 from training import states, study
-from training.checkpoint import Checkpoints
+from training.checkpoint import Checkpoints, digest
 
 
 def config(**train):
@@ -27,6 +27,7 @@ def untrained_workdir(folder, given):
     one = study.model_config(given, "standard", 0)
     params = states.build_model(one, 10, 32)[1:]
     with workdirs.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
-        files.save(states.initial_state(*params, states.make_optimizer(one.train, 1)))
-        workdirs.write_json(folder / "final.json", {})
+        state = states.initial_state(*params, states.make_optimizer(one.train, 1))
+        files.save(state)
+        workdirs.write_json(folder / "final.json", {"step": 0, "digest": digest(state)})
     return folder

@@ -1,0 +1,80 @@
+"""A finished model is read from the checkpoint that final.json names, or not at all; the same command repairs it."""
+
+import json
+import shutil
+
+import pytest
+
+import data
+from runtime import meshes, workdirs
+from tests.training import tiny
+from training import loop, study
+from training.checkpoint import CheckpointError
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return data.load("shapes", train_limit=64, test_limit=10)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return meshes.data_mesh()
+
+
+@pytest.fixture(scope="module")
+def config():
+    return study.model_config(tiny.config(), "standard", 0)
+
+
+def train(config, dataset, workdir, mesh):
+    with workdirs.open_workdir(workdir, config.to_dict()) as path:
+        return loop.train(config, dataset.train.to_device(), dataset.num_classes, path, mesh=mesh)
+
+
+@pytest.fixture(scope="module")
+def finished(config, dataset, mesh, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("run") / "work"
+    train(config, dataset, workdir, mesh)
+    return workdir
+
+
+def lose(step):
+    shutil.rmtree(step)
+
+
+def flip_a_bit(step):
+    path = max((p for p in (step / "state").rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def take_the_one_before(step):
+    """The folder of the last step holds the checkpoint of the step before, undamaged."""
+    before = min(step.parent.glob("[0-9]*"), key=lambda p: int(p.name))
+    shutil.rmtree(step)
+    shutil.copytree(before, step)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [(lose, "found [2]"), (flip_a_bit, "is damaged"), (take_the_one_before, "with the digest")],
+)
+def test_no_earlier_state_is_taken_for_the_finished_model(config, mesh, finished, tmp_path, damage, reason):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    damage(workdir / "checkpoints" / "4")
+    before = sorted(p.relative_to(workdir) for p in workdir.rglob("*"))
+    with pytest.raises(CheckpointError) as refused:
+        loop.read_back(config, 32, 10, workdir, mesh=mesh)
+    command = json.loads((workdir / "provenance.json").read_text())["command"]
+    assert reason in str(refused.value) and str(workdir) in str(refused.value) and command in str(refused.value)
+    assert sorted(p.relative_to(workdir) for p in workdir.rglob("*")) == before  # reading deletes nothing
+
+
+def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, finished, tmp_path):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    lose(workdir / "checkpoints" / "4")
+    train(config, dataset, workdir, mesh)
+    assert (workdir / "final.json").read_text() == (finished / "final.json").read_text()
+    assert int(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1].step) == 4
