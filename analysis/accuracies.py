@@ -1,10 +1,13 @@
 """From counts to arrays: one step between counts.csv and every score."""
 
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+
 import numpy as np
 
 from analysis import scores
-from analysis.references import BENCHMARKS, default_reference, qualified_members
-from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, write_rows
+from analysis.references import BENCHMARKS, Reference, default_reference, qualified_members
+from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, Count, write_rows
 
 ERRORS_HEADER = (
     "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
@@ -12,8 +15,10 @@ ERRORS_HEADER = (
 )  # fmt: skip
 
 
-def accuracies(counts, names, severity=RANDOM):
-    """Accuracies of a study, ready for `analysis.overlap.overlap_matrix`.
+def accuracies(
+    counts: Iterable[Count], names: Sequence[str], severity: int | float | str | None = RANDOM
+) -> tuple[np.ndarray, int, tuple[int, ...]]:
+    """Arranges the accuracies of a study for `analysis.overlap.overlap_matrix`.
 
     Args:
       counts: iterable of `analysis.tables.Count`; models, corruptions and seeds besides those needed
@@ -38,9 +43,9 @@ def accuracies(counts, names, severity=RANDOM):
             continue
         cell = cells.setdefault((count.seed, count.model, count.corruption), {})
         cell[count.severity] = (count.correct / count.total, count.total)
-    found = sorted({seed for seed, model, _ in cells if model == STANDARD})
+    started = sorted({seed for seed, model, _ in cells if model == STANDARD})
     complete, missing = [], {}
-    for seed in found:
+    for seed in started:
         absent = [
             (model, condition)
             for model in (STANDARD, *names)
@@ -75,8 +80,10 @@ def accuracies(counts, names, severity=RANDOM):
     return accuracy, min(totals), tuple(complete)
 
 
-def errors(counts, model, seed):
-    """Errors of one model: (corruption -> {severity: error}, clean error, number of test images).
+def errors(
+    counts: Iterable[Count], model: str, seed: int
+) -> tuple[dict[str, dict[int | float | str, float]], float, int]:
+    """Collects the errors of one model: (corruption -> {severity: error}, clean error, number of test images).
 
     Raises:
       ValueError: no such model and seed, or no clean row.
@@ -96,8 +103,8 @@ def errors(counts, model, seed):
     return table, clean, min(totals)
 
 
-def score_rows(counts):
-    """Rows of scores.csv, one for each count and in its order: accuracy, error, R with their SEs.
+def score_rows(counts: Iterable[Count]) -> list[tuple]:
+    """Derives the rows of scores.csv, one for each count and in its order: accuracy, error, R with their SEs.
 
     R of clean images is 1 with SE 0 by definition.
 
@@ -124,13 +131,15 @@ def score_rows(counts):
     return rows
 
 
-def write_scores(path, counts, comment=None):
+def write_scores(path: str | pathlib.Path, counts: Iterable[Count], comment: str | None = None) -> None:
     """Writes scores.csv, derived from counts, atomically."""
     write_rows(path, SCORES_HEADER, score_rows(counts), comment)
 
 
-def benchmark_scores(counts, references=None):
-    """Raw and relative CE of every model and seed on every benchmark that its counts hold completely.
+def benchmark_scores(
+    counts: Iterable[Count], references: Mapping[str, Reference] | None = None
+) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
+    """Scores every model and seed, in raw and relative CE, on every benchmark that its counts hold completely.
 
     Args:
       counts: iterable of `analysis.tables.Count`, corruptions by qualified name.
@@ -145,27 +154,32 @@ def benchmark_scores(counts, references=None):
         table, clean, number = errors(counts, model, seed)
         for benchmark in BENCHMARKS if references is None else references:
             reference = default_reference(benchmark) if references is None else references[benchmark]
-            own = {
+            benchmark_errors = {
                 name: {severity: e for severity, e in table.get(name, {}).items() if severity in reference.severities}
                 for name in qualified_members(benchmark)
             }
-            if all(len(cell) == len(reference.severities) for cell in own.values()):
+            if all(len(cell) == len(reference.severities) for cell in benchmark_errors.values()):
                 result[model, seed, benchmark] = scores.mean_corruption_error(
-                    own, clean, benchmark=benchmark, reference=reference, number=number
+                    benchmark_errors, clean, benchmark=benchmark, reference=reference, number=number
                 )
     return result
 
 
-def write_errors(path, counts, references=None, comment=None):
+def write_errors(
+    path: str | pathlib.Path,
+    counts: Iterable[Count],
+    references: Mapping[str, Reference] | None = None,
+    comment: str | None = None,
+) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
     """Writes errors.csv atomically: one line per corruption of each `benchmark_scores`, and one for the mean
     (corruption `mean`: unnormalised mean error, mCE, relative mCE). Percent. Returns the scores."""
-    found, rows = benchmark_scores(counts, references), []
-    for (model, seed, benchmark), one in found.items():
-        head = (model, seed, benchmark, one.reference)
-        for name in one.raw:
-            values = (d[name] for d in (one.error, one.raw, one.raw_se, one.relative, one.relative_se))
+    table, rows = benchmark_scores(counts, references), []
+    for (model, seed, benchmark), score in table.items():
+        head = (model, seed, benchmark, score.reference)
+        for name in score.raw:
+            values = (d[name] for d in (score.error, score.raw, score.raw_se, score.relative, score.relative_se))
             rows.append((*head, name, *values))
-        means = (one.mean_error, one.mce, one.mce_se, one.relative_mce, one.relative_mce_se)
+        means = (score.mean_error, score.mce, score.mce_se, score.relative_mce, score.relative_mce_se)
         rows.append((*head, "mean", *means))
     write_rows(path, ERRORS_HEADER, rows, comment)
-    return found
+    return table

@@ -6,11 +6,13 @@ colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and
 
 import io
 import pathlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
@@ -47,8 +49,8 @@ def cluster_tree(matrix):
     return hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
 
 
-def cluster_order(matrix):
-    """Order [n] that puts overlapping corruptions next to each other: the leaves of `cluster_tree`."""
+def cluster_order(matrix: ArrayLike) -> np.ndarray:
+    """Orders overlapping corruptions next to each other, [n]: the leaves of `cluster_tree`."""
     return np.arange(len(matrix)) if len(matrix) < 3 else hierarchy.leaves_list(cluster_tree(matrix))
 
 
@@ -187,8 +189,10 @@ def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of 
     return figure
 
 
-def threshold_sweep(selections, *, title="Selected benchmark by threshold", provenance=""):
-    """Size and mean overlap of the winner at every threshold (from `analysis.selection.sweep`)."""
+def threshold_sweep(
+    selections: Sequence, *, title: str = "Selected benchmark by threshold", provenance: str = ""
+) -> Figure:
+    """Draws size and mean overlap of the winner at every threshold (from `analysis.selection.algorithm.sweep`)."""
     if not selections:
         raise ValueError("expected at least one selection, found none")
     thresholds = [s.threshold for s in selections]
@@ -200,18 +204,18 @@ def threshold_sweep(selections, *, title="Selected benchmark by threshold", prov
     lower.step(thresholds, [s.mean_overlap for s in selections], where="post", color=ORANGE, marker="s", ms=3)
     lower.set_ylabel("their mean overlap", fontsize=8)
     lower.set_xlabel("largest overlap allowed", fontsize=8)
-    for one in (upper, lower):
-        one.set_ylim(bottom=0)
-        one.tick_params(labelsize=7)
-        one.spines[["top", "right"]].set_visible(False)
-        one.grid(axis="y", color="#eaeef2", linewidth=0.6)
-        one.set_axisbelow(True)
+    for axes in (upper, lower):
+        axes.set_ylim(bottom=0)
+        axes.tick_params(labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#eaeef2", linewidth=0.6)
+        axes.set_axisbelow(True)
     set_titles(upper, title, provenance)
     return figure
 
 
-def luminance(rgba):
-    """Relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
+def luminance(rgba: ArrayLike) -> np.ndarray:
+    """Computes the relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
     rgb = np.asarray(rgba)[:3]
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 

@@ -114,12 +114,12 @@ def png(image):
 
 def variants(picture):
     """A `PIL.Image` with 256, 128, 64, 32 and 16 levels, each with the bytes that it takes as PNG."""
-    found = []
+    coarsened = []
     for bits in (8, 7, 6, 5, 4):
         levels = [round((level >> (8 - bits)) * 255 / (2**bits - 1)) for level in range(256)]
         coarse = picture.point(levels * 3)
-        found.append((coarse, len(png(coarse))))
-    return found
+        coarsened.append((coarse, len(png(coarse))))
+    return coarsened
 
 
 def fitted(cells, limit):

@@ -95,19 +95,19 @@ _REFERENCES = {
 PREFIX = {"imagenet_c": "imagenet_c/", "imagenet_c_extra": "imagenet_c/", "imagenet_noc": "noc/"}
 
 
-def benchmark_members(benchmark):
-    """Plain names of a benchmark's corruptions, in published order; refuses unknown benchmarks."""
+def benchmark_members(benchmark: str) -> tuple[str, ...]:
+    """Lists the plain names of a benchmark's corruptions, in published order; refuses unknown benchmarks."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"expected a benchmark of {sorted(BENCHMARKS)}, found {benchmark!r}")
     return BENCHMARKS[benchmark]
 
 
-def qualified_members(benchmark):
-    """Qualified names of a benchmark's corruptions, in published order."""
+def qualified_members(benchmark: str) -> tuple[str, ...]:
+    """Lists the qualified names of a benchmark's corruptions, in published order."""
     return tuple(PREFIX[benchmark] + name for name in benchmark_members(benchmark))
 
 
-def default_reference(benchmark):
-    """AlexNet's published errors for a benchmark."""
+def default_reference(benchmark: str) -> Reference:
+    """Gives AlexNet's published errors for a benchmark."""
     benchmark_members(benchmark)
     return _REFERENCES[benchmark]

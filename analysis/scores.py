@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.references import PREFIX, benchmark_members, default_reference
 
 _SMALL_DENOMINATOR = 0.05
 
 
-def accuracy(correct, total):
-    """correct / total in [0, 1]; arrays broadcast. Refuses total < 1 and correct outside 0..total."""
+def accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
+    """Computes correct / total in [0, 1]; arrays broadcast. Refuses total < 1 and correct outside 0..total."""
     correct, total = np.asarray(correct, float), np.asarray(total, float)
     if np.any(total < 1) or np.any(correct < 0) or np.any(correct > total):
         raise ValueError(
@@ -24,8 +25,8 @@ def accuracy(correct, total):
     return correct / total
 
 
-def standard_error(correct, total):
-    """Binomial standard error sqrt(p (1 - p) / total) of p = correct / total."""
+def standard_error(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
+    """Computes the binomial standard error sqrt(p (1 - p) / total) of p = correct / total."""
     p = accuracy(correct, total)
     return np.sqrt(p * (1 - p) / np.asarray(total, float))
 
@@ -147,17 +148,17 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
     raw, relative, raw_se, relative_se, weak = {}, {}, {}, {}, []
     noise = np.nan if number is None else 1 / number
     for name in members:
-        ref, own = np.asarray(reference.errors[name]), table[name]
-        raw[name] = corruption_error(own, ref)
-        relative[name] = relative_corruption_error(own, clean_error, ref, reference.clean)
-        variance, clean_variance = own * (1 - own) * noise, clean_error * (1 - clean_error) * noise
-        drop = (ref - reference.clean).sum()
-        raw_se[name] = float(100 * np.sqrt(variance).sum() / ref.sum())
+        reference_error, error = np.asarray(reference.errors[name]), table[name]
+        raw[name] = corruption_error(error, reference_error)
+        relative[name] = relative_corruption_error(error, clean_error, reference_error, reference.clean)
+        variance, clean_variance = error * (1 - error) * noise, clean_error * (1 - clean_error) * noise
+        drop = (reference_error - reference.clean).sum()
+        raw_se[name] = float(100 * np.sqrt(variance).sum() / reference_error.sum())
         relative_se[name] = float(100 * np.sqrt(variance + clean_variance).sum() / drop)
-        if drop / len(ref) < _SMALL_DENOMINATOR:
+        if drop / len(reference_error) < _SMALL_DENOMINATOR:
             weak.append(name)
     return BenchmarkScore(
-        benchmark, reference.name, {name: float(100 * own.mean()) for name, own in table.items()}, raw, relative, raw_se, relative_se,
+        benchmark, reference.name, {name: float(100 * error.mean()) for name, error in table.items()}, raw, relative, raw_se, relative_se,
         *(float(np.mean(list(d.values()))) for d in (raw, relative, raw_se, relative_se)),
         100 * unnormalised_mean_error(table), tuple(weak),
     )  # fmt: skip
@@ -168,22 +169,22 @@ def unnormalised_mean_error(errors):
 
     `errors`: corruption -> {severity: error} or one error per severity; all with as many severities.
     """
-    table = {name: _values(own) for name, own in errors.items()}
-    if not table or len({len(own) for own in table.values()}) != 1:
-        found = {name: len(own) for name, own in table.items()}
-        raise ValueError(f"expected the same severities for every corruption, found {found}")
-    return float(np.mean([_fractions(own).mean() for own in table.values()]))
+    table = {name: _values(by_severity) for name, by_severity in errors.items()}
+    if not table or len({len(by_severity) for by_severity in table.values()}) != 1:
+        lengths = {name: len(by_severity) for name, by_severity in table.items()}
+        raise ValueError(f"expected the same severities for every corruption, found {lengths}")
+    return float(np.mean([_fractions(by_severity).mean() for by_severity in table.values()]))
 
 
 def complete_errors(errors, benchmark, severities):
     """Errors by plain name, arrays in the order of `severities`; refuses all but the whole benchmark."""
     members, prefix = benchmark_members(benchmark), PREFIX[benchmark]
     plain = {}
-    for name, own in errors.items():
+    for name, by_severity in errors.items():
         short = name.removeprefix(prefix)
         if short in plain:
             raise ValueError(f"expected every corruption once, found {short!r} by two names")
-        plain[short] = own
+        plain[short] = by_severity
     foreign, missing = sorted(set(plain) - set(members)), [m for m in members if m not in plain]
     if foreign or missing:
         extra = " (the extras are never averaged with the 15)" if benchmark == "imagenet_c" else ""
@@ -193,27 +194,27 @@ def complete_errors(errors, benchmark, severities):
         )
     table = {}
     for name in members:
-        own = plain[name]
-        if isinstance(own, Mapping):
-            absent = [s for s in severities if s not in own]
-            unknown = [s for s in own if s not in severities]
+        by_severity = plain[name]
+        if isinstance(by_severity, Mapping):
+            absent = [s for s in severities if s not in by_severity]
+            unknown = [s for s in by_severity if s not in severities]
             if absent or unknown:
                 raise ValueError(
                     f"{name}: expected severities {list(severities)}, found {absent} missing and {unknown} besides them"
                 )
-            own = [own[s] for s in severities]
-        own = _fractions(_values(own))
-        if own.shape != (len(severities),):
+            by_severity = [by_severity[s] for s in severities]
+        by_severity = _fractions(_values(by_severity))
+        if by_severity.shape != (len(severities),):
             raise ValueError(
                 f"{name}: expected {len(severities)} errors, one per severity {list(severities)}, "
-                f"found shape {own.shape}"
+                f"found shape {by_severity.shape}"
             )
-        table[name] = own
+        table[name] = by_severity
     return table
 
 
-def _values(own):
-    return np.atleast_1d(list(own.values()) if isinstance(own, Mapping) else own)
+def _values(errors):
+    return np.atleast_1d(list(errors.values()) if isinstance(errors, Mapping) else errors)
 
 
 def _fractions(values):

@@ -12,6 +12,7 @@ so no quoting is needed. Every refusal names the file, the line, what was expect
 import math
 import pathlib
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from runtime.files import write_atomically
@@ -52,8 +53,8 @@ class Count(NamedTuple):
         return self[:4]
 
 
-def check_count(count):
-    """Returns the count with its severity normalised (None is `random`, or 0 for clean).
+def check_count(count: Count) -> Count:
+    """Checks a count and normalises its severity (None is `random`, or 0 for clean).
 
     Raises:
       ValueError: a name that a table cannot hold, a severity that does not fit, or counts outside
@@ -84,7 +85,7 @@ def check_count(count):
     return Count(model, seed, corruption, severity, correct, total)
 
 
-def read_counts(path):
+def read_counts(path: str | pathlib.Path) -> list[Count]:
     """Reads counts.csv into a list of `Count`, in the order of the file.
 
     Raises:
@@ -110,7 +111,7 @@ def read_counts(path):
     return rows
 
 
-def write_counts(path, counts, comment=None):
+def write_counts(path: str | pathlib.Path, counts: Iterable[Count | tuple], comment: str | None = None) -> None:
     """Writes counts.csv atomically, in the order given.
 
     Args:
@@ -127,7 +128,7 @@ def write_counts(path, counts, comment=None):
     write_rows(path, COUNTS_HEADER, counts, comment)
 
 
-def read_lines(path, header=None):
+def read_lines(path: str | pathlib.Path, header: Sequence[str] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yields (line number, fields) of a table after its header; all fields are non-empty strings.
 
     Args:
@@ -172,7 +173,9 @@ def read_lines(path, header=None):
         raise ValueError(f"{path}: expected a header line, found an empty table")
 
 
-def write_rows(path, header, rows, comment=None):
+def write_rows(
+    path: str | pathlib.Path, header: Sequence[str], rows: Iterable[Iterable], comment: str | None = None
+) -> None:
     """Writes a table atomically; floats are written so that they are read back exactly."""
     lines = [] if comment is None else ["# " + " ".join(str(comment).split())]
     lines.append(",".join(header))
@@ -180,8 +183,8 @@ def write_rows(path, header, rows, comment=None):
     write_atomically(path, "\n".join(lines) + "\n")
 
 
-def format_field(value):
-    """Text of one field: shortest exact form of a float, `nan` for an undefined one."""
+def format_field(value: object) -> str:
+    """Writes one field: shortest exact form of a float, `nan` for an undefined one."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, str) and not _NAME.fullmatch(value):
         raise ValueError(f"expected text without commas, quotes, # or white space, found {value!r}")

@@ -8,7 +8,10 @@ supplement D.1 and the released code; where they differ (seven groups in the tex
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
+
+from analysis.cbar.scans import Scan
 
 CENTRES = (3, 4, 5, 6, 7, 8)
 LEFT_OUT = ("saturate", "spatter", "gaussian_blur", "speckle_noise")  # the extra corruptions of ImageNet-C
@@ -34,8 +37,8 @@ class GroupTable(NamedTuple):
     references: tuple[str, ...]
 
 
-def severity_spread(errors):
-    """Mean over references of (|e_1 / e_3 - 1| + |e_5 / e_3 - 1|) / 2; errors [m, 5] at severities 1..5."""
+def severity_spread(errors: ArrayLike) -> float:
+    """Averages (|e_1 / e_3 - 1| + |e_5 / e_3 - 1|) / 2 over references; errors [m, 5] at severities 1..5."""
     errors = np.asarray(errors, float)
     if errors.ndim != 2 or errors.shape[1] != 5 or not len(errors) or not np.all(errors[:, 2] > 0):
         raise ValueError(f"expected errors [m, 5], above 0 at severity 3, found {errors.tolist()}")
@@ -43,8 +46,8 @@ def severity_spread(errors):
     return float(np.mean((np.abs(ratio[:, 0]) + np.abs(ratio[:, 4])) / 2))
 
 
-def severity_groups(errors, spread):
-    """The five levels around each centre whose relative errors come nearest to -s, -s/2, 0, s/2, s (s = spread).
+def severity_groups(errors: ArrayLike, spread: float) -> np.ndarray:
+    """Finds the five levels around each centre whose relative errors come nearest to -s, -s/2, 0, s/2, s (s = spread).
 
     With rho(j) = e_j / e_i - 1 and centre i: the first level is the j <= i - 2 with rho(j) nearest to -s, the fifth the
     j >= i + 2 nearest to s; then the second, between the first and i, is nearest to -s/2, and the fourth, between i and
@@ -60,15 +63,15 @@ def severity_groups(errors, spread):
     errors = np.asarray(errors, float)
     if errors.shape != (10,) or not np.all(errors[CENTRES[0] - 1 : CENTRES[-1]] > 0):
         raise ValueError(f"expected 10 errors, above 0 at levels 3..8, found {errors.tolist()}")
-    found = []
+    groups = []
     for centre in CENTRES:
         ratio = errors / errors[centre - 1] - 1
         first = _nearest(ratio, -spread, 1, centre - 2)
         second = _nearest(ratio, -spread / 2, first + 1, centre - 1)
         fifth = _nearest(ratio, spread, centre + 2, len(errors))
         fourth = _nearest(ratio, spread / 2, centre + 1, fifth - 1)
-        found.append((first, second, centre, fourth, fifth))
-    return np.array(found)
+        groups.append((first, second, centre, fourth, fifth))
+    return np.array(groups)
 
 
 def _nearest(ratio, goal, first, last):
@@ -76,8 +79,8 @@ def _nearest(ratio, goal, first, last):
     return last - int(np.argmin(np.abs(goal - ratio[first - 1 : last])[::-1]))
 
 
-def group_table(scan):
-    """The `GroupTable` of one `analysis.cbar.scans.Scan`; references in `LEFT_OUT` do not count.
+def group_table(scan: Scan) -> GroupTable:
+    """Groups the levels of one scan; references in `LEFT_OUT` do not count.
 
     Raises:
       ValueError: no reference is left, or an error of 0 where one is divided by it (the candidate is named).
@@ -105,8 +108,8 @@ def group_table(scan):
     )
 
 
-def nearest_distance(features, references):
-    """L2 distance of every feature [..., D] to the nearest of the references [..., D]: float64 [...]."""
+def nearest_distance(features: ArrayLike, references: ArrayLike) -> np.ndarray:
+    """Measures the L2 distance of every feature [..., D] to the nearest of the references [..., D]: float64 [...]."""
     features, references = np.asarray(features, np.float64), np.asarray(references, np.float64)
     width = features.shape[-1]
     distance = cdist(features.reshape(-1, width), references.reshape(-1, width))

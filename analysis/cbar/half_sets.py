@@ -8,6 +8,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 HALF = 5
 PRECISION = 0.01
@@ -35,8 +36,10 @@ class HalfSets(NamedTuple):
         return np.bitwise_or.reduce(np.int64(1) << self.members.astype(np.int64), axis=1)
 
 
-def half_sets(error, distance, target, rng, precision=PRECISION):
-    """For every five candidates one of the choices of groups that meets the target, uniformly at random, if any does.
+def half_sets(
+    error: ArrayLike, distance: ArrayLike, target: float, rng: np.random.Generator, precision: float = PRECISION
+) -> HalfSets:
+    """Draws for every five candidates one of the choices of groups that meet the target, uniformly, if any does.
 
     A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first three candidates the
     216 sums are sorted; for the last two each of the 36 sums then leaves an interval of them.
@@ -61,7 +64,7 @@ def half_sets(error, distance, target, rng, precision=PRECISION):
     low, high = HALF * target * (1 - precision), HALF * target * (1 + precision)
     pairs = np.array(list(itertools.combinations(range(number), 2)))
     pair_sums = (error[pairs[:, 0], :, None] + error[pairs[:, 1], None, :]).reshape(len(pairs), -1)
-    members, chosen = [np.zeros((0, HALF), int)], [np.zeros((0, HALF), int)]
+    members, group_choices = [np.zeros((0, HALF), int)], [np.zeros((0, HALF), int)]
     for triple in itertools.combinations(range(number - 2), 3):
         a, b, c = triple
         sums = (error[a][:, None, None] + error[b][:, None] + error[c]).ravel()
@@ -71,17 +74,17 @@ def half_sets(error, distance, target, rng, precision=PRECISION):
         begin = np.searchsorted(sums, low - pair_sums[start:], side="right")
         count = np.maximum(np.searchsorted(sums, high - pair_sums[start:], side="left") - begin, 0)
         total = count.sum(axis=1)
-        found = np.flatnonzero(total)
-        if not len(found):
+        possible = np.flatnonzero(total)
+        if not len(possible):
             continue
-        rank = rng.integers(0, total[found])
-        ends = np.cumsum(count[found], axis=1)
+        rank = rng.integers(0, total[possible])
+        ends = np.cumsum(count[possible], axis=1)
         last = (ends <= rank[:, None]).sum(axis=1)
-        inside = rank - (ends[np.arange(len(found)), last] - count[found, last])
-        first = order[begin[found, last] + inside]
-        members.append(np.column_stack([np.tile(triple, (len(found), 1)), pairs[start + found]]))
+        inside = rank - (ends[np.arange(len(possible)), last] - count[possible, last])
+        first = order[begin[possible, last] + inside]
+        members.append(np.column_stack([np.tile(triple, (len(possible), 1)), pairs[start + possible]]))
         digits = np.unravel_index(first, (groups,) * 3) + np.unravel_index(last, (groups,) * 2)
-        chosen.append(np.column_stack(digits))
-    members, chosen = np.concatenate(members), np.concatenate(chosen)
-    means = [values[members, chosen].mean(axis=1) for values in (error, distance)]
-    return HalfSets(members.astype(np.int8), chosen.astype(np.int8), *means)
+        group_choices.append(np.column_stack(digits))
+    members, group_choices = np.concatenate(members), np.concatenate(group_choices)
+    means = [values[members, group_choices].mean(axis=1) for values in (error, distance)]
+    return HalfSets(members.astype(np.int8), group_choices.astype(np.int8), *means)

@@ -68,12 +68,12 @@ class Scan:
         )
 
 
-def features_path(path):
-    """Where the features of the scan with the table `path` are."""
+def features_path(path: str | pathlib.Path) -> pathlib.Path:
+    """Tells where the features of the scan with the table `path` are."""
     return pathlib.Path(path).with_suffix(".npz")
 
 
-def write_scan(path, scan, comment=None):
+def write_scan(path: str | pathlib.Path, scan: Scan, comment: str | None = None) -> None:
     """Writes a scan, each file atomically, the table last.
 
     Args:
@@ -92,7 +92,7 @@ def write_scan(path, scan, comment=None):
     write_rows(path, HEADER, rows, comment)
 
 
-def read_scan(path):
+def read_scan(path: str | pathlib.Path) -> Scan:
     """Reads a scan; names come in the order of the table.
 
     Raises:
@@ -134,7 +134,7 @@ def read_scan(path):
 
 def _read_errors(path):
     """{(role, corruption, level): error in percent} in the order of the table."""
-    found = {}
+    errors = {}
     for number, (role, name, level, error) in read_lines(path, HEADER):
         where = f"{path}, line {number}"
         if role not in LEVELS:
@@ -142,15 +142,15 @@ def _read_errors(path):
         if level not in {str(k) for k in range(1, LEVELS[role] + 1)}:
             raise ValueError(f"{where}: expected a level 1..{LEVELS[role]} of a {role}, found {level!r}")
         row = (role, name, int(level))
-        if row in found:
+        if row in errors:
             raise ValueError(f"{where}: expected every (role, corruption, level) once, found {_show(row)} again")
         try:
-            found[row] = float(error)
+            errors[row] = float(error)
         except ValueError:
             raise ValueError(f"{where}: expected an error in percent, found {error!r}") from None
-        if not 0 <= found[row] <= 100:
+        if not 0 <= errors[row] <= 100:
             raise ValueError(f"{where}: expected an error in percent, 0..100, found {error}")
-    return found
+    return errors
 
 
 def _read_features(path):

@@ -10,10 +10,12 @@ Robustness" (2021), supplement D.2 and the released code. As in the code, the 1 
 and holds for each half-set. Averages over runs go by name.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from analysis.cbar.groups import GroupTable
 from analysis.cbar.half_sets import HALF, PRECISION, HalfSets, half_sets
 
 CANDIDATES = 100_000
@@ -56,30 +58,30 @@ class Choice(NamedTuple):
     pairs: int
 
 
-def random_benchmarks(halves, rng, number=CANDIDATES):
-    """Pairs of half-sets without a common member, drawn uniformly with replacement: positions int [number, 2].
+def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = CANDIDATES) -> np.ndarray:
+    """Draws pairs of half-sets without a common member, uniformly with replacement: positions int [number, 2].
 
     Raises:
       ValueError: no half-sets, or no disjoint ones after very many draws.
     """
-    masks, found, drawn = halves.masks, [], 0
+    masks, pairs, drawn = halves.masks, [], 0
     missing = number
     while missing and len(masks) and drawn < _ATTEMPTS * number:
         pair = rng.integers(0, len(masks), (_BLOCK, 2))
         disjoint = (masks[pair[:, 0]] & masks[pair[:, 1]]) == 0
-        found.append(pair[disjoint][:missing])
-        missing -= len(found[-1])
+        pairs.append(pair[disjoint][:missing])
+        missing -= len(pairs[-1])
         drawn += _BLOCK
     if missing:
         raise ValueError(
             f"expected {number} benchmarks of two disjoint half-sets that meet the target error, found "
             f"{number - missing} in {drawn} draws from {len(masks)} half-sets"
         )
-    return np.concatenate(found)
+    return np.concatenate(pairs)
 
 
-def contributions(holds, distance):
-    """(mean distance of benchmarks with the candidate - mean of all) / population standard deviation of all.
+def contributions(holds: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Computes (mean distance of benchmarks with the candidate - mean of all) / population standard deviation of all.
 
     Args:
       holds: which benchmark holds which candidate, bool [b, n].
@@ -96,8 +98,10 @@ def contributions(holds, distance):
         return (holds.T @ (distance - distance.mean()) / count) / deviation
 
 
-def measure(table, target, seed, number=CANDIDATES, precision=PRECISION):
-    """One run of the search: half-sets, random benchmarks and contributions. `seed`: int or a sequence of them."""
+def measure(
+    table: GroupTable, target: float, seed: int | Sequence[int], number: int = CANDIDATES, precision: float = PRECISION
+) -> Run:
+    """Makes one run of the search: half-sets, random benchmarks and contributions. `seed`: int or a sequence of them. `seed`: int or a sequence of them."""
     rng = np.random.default_rng(seed)
     halves = half_sets(table.error, table.distance, target, rng, precision)
     pairs = random_benchmarks(halves, rng, number)
@@ -108,8 +112,8 @@ def measure(table, target, seed, number=CANDIDATES, precision=PRECISION):
     return Run(table, halves, dict(zip(table.names, values.tolist(), strict=True)), distance)
 
 
-def rank(runs):
-    """Candidates by contribution averaged over runs, largest first: list of (name, mean, standard error over runs).
+def rank(runs: Sequence[Run]) -> list[tuple[str, float, float]]:
+    """Ranks candidates by contribution averaged over runs, largest first: (name, mean, standard error over runs).
 
     A candidate counts in the runs whose benchmarks hold it; with none it comes last, with NaN. Ties go by name. The
     standard error is NaN for fewer than two runs.
@@ -122,18 +126,18 @@ def rank(runs):
         if set(run.contribution) != names:
             different = sorted(names ^ set(run.contribution))
             raise ValueError(f"expected the same candidates in every run, found {different} in some only")
-    found = []
+    ranking = []
     for name in names:
         values = np.array([run.contribution[name] for run in runs])
         values = values[~np.isnan(values)]
         mean = float(values.mean()) if len(values) else float("nan")
         error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-        found.append((name, mean, error))
-    return sorted(found, key=lambda item: (np.isnan(item[1]), -item[1], item[0]))
+        ranking.append((name, mean, error))
+    return sorted(ranking, key=lambda item: (np.isnan(item[1]), -item[1], item[0]))
 
 
-def choose(runs, members, target):
-    """Of all pairs of disjoint half-sets of a run within `members`, the one whose error is closest to the target.
+def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice:
+    """Chooses, of all pairs of disjoint half-sets of a run within `members`, the one whose error is closest to the target.
 
     Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come first.
 

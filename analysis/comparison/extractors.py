@@ -5,12 +5,13 @@ independent: intervals resample corruptions, each with all its schemes. E. Mintu
 supplement C.1, compare WRN-40-2 and VGG-19-BN by the correlation of either's MSD with error.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.distances import msd_mmd
-from analysis.distances.files import MIN_SCHEMES, mean_distances
+from analysis.distances.files import MIN_SCHEMES, Distance, mean_distances
 
 
 class Agreement(NamedTuple):
@@ -33,8 +34,16 @@ class Agreement(NamedTuple):
     by_corruption: dict[str, float]
 
 
-def agreement(first, second, measure="msd", *, resamples=1000, seed=0, level=0.95):
-    """`Agreement` of two lists of `msd_files.Distance`; `measure` is `msd` or `mmd`.
+def agreement(
+    first: Sequence[Distance],
+    second: Sequence[Distance],
+    measure: str = "msd",
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Agreement:
+    """Compares two lists of `analysis.distances.files.Distance`; `measure` is `msd` or `mmd`.
 
     Raises:
       ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or distances that one has and the
@@ -51,10 +60,10 @@ def agreement(first, second, measure="msd", *, resamples=1000, seed=0, level=0.9
         raise ValueError(
             f"expected at least 2 schemes and 3 corruptions in both, found {len(schemes)} and {len(corruptions)}"
         )
-    wanted = [{key for key in one if key[0] in schemes and key[1] in corruptions} for one in keys]
-    if wanted[0] != wanted[1]:
+    measured = [{key for key in of_network if key[0] in schemes and key[1] in corruptions} for of_network in keys]
+    if measured[0] != measured[1]:
         raise ValueError(
-            f"expected the same measurements in both, found only in one: {min(wanted[0] ^ wanted[1], key=str)}"
+            f"expected the same measurements in both, found only in one: {min(measured[0] ^ measured[1], key=str)}"
         )
     column = ("msd", "mmd").index(measure)
     x, y = (
@@ -63,12 +72,12 @@ def agreement(first, second, measure="msd", *, resamples=1000, seed=0, level=0.9
     )
     ordering = np.full(len(corruptions), np.nan)
     if len(schemes) >= MIN_SCHEMES:
-        ordering = np.array([msd_mmd.spearman(*both) for both in zip(x, y)])
+        ordering = np.array([msd_mmd.spearman(*pair) for pair in zip(x, y)])
     drawn = np.random.default_rng(seed).integers(0, len(corruptions), (resamples, len(corruptions)))
-    whole = [msd_mmd.spearman(x[chosen].ravel(), y[chosen].ravel()) for chosen in drawn]
+    whole = [msd_mmd.spearman(x[resample].ravel(), y[resample].ravel()) for resample in drawn]
     return Agreement(
         schemes, corruptions, msd_mmd.spearman(x.ravel(), y.ravel()), _interval(whole, level), _mean(ordering),
-        _interval([_mean(ordering[chosen]) for chosen in drawn], level), dict(zip(corruptions, ordering.tolist())),
+        _interval([_mean(ordering[resample]) for resample in drawn], level), dict(zip(corruptions, ordering.tolist())),
     )  # fmt: skip
 
 

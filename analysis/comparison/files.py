@@ -28,19 +28,25 @@ def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float)
     Raises:
       FileNotFoundError, ValueError: a missing or broken table, or studies of other corruptions.
     """
-    one, two = _read_study(first), _read_study(second)
-    if set(one.names) != set(two.names):
-        only = sorted({*one.names} ^ {*two.names})
+    first_study, second_study = _read_study(first), _read_study(second)
+    if set(first_study.names) != set(second_study.names):
+        only = sorted({*first_study.names} ^ {*second_study.names})
         raise ValueError(f"expected studies of the same corruptions, found only in one: {', '.join(only)}")
-    two = two.ordered(one.names)
-    agreement = studies.agreement(one.unclipped, two.unclipped, one.names, first_se=one.se, second_se=two.se)
+    second_study = second_study.ordered(first_study.names)
+    agreement = studies.agreement(
+        first_study.unclipped,
+        second_study.unclipped,
+        first_study.names,
+        first_se=first_study.se,
+        second_se=second_study.se,
+    )
     benchmarks = studies.benchmark_agreement_sweep(
-        one.overlap,
-        two.overlap,
-        one.names,
+        first_study.overlap,
+        second_study.overlap,
+        first_study.names,
         sorted({*_SWEEP, threshold}),
-        first_unclipped=one.unclipped,
-        second_unclipped=two.unclipped,
+        first_unclipped=first_study.unclipped,
+        second_unclipped=second_study.unclipped,
     )
     seconds = _training_seconds(first, second)
     content = {

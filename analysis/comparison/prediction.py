@@ -20,9 +20,11 @@ corruptions can be near in features while training on one does not help against 
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
@@ -61,8 +63,8 @@ class Comparison(NamedTuple):
     random_sets: int
 
 
-def centre_distances(centres, names):
-    """L2 distances between mean features of corruptions: float64 [n, n].
+def centre_distances(centres: Mapping[tuple[str, int | str], np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Measures the L2 distances between mean features of corruptions: float64 [n, n].
 
     Args:
       centres: {(corruption, severity): [D]} (`analysis.distances.files.read_centres`); severities are averaged first.
@@ -75,8 +77,8 @@ def centre_distances(centres, names):
     return cdist(means, means)
 
 
-def direction_distances(centres, names):
-    """How differently corruptions move the clean features, 1 - cos(f_i - f_clean, f_j - f_clean): float64 [n, n].
+def direction_distances(centres: Mapping[tuple[str, int | str], np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Measures how differently corruptions move the clean features, 1 - cos(f_i - f_clean, f_j - f_clean): float64 [n, n].
 
     In 0..2 with a zero diagonal, 1 for directions at right angles; how far a corruption moves them does not count.
 
@@ -112,7 +114,7 @@ def _means(centres, names):
     return np.array([np.mean(by_name[name], axis=0, dtype=np.float64) for name in names])
 
 
-def msd_distances(means, names):
+def msd_distances(means: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> np.ndarray:
     """Symmetric minimal sample distances, (MSD(i, j) + MSD(j, i)) / 2 off the diagonal and 0 on it: float64 [n, n].
 
     Args:
@@ -129,8 +131,8 @@ def msd_distances(means, names):
     return (directed + directed.T) / 2
 
 
-def rank_agreement(overlap, distance, names, **options):
-    """Whether near corruptions overlap: `analysis.comparison.studies.agreement` of O and -distance.
+def rank_agreement(overlap: ArrayLike, distance: ArrayLike, names: Sequence[str], **options) -> studies.Agreement:
+    """Tells whether near corruptions overlap: `analysis.comparison.studies.agreement` of O and -distance.
 
     Its `spearman` is rho over pairs, with an interval from resampling corruptions; its differences mean nothing here.
 
@@ -143,8 +145,8 @@ def rank_agreement(overlap, distance, names, **options):
     return studies.agreement(overlap, -np.asarray(distance, float), names, **options)
 
 
-def isotonic(distance, overlap):
-    """The decreasing step function of least squares, (distances increasing, overlaps decreasing), for `np.interp`.
+def isotonic(distance: ArrayLike, overlap: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Fits the decreasing step function of least squares, (distances increasing, overlaps decreasing), for `np.interp`.
 
     distance, overlap: of pairs, [k]. Equal distances are averaged first.
     """
@@ -153,8 +155,8 @@ def isotonic(distance, overlap):
     return x, isotonic_regression(y, weights=count, increasing=False).x
 
 
-def predicted_overlap(overlap, distance):
-    """O of every pair predicted from its distance by `isotonic`, fitted to all pairs without either corruption.
+def predicted_overlap(overlap: ArrayLike, distance: ArrayLike) -> np.ndarray:
+    """Predicts O of every pair from its distance by `isotonic`, fitted to all pairs without either corruption.
 
     Between the distances of the fit it is interpolated linearly, beyond them constant. n >= 4.
 
@@ -168,19 +170,21 @@ def predicted_overlap(overlap, distance):
     first, second = np.triu_indices(number, 1)
     defined = ~np.isnan(overlap[first, second])
     undefined = algorithm.undefined(overlap)
-    found = np.eye(number)
+    predicted = np.eye(number)
     for i, j in zip(first, second):
         apart = defined & ~np.isin(first, (i, j)) & ~np.isin(second, (i, j))
         if undefined[i] or undefined[j] or not apart.any():
-            found[i, j] = found[j, i] = np.nan
+            predicted[i, j] = predicted[j, i] = np.nan
             continue
         pairs = first[apart], second[apart]
-        found[i, j] = found[j, i] = np.interp(distance[i, j], *isotonic(distance[pairs], overlap[pairs]))
-    found[undefined, undefined] = np.nan
-    return found
+        predicted[i, j] = predicted[j, i] = np.interp(distance[i, j], *isotonic(distance[pairs], overlap[pairs]))
+    predicted[undefined, undefined] = np.nan
+    return predicted
 
 
-def compare_selections(overlap, predicted, names, threshold, *, seed=0):
+def compare_selections(
+    overlap: ArrayLike, predicted: ArrayLike, names: Sequence[str], threshold: float, *, seed: int = 0
+) -> Comparison:
     """Selects with Algorithm 1 from a predicted and from the measured matrix: a `Comparison`.
 
     Args:
@@ -192,17 +196,19 @@ def compare_selections(overlap, predicted, names, threshold, *, seed=0):
     """
     names = tuple(names)
     overlap, predicted = _pair("overlap", overlap, "predicted overlap", predicted)
-    found = studies.benchmark_agreement(predicted, overlap, names, threshold)
+    agreement = studies.benchmark_agreement(predicted, overlap, names, threshold)
     kept = np.flatnonzero(~(algorithm.undefined(overlap) | algorithm.undefined(predicted)))
-    first, second = (np.array([[names.index(name) for name in chosen]]) for chosen in (found.first, found.second))
+    first, second = (
+        np.array([[names.index(name) for name in benchmark]]) for benchmark in (agreement.first, agreement.second)
+    )
     members = first[0]
     inside = overlap[np.ix_(members, members)][np.triu_indices(len(members), 1)]
     means = _mean_overlaps(overlap, kept[_sets(len(kept), len(members), seed)])
-    own = float(_mean_overlaps(overlap, first)[0])
+    predicted_mean = float(_mean_overlaps(overlap, first)[0])
     return Comparison(
-        found, float(_mean_overlaps(predicted, first)[0]), own, float(_mean_overlaps(overlap, second)[0]),
+        agreement, float(_mean_overlaps(predicted, first)[0]), predicted_mean, float(_mean_overlaps(overlap, second)[0]),
         float(inside.max(initial=0)), int((inside > threshold).sum()), float(means.mean()), float(means.std()),
-        float((means <= own + algorithm.RESOLUTION).mean()), len(means),
+        float((means <= predicted_mean + algorithm.RESOLUTION).mean()), len(means),
     )  # fmt: skip
 
 

@@ -10,9 +10,11 @@ corruption drawn k times carries weight k in each of its pairs (Snijders and Bor
 a corruption with itself are left out.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.selection import algorithm, select
 
@@ -64,8 +66,18 @@ class BenchmarkAgreement(NamedTuple):
     second_in_first: str
 
 
-def agreement(first, second, names, *, first_se=None, second_se=None, resamples=1000, seed=0, level=0.95):
-    """Agreement of two overlap matrices.
+def agreement(
+    first: ArrayLike,
+    second: ArrayLike,
+    names: Sequence[str],
+    *,
+    first_se: ArrayLike | None = None,
+    second_se: ArrayLike | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Agreement:
+    """Compares two overlap matrices.
 
     Args:
       first, second: symmetric [n, n] over the same names. Unclipped overlap compares more: the clipped one
@@ -105,8 +117,17 @@ def agreement(first, second, names, *, first_se=None, second_se=None, resamples=
     )  # fmt: skip
 
 
-def benchmark_agreement(first, second, names, threshold, *, strict=False, first_unclipped=None, second_unclipped=None):
-    """Agreement of the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over `names`.
+def benchmark_agreement(
+    first: ArrayLike,
+    second: ArrayLike,
+    names: Sequence[str],
+    threshold: float,
+    *,
+    strict: bool = False,
+    first_unclipped: ArrayLike | None = None,
+    second_unclipped: ArrayLike | None = None,
+) -> BenchmarkAgreement:
+    """Compares the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over `names`.
 
     Corruptions undefined in either matrix are left out of both. `strict` and the unclipped overlaps are as
     there.
@@ -118,17 +139,21 @@ def benchmark_agreement(first, second, names, threshold, *, strict=False, first_
         None if matrix is None else _square(matrix, names)[np.ix_(kept, kept)]
         for matrix in (first_unclipped, second_unclipped)
     ]
-    chosen = [select(matrix, common, threshold, strict, other) for matrix, other in zip(matrices, free, strict=True)]
-    one, two = (selected.members for selected in chosen)
-    shared = tuple(name for name in one if name in two)
+    selections = [
+        select(matrix, common, threshold, strict, unclipped) for matrix, unclipped in zip(matrices, free, strict=True)
+    ]
+    first_members, second_members = (selected.members for selected in selections)
+    shared = tuple(name for name in first_members if name in second_members)
     return BenchmarkAgreement(
-        float(threshold), one, two, shared, len(shared) / len({*one, *two}),
-        _standing(one, chosen[1], matrices[1], common), _standing(two, chosen[0], matrices[0], common),
+        float(threshold), first_members, second_members, shared, len(shared) / len({*first_members, *second_members}),
+        _standing(first_members, selections[1], matrices[1], common), _standing(second_members, selections[0], matrices[0], common),
     )  # fmt: skip
 
 
-def benchmark_agreement_sweep(first, second, names, thresholds, **options):
-    """`benchmark_agreement` at each threshold, a tuple."""
+def benchmark_agreement_sweep(
+    first: ArrayLike, second: ArrayLike, names: Sequence[str], thresholds: Iterable[float], **options
+) -> tuple[BenchmarkAgreement, ...]:
+    """Makes a `benchmark_agreement` at each threshold."""
     return tuple(benchmark_agreement(first, second, names, float(t), **options) for t in thresholds)
 
 
@@ -152,16 +177,16 @@ def _square(matrix, names):
     return matrix
 
 
-def _standing(members, chosen, matrix, names):
-    if members == chosen.members:
+def _standing(members, selection, matrix, names):
+    if members == selection.members:
         return WINNER
     index = [names.index(name) for name in members]
     inside = matrix[np.ix_(index, index)][np.triu_indices(len(index), 1)]
-    allowed = inside < chosen.threshold if chosen.strict else inside <= chosen.threshold
-    if len(members) != chosen.size or not allowed.all():
+    allowed = inside < selection.threshold if selection.strict else inside <= selection.threshold
+    if len(members) != selection.size or not allowed.all():
         return OTHER
     mean = inside.mean() if inside.size else 0.0
-    return TIE if abs(mean - chosen.mean_overlap) <= algorithm.RESOLUTION else MAXIMUM
+    return TIE if abs(mean - selection.mean_overlap) <= algorithm.RESOLUTION else MAXIMUM
 
 
 def _correlation(x, y, weights):

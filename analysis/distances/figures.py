@@ -1,6 +1,7 @@
 """Figure: error against distance, a panel for each corruption, a point for each scheme."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -65,8 +66,8 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     return figure
 
 
-def mixture_panel(rows, *, title=""):
-    """MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
+def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str = "") -> Figure:
+    """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
 
     Args:
       rows: (fraction, corruption, msd, mmd), fractions in ascending order.

@@ -6,6 +6,7 @@ features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the
 """
 
 import pathlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +46,12 @@ class Correlation(NamedTuple):
     mmd_upper: float
 
 
-def write_msd(path, rows, comment=None):
+def write_msd(path: str | pathlib.Path, rows: Iterable[Distance], comment: str | None = None) -> None:
     """Writes msd.csv atomically; `rows`: iterable of `Distance`."""
     write_rows(path, HEADER, rows, comment)
 
 
-def read_msd(path):
+def read_msd(path: str | pathlib.Path) -> list[Distance]:
     """Reads msd.csv into a list of `Distance`.
 
     Raises:
@@ -72,12 +73,12 @@ def read_msd(path):
     return rows
 
 
-def write_centres(path, centres):
+def write_centres(path: str | pathlib.Path, centres: Mapping[tuple[str, int | str], np.ndarray]) -> None:
     """Writes features.npz atomically; `centres`: {(corruption, severity): [D]}."""
     files.write_arrays(path, {f"{name}|{severity}": value for (name, severity), value in centres.items()})
 
 
-def read_centres(path):
+def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | str], np.ndarray]:
     """Reads features.npz: {(corruption, severity): [D]}.
 
     Raises:
@@ -96,7 +97,7 @@ def read_centres(path):
     return centres
 
 
-def mean_distances(rows):
+def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[float, float]]:
     """Distances averaged over severities: {(scheme, corruption): (msd, mmd)}.
 
     Raises:
@@ -118,8 +119,14 @@ def mean_errors(counts):
     return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
 
 
-def correlations(distance, errors, *, resamples=1000, seed=0):
-    """Per corruption Spearman's rho between distance and error, across the schemes that have both.
+def correlations(
+    distance: Mapping[tuple[str, str], Sequence[float]],
+    errors: Mapping[tuple[str, str], float],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[Correlation]:
+    """Correlates distance with error (Spearman) per corruption, across the schemes that have both.
 
     Args:
       distance: {(scheme, corruption): (msd, mmd)}.
@@ -131,32 +138,32 @@ def correlations(distance, errors, *, resamples=1000, seed=0):
     Raises:
       ValueError: fewer than 3 schemes in common for every corruption.
     """
-    found = []
+    rows = []
     for corruption in dict.fromkeys(name for _, name in distance):
-        both = [key for key in distance if key[1] == corruption and key in errors]
-        if len(both) < MIN_SCHEMES:
+        schemes = [key for key in distance if key[1] == corruption and key in errors]
+        if len(schemes) < MIN_SCHEMES:
             continue
-        error = [errors[key] for key in both]
+        error = [errors[key] for key in schemes]
         values = []
         for k in range(2):
-            x = [distance[key][k] for key in both]
+            x = [distance[key][k] for key in schemes]
             interval = msd_mmd.spearman_interval(x, error, resamples=resamples, seed=seed)
             values += [msd_mmd.spearman(x, error), *interval]
-        found.append(Correlation(corruption, len(both), *values))
-    if not found:
+        rows.append(Correlation(corruption, len(schemes), *values))
+    if not rows:
         raise ValueError(
             f"expected errors of at least {MIN_SCHEMES} of the schemes {sorted({s for s, _ in distance})} under one of the "
             f"corruptions, found errors of {sorted({s for s, _ in errors})} under {sorted({c for _, c in errors})}"
         )
-    return found
+    return rows
 
 
-def write_correlations(path, rows, comment=None):
+def write_correlations(path: str | pathlib.Path, rows: Iterable[Correlation], comment: str | None = None) -> None:
     """Writes correlations.csv atomically; `rows`: iterable of `Correlation`."""
     write_rows(path, CORRELATIONS_HEADER, rows, comment)
 
 
-def read_correlations(path):
+def read_correlations(path: str | pathlib.Path) -> list[Correlation]:
     """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another kind."""
     rows = []
     for number, (corruption, schemes, *values) in read_lines(path, CORRELATIONS_HEADER):
@@ -169,10 +176,10 @@ def read_correlations(path):
 
 def _over_severities(values):
     """Means over the severities in keys (scheme, corruption, severity); all schemes must have the same ones."""
-    found, severities = {}, {}
+    grouped, severities = {}, {}
     for (scheme, corruption, severity), value in values.items():
-        found.setdefault((scheme, corruption), {})[severity] = value
-    for (scheme, corruption), by_severity in found.items():
+        grouped.setdefault((scheme, corruption), {})[severity] = value
+    for (scheme, corruption), by_severity in grouped.items():
         expected = severities.setdefault(corruption, (scheme, by_severity.keys()))
         if by_severity.keys() != expected[1]:
             raise ValueError(
@@ -180,7 +187,8 @@ def _over_severities(values):
                 f"for {expected[0]} and {sorted(map(str, by_severity))} for {scheme}"
             )
     return {
-        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0)) for key, by_severity in found.items()
+        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0))
+        for key, by_severity in grouped.items()
     }
 
 

@@ -17,7 +17,10 @@ and what is smooth in them; for a minimum the spread says how stable it is and i
 over a half is larger on average than that over all.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
@@ -73,9 +76,9 @@ class Stream:
         if members.shape != shape or members.dtype != bool:
             raise ValueError(f"expected members bool {shape}, found {members.dtype} {members.shape}")
         for g in np.flatnonzero(members.any(axis=1)):
-            own = features[members[g], g]
-            self._minimum[g] = np.minimum(self._minimum[g], cdist(own, self._centres[g]).min(axis=0))
-            self._sum[g] += own.sum(axis=0)
+            counted = features[members[g], g]
+            self._minimum[g] = np.minimum(self._minimum[g], cdist(counted, self._centres[g]).min(axis=0))
+            self._sum[g] += counted.sum(axis=0)
         self.number += members.sum(axis=1)
 
     @property
@@ -96,18 +99,10 @@ class Stream:
             raise ValueError(f"expected transforms in every weighting, found {self.number.tolist()}")
 
 
-def minimal_sample_distance(features, centres):
-    """MSD of features [n, D] to centres [m, D]: float64 [m]."""
-    return _distances(features, centres).msd[0]
-
-
-def mean_distance(features, centres):
-    """MMD of features [n, D] to centres [m, D]: float64 [m]."""
-    return _distances(features, centres).mmd[0]
-
-
-def mixture_distances(first, second, centres, fractions):
-    """MSD and MMD of mixtures of two distributions of transforms, as in the paper's toy experiment.
+def mixture_distances(
+    first: ArrayLike, second: ArrayLike, centres: ArrayLike, fractions: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy experiment.
 
     A mixture of fraction p takes round(p n) transforms of the first and the others of the second. With centres of the
     second, MSD should stay low until the fraction is 1, while MMD grows with it.
@@ -127,28 +122,30 @@ def mixture_distances(first, second, centres, fractions):
         raise ValueError(f"expected fractions in [0, 1], found {list(fractions)}")
     number = len(first)
     mixed = [np.concatenate([first[:k], second[k:]]) for k in (round(p * number) for p in fractions)]
-    found = [_distances(features, centres) for features in mixed]
-    return np.stack([one.msd[0] for one in found]), np.stack([one.mmd[0] for one in found])
+    streams = [measure_distances(features, centres) for features in mixed]
+    return np.stack([stream.msd[0] for stream in streams]), np.stack([stream.mmd[0] for stream in streams])
 
 
-def spearman(x, y):
-    """Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y is constant.
+def spearman(x: ArrayLike, y: ArrayLike) -> float:
+    """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y is constant.
 
     x, y: [n] without NaN, n >= 2.
     """
     return float(_spearman(*_points(x, y)))
 
 
-def spearman_interval(x, y, *, resamples=1000, seed=0, level=0.95):
-    """Percentile interval of `spearman` under resampling of the points with replacement: (lower, upper).
+def spearman_interval(
+    x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> tuple[float, float]:
+    """Computes the percentile interval of `spearman` under resampling of the points with replacement: (lower, upper).
 
     Resamples in which x or y is constant are not counted; (NaN, NaN) when fewer than half are left.
     """
     x, y = _points(x, y)
-    chosen = np.random.default_rng(seed).integers(0, len(x), (resamples, len(x)))
-    found = _spearman(x[chosen], y[chosen])
-    defined = found[~np.isnan(found)]
-    if 2 * len(defined) < len(found):
+    drawn = np.random.default_rng(seed).integers(0, len(x), (resamples, len(x)))
+    correlations = _spearman(x[drawn], y[drawn])
+    defined = correlations[~np.isnan(correlations)]
+    if 2 * len(defined) < len(correlations):
         return float("nan"), float("nan")
     lower, upper = np.percentile(defined, [50 * (1 - level), 50 * (1 + level)])
     return float(lower), float(upper)
@@ -168,7 +165,8 @@ def _spearman(x, y):
     return np.where(norm > 0, (x * y).sum(-1) / np.where(norm > 0, norm, 1), np.nan)
 
 
-def _distances(features, centres):
+def measure_distances(features: np.ndarray, centres: np.ndarray) -> "Stream":
+    """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result are [1, m]."""
     stream = Stream(_finite("centres", centres, 2)[None])
     stream.add(_finite("features", features, 2)[:, None])
     return stream

@@ -5,12 +5,13 @@ E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corrup
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 KINDS = ("closest", "farthest", "random")
 
 
-def closest_first(distances):
-    """Transforms in order of closeness to any of the references.
+def closest_first(distances: ArrayLike) -> np.ndarray:
+    """Orders transforms by closeness to any of the references.
 
     For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
     append those not yet listed. Equal distances keep the order of the transforms, then that of the references.
@@ -31,8 +32,8 @@ def closest_first(distances):
     return np.argsort(first, kind="stable")
 
 
-def choose(order, size, kind, rng):
-    """`size` transforms out of an order, int64 [size].
+def choose(order: np.ndarray, size: int, kind: str, rng: np.random.Generator | None) -> np.ndarray:
+    """Chooses `size` transforms out of an order, int64 [size].
 
     Args:
       order: of `closest_first`.

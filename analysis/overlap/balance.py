@@ -8,6 +8,7 @@ Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 class Balance(NamedTuple):
@@ -26,29 +27,21 @@ class Balance(NamedTuple):
     range: float
 
 
-def balance(values):
-    """Spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
+def balance(values: ArrayLike) -> Balance:
+    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
     values = np.asarray(values, float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
         raise ValueError(f"expected two or more finite values, found {values.tolist()}")
     return Balance(float(values.mean()), float(values.std()), float(values.std(ddof=1)), float(np.ptp(values)))
 
 
-def mean_overlap(matrix):
-    """Mean overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
+def mean_overlap(matrix: ArrayLike) -> np.ndarray:
+    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
     return _mean_off_diagonal(matrix, axis=1)
 
 
-def off_diagonal_mean(matrix):
-    """Mean over all pairs of a matrix [n, n]; the diagonal is left out, NaN ignored."""
-    matrix = _square(matrix)
-    off = matrix[~np.eye(len(matrix), dtype=bool)]
-    off = off[~np.isnan(off)]
-    return float(off.mean()) if off.size else float("nan")
-
-
-def mean_transfer(transfer):
-    """(outgoing, incoming) means of directed transfer T [trained, tested], each [n].
+def mean_transfer(transfer: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each [n].
 
     Outgoing: how much training on a corruption helps the others (it predicts the mCE of models
     trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the

@@ -12,9 +12,11 @@ Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corrup
 (2021). The variant `bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 VARIANTS = ("robustness", "bmvc")
 WEAK_GAIN = 0.03
@@ -62,8 +64,16 @@ class Overlap:
     seeds: int
 
 
-def overlap_matrix(accuracy, clean_accuracy=None, *, names, number=None, variant="robustness", num_classes=None):
-    """The overlap score of every pair of corruptions, with standard errors.
+def overlap_matrix(
+    accuracy: ArrayLike,
+    clean_accuracy: ArrayLike | None = None,
+    *,
+    names: Sequence[str],
+    number: int | None = None,
+    variant: str = "robustness",
+    num_classes: int | None = None,
+) -> Overlap:
+    """Computes the overlap score of every pair of corruptions, with standard errors.
 
     Several seeds are averaged as accuracies, before any ratio is taken. Standard errors add two
     variances: binomial noise over the test images (delta method, accuracies taken as independent;
@@ -116,8 +126,8 @@ def overlap_matrix(accuracy, clean_accuracy=None, *, names, number=None, variant
     )  # fmt: skip
 
 
-def compute(full, variant="robustness"):
-    """(R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
+def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
 
     Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips.
     """
@@ -126,8 +136,8 @@ def compute(full, variant="robustness"):
     if variant == "robustness":
         robustness = robustness / full[..., :1]
     standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
-    own = np.diagonal(trained, axis1=-2, axis2=-1)
-    gain = own - standard[..., 0, :]
+    on_itself = np.diagonal(trained, axis1=-2, axis2=-1)
+    gain = on_itself - standard[..., 0, :]
     divisor = np.where(gain > 0, gain, np.nan)[..., None, :]
     transfer = (trained - standard) / divisor
     return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
@@ -151,7 +161,7 @@ def _overlap_variance(full, number, variant):
     clean = full[1:, 0] if relative else np.ones(len(gain))  # A[i,0]
     standard_clean = full[0, 0] if relative else 1.0
     gain = np.where(gain > 0, gain, np.nan)
-    own = np.diag(robustness[1:])
+    on_itself = np.diag(robustness[1:])
 
     # One direction, T[i->j]; rows i, columns j.
     cross = 1 / (gain[None, :] * clean[:, None])  # d / dA[i,j]
@@ -159,15 +169,15 @@ def _overlap_variance(full, number, variant):
     self_ = -transfer / gain / clean[None, :]  # d / dA[j,j]
     # Accuracies of clean images enter both directions, so their derivatives add before squaring.
     clean_i = -robustness[1:] / (gain * clean[:, None])  # d / dA[i,0], through R[i,j]
-    clean_j = transfer * own / gain / clean[None, :]  # d / dA[j,0], through R[j,j]
+    clean_j = transfer * on_itself / gain / clean[None, :]  # d / dA[j,0], through R[j,j]
     clean_0 = -(transfer - 1) * robustness[0] / gain / standard_clean  # d / dA[0,0]
 
-    trained, own_noise = noise[1:, 1:], np.diag(noise[1:, 1:])
-    one = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * own_noise
-    variance = one + one.T
+    trained, noise_on_itself = noise[1:, 1:], np.diag(noise[1:, 1:])
+    directed = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * noise_on_itself
+    variance = directed + directed.T
     if relative:
-        both = clean_i + clean_j.T
-        variance += both**2 * noise[1:, :1] + (both**2 * noise[1:, :1]).T
+        shared = clean_i + clean_j.T
+        variance += shared**2 * noise[1:, :1] + (shared**2 * noise[1:, :1]).T
         variance += (clean_0 + clean_0.T) ** 2 * noise[0, 0]
     return variance / 4
 

@@ -1,20 +1,24 @@
 """Sections of a report about benchmarks: balance of the candidates, thresholds, the selected one and its stability."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from analysis import figures
 from analysis.overlap.balance import balance, mean_overlap
 from analysis.report import svg
-from analysis.report.html import data_uri, figure_files, join, missing, section, table, tag
+from analysis.report.html import Html, data_uri, figure_files, join, missing, section, table, tag
+from analysis.report.inputs import Study
 from analysis.report.matrices import central
 from analysis.rounding import fixed, percent, with_error
 from analysis.selection import algorithm
+from analysis.selection.algorithm import Selection
 
 _SETS = 10  # most frequent sets that are listed
 
 
-def balance_section(study):
-    """Mean overlap of each corruption, and the spread of these means."""
+def balance_section(study: Study) -> Html:
+    """Shows the mean overlap of each corruption, and the spread of these means."""
     values, ses = mean_overlap(study.overlap.overlap), study.errors.mean_overlap
     members = set(study.benchmark["members"]) if study.benchmark else set()
     low, high = svg.bar_range(values, ses)
@@ -44,8 +48,8 @@ def balance_section(study):
     )  # fmt: skip
 
 
-def sweep_section(study, swept):
-    """Which benchmark every threshold selects.
+def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
+    """Shows which benchmark every threshold selects.
 
     Args:
       study: `analysis.report.inputs.Study`.
@@ -112,14 +116,14 @@ def benchmark_section(study, strips):
     )  # fmt: skip
 
 
-def threshold(study):
-    """The threshold of the benchmark, or else of the study's settings."""
+def threshold(study: Study) -> float:
+    """Finds the threshold of the benchmark, or else of the study's settings."""
     if study.benchmark:
         return float(study.benchmark["threshold"])
     return float(study.config.get("study", {}).get("threshold", 0.1))
 
 
-def sweep(study):
+def sweep(study: Study) -> tuple[Selection, ...] | None:
     """Selects benchmarks at thresholds 0, .05, ... 1 and at the study's; None where no overlap is defined."""
     if algorithm.undefined(study.overlap.overlap).all():
         return None

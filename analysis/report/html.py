@@ -7,6 +7,7 @@ import base64
 import html
 import pathlib
 import string
+from collections.abc import Iterable
 
 _PAGE = pathlib.Path(__file__).parent / "page"
 _EMPTY = {"br", "img", "input"}
@@ -16,15 +17,15 @@ class Html(str):
     """Text that is HTML already; everything else is escaped where it is put into an element."""
 
 
-def escape(value):
-    """`Html` as it is, nothing for None, and any other value as escaped text."""
+def escape(value: object) -> Html:
+    """Escapes any value as text; `Html` stays as it is, None becomes nothing."""
     if isinstance(value, Html):
         return value
     return Html("" if value is None else html.escape(str(value)))
 
 
-def tag(name, *children, **attributes):
-    """One element.
+def tag(name: str, *children, **attributes) -> Html:
+    """Makes one element.
 
     Args:
       name: of the element.
@@ -42,13 +43,13 @@ def tag(name, *children, **attributes):
     return Html(f"<{name}{''.join(text)}>" + ("" if name in _EMPTY else f"{inside}</{name}>"))
 
 
-def join(parts, separator=""):
-    """The parts, escaped, one after the other."""
+def join(parts: Iterable[object], separator: str = "") -> Html:
+    """Joins the parts, escaped, one after the other."""
     return Html(escape(separator).join(escape(part) for part in parts))
 
 
-def table(header, rows, *, class_=None, label=None):
-    """A table with a heading for each column; the first cell of a row is the row's heading.
+def table(header: Iterable, rows: Iterable[Iterable], *, class_: str | None = None, label: str | None = None) -> Html:
+    """Makes a table with a heading for each column; the first cell of a row is the row's heading.
 
     A cell is a value, or a pair of a value and the class of its cell.
     """
@@ -65,32 +66,32 @@ def _cell(cell):
     return cell if isinstance(cell, tuple) else (cell, None)
 
 
-def data_uri(content, kind="image/png"):
-    """The bytes of a file as an address that holds them."""
+def data_uri(content: bytes, kind: str = "image/png") -> str:
+    """Writes the bytes of a file as an address that holds them."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def section(identity, title, *children):
-    """A numbered section (the style numbers them) with its heading."""
+def section(identity: str, title: str, *children) -> Html:
+    """Makes a numbered section (the style numbers them) with its heading."""
     return tag(
         "section", tag("h2", title, id=f"{identity}-title"), *children, id=identity, aria_labelledby=f"{identity}-title"
     )
 
 
-def figure_files(*stems):
+def figure_files(*stems) -> Html:
     """Links to the PNG and PDF of figures in the folder `figures` beside the page."""
     links = [tag("a", f"{stem}.{kind}", href=f"figures/{stem}.{kind}") for stem in stems for kind in ("png", "pdf")]
     return tag("p", "For print: ", join(links, ", "), class_="files")
 
 
-def missing(what, *command):
-    """A note in the place of a result that is not there: what it is, and what to run to get it."""
+def missing(what: str, *command) -> Html:
+    """Notes, in the place of a result that is not there, what it is and what to run to get it."""
     code = [tag("code", line) for line in command]
     return tag("p", what, " Run ", join(code, " and "), " and make this report again.", class_="missing")
 
 
-def page(title, body, **fields):
-    """The whole document.
+def page(title: str, body: Html, **fields) -> Html | str:
+    """Puts the whole document together.
 
     Args:
       title: of the document, text.

@@ -3,6 +3,7 @@
 import hashlib
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Study(NamedTuple):
     revisions: dict[str, str]
 
 
-def read(workdir):
+def read(workdir: str | pathlib.Path) -> Study:
     """Reads a workdir.
 
     Raises:
@@ -111,8 +112,8 @@ def read(workdir):
     )  # fmt: skip
 
 
-def short_names(names):
-    """`gaussian noise` for `imagenet_c/gaussian_noise`; names that differ only by their benchmark keep it."""
+def short_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Shortens `imagenet_c/gaussian_noise` to `gaussian noise`; names that differ only by their benchmark keep it."""
     last = [name.split("/", 1)[-1] for name in names]
     return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
 

@@ -7,11 +7,12 @@ from analysis.overlap.balance import mean_transfer
 from analysis.report import svg
 from analysis.report.grid import framed, legend, matrix
 from analysis.report.html import Html, figure_files, join, section, table, tag
+from analysis.report.inputs import Study
 from analysis.rounding import with_error
 
 
-def overlap_section(study):
-    """The overlap matrix, ordered by clustering."""
+def overlap_section(study: Study) -> Html:
+    """Shows the overlap matrix, ordered by clustering."""
     overlap, n = study.overlap, len(study.names)
     grid = matrix(study, overlap.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
     tree = tag(
@@ -43,8 +44,8 @@ def overlap_section(study):
     )  # fmt: skip
 
 
-def transfer_section(study):
-    """The directed transfers and their means."""
+def transfer_section(study: Study) -> Html:
+    """Shows the directed transfers and their means."""
     outgoing, incoming = mean_transfer(study.overlap.transfer)
     errors = study.errors
     margins = (outgoing, errors.outgoing), (incoming, errors.incoming)
@@ -83,8 +84,8 @@ def transfer_section(study):
     )  # fmt: skip
 
 
-def central(study):
-    """What ± means beside means over several corruptions."""
+def central(study: Study) -> str:
+    """Says what ± means beside means over several corruptions."""
     drawn = (
         "resamples of the test images"
         if study.errors.resampled

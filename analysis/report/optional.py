@@ -4,12 +4,13 @@ Calibrated ranges, coverage, categories, mixtures, comparison with another study
 """
 
 from analysis.distances.files import mean_distances
-from analysis.report.html import join, missing, section, table, tag
+from analysis.report.html import Html, join, missing, section, table, tag
+from analysis.report.inputs import Study
 from analysis.rounding import fixed, with_error
 
 
-def optional_section(study):
-    """What is there, then what is not, then the files."""
+def optional_section(study: Study) -> Html:
+    """Shows what is there, then what to run for what is not, then the files."""
     benchmark = study.benchmark or {}
     present = (
         _ranges(study.ranges), _coverage(benchmark.get("coverage")), _categories(benchmark.get("categories")),

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from analysis.report import svg
-from analysis.report.html import join, section, table, tag
+from analysis.report.html import Html, join, section, table, tag
+from analysis.report.inputs import Study
 from analysis.report.warnings import warnings
 from analysis.rounding import fixed, with_error
 from analysis.tables import STANDARD
@@ -15,13 +16,13 @@ from analysis.tables import STANDARD
 _FLAGS = {"": "", "weak": "weak gain *", "invalid": "no gain !"}
 
 
-def title(study):
+def title(study: Study) -> str:
     """Titles the page after the study."""
     return f"Overlap of {len(study.names)} corruptions on {setting(study.config, 'dataset', 'name')}"
 
 
-def summary(study):
-    """The first lines: what was done, the benchmark, and the numbers behind it."""
+def summary(study: Study) -> Html:
+    """Writes the first lines: what was done, the benchmark, and the numbers behind it."""
     overlap, config, n = study.overlap, study.config, len(study.names)
     seeds = f"{len(study.seeds)} seeds" if len(study.seeds) > 1 else "one seed"
     what = tag(
@@ -55,8 +56,8 @@ def summary(study):
     return join((what, selected, tag("div", *cells, class_="tiles"), note))
 
 
-def study_section(study):
-    """What was run, and the table of models."""
+def study_section(study: Study) -> Html:
+    """Shows what was run, and the table of models."""
     record, config = study.provenance, study.config
     train = config.get("train", {})
     facts = (
@@ -87,8 +88,8 @@ def study_section(study):
     )  # fmt: skip
 
 
-def warnings_section(study):
-    """What to be careful about."""
+def warnings_section(study: Study) -> Html:
+    """Lists what to be careful about."""
     items = [tag("li", text, class_="serious" if serious else "note") for serious, text in warnings(study)]
     listed = tag("ul", *items, class_="warnings") if items else tag("p", "None.")
     return section("warnings", "What to be careful about", listed)
@@ -175,8 +176,8 @@ def _training(study):
     )
 
 
-def setting(config, *keys):
-    """A value of the nested settings, as text shows it."""
+def setting(config: dict, *keys) -> object:
+    """Looks up a value of the nested settings, as text shows it."""
     for key in keys:
         config = config.get(key, {}) if isinstance(config, dict) else {}
     return "(not recorded)" if isinstance(config, dict) else config

@@ -1,22 +1,24 @@
 """What a reader of a report should know before using its numbers."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
+from analysis.report.inputs import Study
 from analysis.rounding import with_error
 
 RARE = 0.5  # members selected in fewer resamples are called unstable
 
 
-def warnings(study):
-    """[(serious, sentence)] of a `analysis.report.inputs.Study`, serious ones first."""
+def warnings(study: Study) -> list[tuple[bool, str]]:
+    """Lists (serious, sentence), serious ones first."""
     sentences = [(True, sentence) for sentence in study.overlap.warnings]
     sentences += _near_threshold(study) + _selection(study) + _revisions(study) + _errors(study)
     return sorted(sentences, key=lambda sentence: not sentence[0])
 
 
-def near_threshold(study, threshold, names):
+def near_threshold(study: Study, threshold: float, names: Sequence[str]) -> list[tuple[str, str, float, float]]:
     """[(first, second, unclipped overlap, standard error)] of the pairs within two standard errors of the threshold."""
     index = [study.names.index(name) for name in names]
     values, se = study.overlap.unclipped, study.errors.overlap

@@ -12,9 +12,11 @@ Exact: the sets are the maximum cliques of the graph of compatible pairs (`analy
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.selection import cliques
 
@@ -69,8 +71,16 @@ class Selection:
         return f"{number} of size {self.size}; {ties} more with the same mean overlap{proof}"
 
 
-def select(overlap, names, threshold, strict=False, unclipped=None, *, max_sets=MAX_SETS):
-    """Algorithm 1 on an overlap matrix.
+def select(
+    overlap: ArrayLike,
+    names: Sequence[str],
+    threshold: float,
+    strict: bool = False,
+    unclipped: ArrayLike | None = None,
+    *,
+    max_sets: int = MAX_SETS,
+) -> Selection:
+    """Selects the largest set of corruptions that do not overlap: Algorithm 1.
 
     Args:
       overlap: O, symmetric [n, n]; the diagonal is ignored, except that NaN there, or in all of a
@@ -110,12 +120,12 @@ def select(overlap, names, threshold, strict=False, unclipped=None, *, max_sets=
     adjacent = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined]
     costs = [_integers(values, joined) for values in (matrix, free)[: 1 if unclipped is None else 2]]
     size = cliques.maximum_size(adjacent)
-    found, complete = cliques.maximum_cliques(adjacent, size, max_sets)
+    largest, complete = cliques.maximum_cliques(adjacent, size, max_sets)
     exact = True
     if not complete:
-        best, exact = cliques.cheapest_clique(adjacent, size, costs, found, MAX_NODES)
-        found = [best, *(c for c in found if c != best)][:max_sets]
-    keyed = sorted(zip(cliques.clique_keys(found, costs), found))
+        best, exact = cliques.cheapest_clique(adjacent, size, costs, largest, MAX_NODES)
+        largest = [best, *(c for c in largest if c != best)][:max_sets]
+    keyed = sorted(zip(cliques.clique_keys(largest, costs), largest))
 
     def named(clique):
         return tuple(names[i] for i in sorted(kept[v] for v in cliques.bits(clique)))
@@ -134,16 +144,24 @@ def select(overlap, names, threshold, strict=False, unclipped=None, *, max_sets=
     )  # fmt: skip
 
 
-def undefined(overlap):
-    """Which candidates have no defined overlap, bool [n]: NaN on the diagonal or all along the row."""
+def undefined(overlap: ArrayLike) -> np.ndarray:
+    """Tells which candidates have no defined overlap, bool [n]: NaN on the diagonal or all along the row."""
     overlap = np.asarray(overlap, float)
     missing = np.isnan(overlap)
     others = missing | np.eye(len(overlap), dtype=bool)
     return np.diagonal(missing) | (others.all(axis=1) & (len(overlap) > 1))
 
 
-def sweep(overlap, names, thresholds, strict=False, unclipped=None, *, max_sets=MAX_SETS):
-    """`select` at each threshold, a tuple. Size never shrinks as the threshold grows; the sets are
+def sweep(
+    overlap: ArrayLike,
+    names: Sequence[str],
+    thresholds: Iterable[float],
+    strict: bool = False,
+    unclipped: ArrayLike | None = None,
+    *,
+    max_sets: int = MAX_SETS,
+) -> tuple[Selection, ...]:
+    """Selects at each threshold. Size never shrinks as the threshold grows; the sets are
     not nested in general."""
     return tuple(select(overlap, names, float(t), strict, unclipped, max_sets=max_sets) for t in thresholds)
 
@@ -165,7 +183,9 @@ class Stability:
     sizes: dict[int, float]
 
 
-def stability(samples, names, threshold, strict=False, unclipped=None):
+def stability(
+    samples: ArrayLike, names: Sequence[str], threshold: float, strict: bool = False, unclipped: ArrayLike | None = None
+) -> Stability:
     """Repeats the selection on resampled overlaps [B, n, n] (`analysis.overlap.bootstrap`).
 
     `unclipped`: the same resamples before the maximum with 0, or None. Corruptions that are undefined
@@ -176,9 +196,9 @@ def stability(samples, names, threshold, strict=False, unclipped=None):
         raise ValueError(f"expected resampled overlaps [B, n, n], found shape {samples.shape}")
     free = [None] * len(samples) if unclipped is None else unclipped
     winners = [
-        select(one, names, threshold, strict, other, max_sets=_LISTED).members
-        for one, other in zip(samples, free, strict=True)
-        if not undefined(one).all()
+        select(sample, names, threshold, strict, unclipped_sample, max_sets=_LISTED).members
+        for sample, unclipped_sample in zip(samples, free, strict=True)
+        if not undefined(sample).all()
     ]
     if not winners:
         raise ValueError("expected a resample with a defined overlap, found none")

@@ -8,9 +8,11 @@ Distribution Shifts" (BMVC 2021) and its code, which draws K-means without a see
 equal clusters.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.selection.algorithm import undefined
 
@@ -35,7 +37,9 @@ class Categories:
     dropped: tuple[str, ...]
 
 
-def categories(overlap, names, *, correlation=0.5, restarts=100, seed=0):
+def categories(
+    overlap: ArrayLike, names: Sequence[str], *, correlation: float = 0.5, restarts: int = 100, seed: int = 0
+) -> Categories:
     """Clusters corruptions into as few categories as reach a correlation within them.
 
     Args:
@@ -84,15 +88,15 @@ def categories(overlap, names, *, correlation=0.5, restarts=100, seed=0):
     return Categories(clusters, tried[-1][1], tuple(tried), tuple(names[i] for i in np.flatnonzero(drop)))
 
 
-def within_cluster_correlation(overlap, labels):
-    """Mean Pearson correlation between columns of O [n, n] over all pairs with equal labels [n]; NaN for none."""
+def within_cluster_correlation(overlap: ArrayLike, labels: ArrayLike) -> float:
+    """Averages the Pearson correlation between columns of O [n, n] over all pairs with equal labels [n]; NaN for none."""
     labels = np.asarray(labels)
     same = (labels[:, None] == labels) & ~np.eye(len(labels), dtype=bool)
     return float(np.corrcoef(overlap, rowvar=False)[same].mean()) if same.any() else float("nan")
 
 
-def k_means(points, k, *, restarts=100, seed=0):
-    """Labels int [n] of the K-means clustering of points [n, d] with the smallest sum of squared distances.
+def k_means(points: ArrayLike, k: int, *, restarts: int = 100, seed: int = 0) -> np.ndarray:
+    """Clusters points [n, d] by K-means with the smallest sum of squared distances; returns labels int [n].
 
     Lloyd's algorithm from `restarts` starts of k-means++ (Arthur and Vassilvitskii, 2007), all at once.
     Labels count clusters by first member, none is empty; of clusterings that tie, the first in the order
@@ -122,14 +126,14 @@ def k_means(points, k, *, restarts=100, seed=0):
 
 def _starts(points, k, restarts, rng):
     """Centres [restarts, k, d] of k-means++: each next one drawn in proportion to its squared distance."""
-    chosen = rng.integers(len(points), size=restarts)
-    centres = points[chosen][:, None]
+    centre_index = rng.integers(len(points), size=restarts)
+    centres = points[centre_index][:, None]
     for _ in range(k - 1):
         nearest = _squared_distances(points, centres).min(axis=2)
         cumulative = nearest.cumsum(axis=1)
         draw = rng.random(restarts)[:, None] * cumulative[:, -1:]
-        chosen = np.minimum((cumulative <= draw).sum(axis=1), len(points) - 1)
-        centres = np.concatenate([centres, points[chosen][:, None]], axis=1)
+        centre_index = np.minimum((cumulative <= draw).sum(axis=1), len(points) - 1)
+        centres = np.concatenate([centres, points[centre_index][:, None]], axis=1)
     return centres
 
 
@@ -144,8 +148,8 @@ def _fill_empty(labels, distances, k):
     """Moves the point furthest from its centre into each empty cluster."""
     sizes = (labels[:, :, None] == np.arange(k)).sum(axis=1)
     for r, label in np.argwhere(sizes == 0):
-        own = distances[r, np.arange(labels.shape[1]), labels[r]]
-        furthest = int(np.argmax(np.where(sizes[r, labels[r]] > 1, own, -1)))
+        to_centre = distances[r, np.arange(labels.shape[1]), labels[r]]
+        furthest = int(np.argmax(np.where(sizes[r, labels[r]] > 1, to_centre, -1)))
         sizes[r, labels[r, furthest]] -= 1
         sizes[r, label] += 1
         labels[r, furthest] = label

@@ -23,13 +23,13 @@ def colour_classes(adjacent, candidates):
     """Greedy colouring: candidates split into independent sets (bitmasks)."""
     classes = []
     while candidates:
-        free, chosen = candidates, 0
+        free, colour = candidates, 0
         while free:
             low = free & -free
-            chosen |= low
+            colour |= low
             free &= ~(adjacent[low.bit_length() - 1] | low)
-        classes.append(chosen)
-        candidates &= ~chosen
+        classes.append(colour)
+        candidates &= ~colour
     return classes
 
 
@@ -60,26 +60,26 @@ def maximum_cliques(adjacent, size, limit):
     Returns:
       (cliques, complete): at most `limit` cliques; complete is False when there are more.
     """
-    found = []
+    largest = []
 
-    def search(chosen, need, candidates):
+    def search(clique, need, candidates):
         """Returns False once the limit is passed."""
         if need == 0:
-            if len(found) == limit:
+            if len(largest) == limit:
                 return False
-            found.append(chosen)
+            largest.append(clique)
             return True
         classes = colour_classes(adjacent, candidates)
         for colour in range(len(classes), 0, -1):
             if colour < need:
                 return True
             for v in bits(classes[colour - 1]):
-                if not search(chosen | 1 << v, need - 1, candidates & adjacent[v]):
+                if not search(clique | 1 << v, need - 1, candidates & adjacent[v]):
                     return False
                 candidates &= ~(1 << v)
         return True
 
-    return found, search(0, size, (1 << len(adjacent)) - 1)
+    return largest, search(0, size, (1 << len(adjacent)) - 1)
 
 
 def cheapest_clique(adjacent, size, costs, start, max_nodes):
@@ -106,12 +106,12 @@ def cheapest_clique(adjacent, size, costs, start, max_nodes):
     costs = np.stack([np.where(joined, cost, _INFINITE) for cost in costs])
     nodes = 0
 
-    def search(chosen, spent, need, candidates, linked):
+    def search(clique, spent, need, candidates, linked):
         """`spent`: cost of the chosen pairs, a tuple; `linked` [k, n]: cost of v with the chosen."""
         nonlocal best, nodes
         nodes += 1
         if need == 0:
-            best = min(best, (*spent, tuple(bits(chosen))))
+            best = min(best, (*spent, tuple(bits(clique))))
             return
         if nodes > max_nodes:
             return
@@ -125,16 +125,16 @@ def cheapest_clique(adjacent, size, costs, start, max_nodes):
         total = tuple(s + b for s, b in zip(spent, least.tolist(), strict=True))
         if total > best[:-1]:
             return
-        if total == best[:-1] and _earliest(chosen, lists, need) >= best[-1]:
+        if total == best[:-1] and _earliest(clique, lists, need) >= best[-1]:
             return
         # A clique misses at most len(lists) - need classes, so it meets the smallest few:
-        few = sum(len(group) for group in lists[: len(lists) - need + 1])
-        ranked = sorted((*row, v) for row, v in zip(reach.T.tolist(), order[:few], strict=False))
+        branching = sum(len(group) for group in lists[: len(lists) - need + 1])
+        ranked = sorted((*row, v) for row, v in zip(reach.T.tolist(), order[:branching], strict=False))
         for *row, v in ranked:
             if tuple(s + r for s, r in zip(spent, row, strict=True)) <= best[:-1]:
                 link = tuple(s + r for s, r in zip(spent, linked[:, v].tolist(), strict=True))
                 below = candidates & adjacent[v]
-                search(chosen | 1 << v, link, need - 1, below, linked + costs[:, v])
+                search(clique | 1 << v, link, need - 1, below, linked + costs[:, v])
             candidates &= ~(1 << v)
 
     search(0, (0,) * len(costs), size, (1 << n) - 1, np.zeros((len(costs), n), np.int64))
@@ -166,19 +166,19 @@ def _bounds(costs, linked, lists, order, need):
     return -(-total // 2), -(-(doubled + others[:, None]) // 2)
 
 
-def _earliest(chosen, lists, need):
+def _earliest(clique, lists, need):
     """No completion has vertices, in increasing order, before this tuple."""
-    return tuple(sorted([*bits(chosen), *sorted(min(group) for group in lists)[:need]]))
+    return tuple(sorted([*bits(clique), *sorted(min(group) for group in lists)[:need]]))
 
 
-def clique_keys(found, costs):
+def clique_keys(masks, costs):
     """For each clique (sum of each cost over its pairs, ..., its vertices): what cliques are compared by.
 
     `costs`: int64 arrays [n, n] with diagonal 0; sums are exact.
     """
-    members = [tuple(bits(clique)) for clique in found]
-    inside = np.zeros((len(found), len(costs[0])), np.int64)
-    for row, own in zip(inside, members, strict=True):
-        row[list(own)] = 1
+    members = [tuple(bits(clique)) for clique in masks]
+    inside = np.zeros((len(masks), len(costs[0])), np.int64)
+    for row, vertices in zip(inside, members, strict=True):
+        row[list(vertices)] = 1
     sums = [((inside @ cost) * inside).sum(axis=1) // 2 for cost in costs]
-    return list(zip(*(one.tolist() for one in sums), members, strict=True))
+    return list(zip(*(totals.tolist() for totals in sums), members, strict=True))

@@ -17,9 +17,11 @@ members' own p values is a valid one (intersection-union test; Berger, 1982). Ei
 that is in the standard errors or resamples: with one training per corruption, that of the test images.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 COVERED = "covered"
@@ -55,8 +57,17 @@ class Coverage(NamedTuple):
     members: int
 
 
-def coverage(unclipped, names, benchmark, *, se=None, samples=None, above=0.0, level=0.05):
-    """How a benchmark covers the corruptions outside it.
+def coverage(
+    unclipped: ArrayLike,
+    names: Sequence[str],
+    benchmark: Sequence[str],
+    *,
+    se: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
+    above: float = 0.0,
+    level: float = 0.05,
+) -> dict[str, Coverage]:
+    """Tests how a benchmark covers the corruptions outside it.
 
     Args:
       unclipped: overlap before the maximum with 0, [n, n], of a study that holds the benchmark and more
@@ -124,9 +135,9 @@ def _cover(row, benchmark, se, samples, above, level):
     if not usable.any():
         return Coverage(np.nan, "", np.nan, np.nan, np.nan, UNDEFINED, 0)
     best = int(np.argmax(np.where(usable, row, -np.inf)))
-    found = max(0.0, float(row[best])), benchmark[best]
+    largest_overlap = max(0.0, float(row[best])), benchmark[best]
     if se is None or np.isnan(se[usable]).any():
-        return Coverage(*found, np.nan, np.nan, np.nan, UNTESTED, int(usable.sum()))
+        return Coverage(*largest_overlap, np.nan, np.nan, np.nan, UNTESTED, int(usable.sum()))
     spread = np.maximum(se[usable], _LEAST_SE)
     z = (row[usable] - above) / spread
     if samples is None:
@@ -137,7 +148,7 @@ def _cover(row, benchmark, se, samples, above, level):
         p = _fraction(largest >= z.max())
         p_uncovered = float(_fraction(np.isnan(null) | (null <= z)).max())
     verdict = COVERED if p <= level else NOT_COVERED if p_uncovered <= level else NOT_SHOWN
-    return Coverage(*found, float(se[best]), float(p), p_uncovered, verdict, len(z))
+    return Coverage(*largest_overlap, float(se[best]), float(p), p_uncovered, verdict, len(z))
 
 
 def _fraction(exceeds):

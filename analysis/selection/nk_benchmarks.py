@@ -11,25 +11,28 @@ code; the laws below (uniform at each choice) are ours.
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+Clusters = Sequence[Sequence[str]]  # names of the corruptions in each category
 _LISTED = 20_000
 _BATCH = 20_000
 
 
-def count_balanced(clusters, n, k):
-    """Number of different (n, k) benchmarks, exactly: over all n categories, the product of C(size, k)."""
+def count_balanced(clusters: Clusters, n: int, k: int) -> int:
+    """Counts the different (n, k) benchmarks, exactly: over all n categories, the product of C(size, k)."""
     _check(clusters, n, k)
     sums = [1] + [0] * n  # elementary symmetric polynomials
     for cluster in clusters:
         ways = math.comb(len(cluster), k)
-        for chosen in range(n, 0, -1):
-            sums[chosen] += sums[chosen - 1] * ways
+        for represented in range(n, 0, -1):
+            sums[represented] += sums[represented - 1] * ways
     return sums[n]
 
 
-def balanced(clusters, n, k, number, *, seed=0):
+def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) -> tuple[tuple[str, ...], ...]:
     """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more, then k
     members of each uniformly, until there are `number` different ones.
 
@@ -60,15 +63,17 @@ def balanced(clusters, n, k, number, *, seed=0):
     if possible <= max(_LISTED, 4 * number):
         rows = _draw_from_list(eligible, n, k, number, rng)
     else:
-        found = {}
-        while len(found) < number:
-            found |= dict.fromkeys(map(tuple, _draw(eligible, n, k, min(2 * number, _BATCH), rng).tolist()))
-        rows = itertools.islice(found, number)
+        distinct = {}
+        while len(distinct) < number:
+            distinct |= dict.fromkeys(map(tuple, _draw(eligible, n, k, min(2 * number, _BATCH), rng).tolist()))
+        rows = itertools.islice(distinct, number)
     return tuple(tuple(names[i] for i in row) for row in rows)
 
 
-def unbalanced(benchmarks, clusters, *, copies=10, seed=0):
-    """All different benchmarks met on the way from balanced to as unbalanced as possible.
+def unbalanced(
+    benchmarks: Sequence[Sequence[str]], clusters: Clusters, *, copies: int = 10, seed: int = 0
+) -> tuple[tuple[str, ...], ...]:
+    """Makes all different benchmarks met on the way from balanced to as unbalanced as possible.
 
     Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them, where
     possible: the pair of categories (left, entered), the corruption that leaves and the one that enters are
@@ -98,14 +103,14 @@ def unbalanced(benchmarks, clusters, *, copies=10, seed=0):
     return tuple(tuple(names[i] for i in np.flatnonzero(row)) for row in rows)
 
 
-def representation(benchmarks, clusters):
-    """Corruptions from each category, int [benchmarks, categories]."""
+def representation(benchmarks: Sequence[Sequence[str]], clusters: Clusters) -> np.ndarray:
+    """Counts the corruptions from each category, int [benchmarks, categories]."""
     names = sorted(itertools.chain(*clusters))
     return _counts(_membership(benchmarks, names), _category(names, clusters))
 
 
-def spread(counts):
-    """Population standard deviation of the non-zero counts of each row [benchmarks, categories]."""
+def spread(counts: ArrayLike) -> np.ndarray:
+    """Computes the population standard deviation of the non-zero counts of each row [benchmarks, categories]."""
     counts = np.asarray(counts)
     represented = counts > 0
     n = represented.sum(axis=-1)
@@ -113,8 +118,10 @@ def spread(counts):
     return np.sqrt((np.where(represented, counts - mean[..., None], 0) ** 2).sum(axis=-1) / n)
 
 
-def by_spread(benchmarks, clusters, *, more_than=200):
-    """{standard deviation of the counts, rounded to .1: benchmarks}, ascending; bins of more than so many."""
+def by_spread(
+    benchmarks: Iterable[Sequence[str]], clusters: Clusters, *, more_than: int = 200
+) -> dict[float, tuple[tuple[str, ...], ...]]:
+    """Sorts benchmarks by the standard deviation of their counts, rounded to .1, ascending; keeps bins of more than so many."""
     benchmarks = tuple(benchmarks)
     rounded = np.round(spread(representation(benchmarks, clusters)), 1)
     bins = {float(value): np.flatnonzero(rounded == value) for value in np.unique(rounded)}
@@ -124,8 +131,8 @@ def by_spread(benchmarks, clusters, *, more_than=200):
 def _draw(eligible, n, k, number, rng):
     """Sorted positions int [number, n k] of benchmarks drawn independently."""
     members = np.stack([c[_subsets(len(c), k, number, rng)] for c in eligible], axis=1)
-    chosen = _subsets(len(eligible), n, number, rng)
-    return np.sort(np.take_along_axis(members, chosen[:, :, None], axis=1).reshape(number, n * k), axis=1)
+    represented = _subsets(len(eligible), n, number, rng)
+    return np.sort(np.take_along_axis(members, represented[:, :, None], axis=1).reshape(number, n * k), axis=1)
 
 
 def _subsets(size, k, number, rng):
@@ -137,9 +144,9 @@ def _draw_from_list(eligible, n, k, number, rng):
     """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first (Efraimidis
     and Spirakis, 2006)."""
     rows, weights = [], []
-    for chosen in itertools.combinations(eligible, n):
-        weight = -sum(math.log(math.comb(len(c), k)) for c in chosen)
-        for members in itertools.product(*(itertools.combinations(c.tolist(), k) for c in chosen)):
+    for represented in itertools.combinations(eligible, n):
+        weight = -sum(math.log(math.comb(len(c), k)) for c in represented)
+        for members in itertools.product(*(itertools.combinations(c.tolist(), k) for c in represented)):
             rows.append(sorted(itertools.chain(*members)))
             weights.append(weight)
     keys = np.array(weights) + rng.gumbel(size=len(rows))
