@@ -10,7 +10,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, convolve
+from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve
 from models.pooling import max_pool
 
 WHITENING_SIZE = 2  # side of the whitened patches, in pixels
@@ -67,7 +67,8 @@ class FastCifar(nnx.Module):
         del key
         x = self.normalize(images).astype(self.dtype)
         x = convolve(x, self.whitening[...].astype(self.dtype), (1, 1), ((0, 0), (0, 0)), self.conv)
-        x = nnx.gelu(x + self.whitening_bias[...].astype(self.dtype))
+        bias = channels_last(self.whitening_bias[...], x.ndim)
+        x = nnx.gelu(x + bias.astype(self.dtype))
         features = {}
         for i, stage in enumerate(self.stages, 1):
             x = features[f"stage{i}"] = stage(x, train)

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
@@ -102,37 +101,23 @@ def test_the_contact_sheet(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_it_is_learnt_in_five_epochs_and_noise_blur_and_colour_hurt():
-    import optax
+def test_the_demos_recipe_learns_it_and_noise_blur_and_colour_hurt(tmp_path):
+    """Six epochs of batches of 64, as the demo trains its models and `data.shapes` states accuracies."""
     from flax import nnx
     from scipy import ndimage
 
-    import models
+    import train
+    from configs import overlap_shapes
+    from evaluation import trained_models
+    from runtime import meshes
 
-    loaded = data.load("shapes")
-    graph, params, rest = nnx.split(models.build("small_resnet", 10), nnx.Param, ...)
-    steps = len(loaded.train) // 128
-    optimizer = optax.sgd(optax.warmup_cosine_decay_schedule(0.0, 0.1, steps, 5 * steps), momentum=0.9)
-    state = optimizer.init(params)
-
-    @jax.jit
-    def step(params, rest, state, images, labels):
-        def loss(params):
-            model = nnx.merge(graph, params, rest, copy=True)
-            logits, _ = model(images.astype(jnp.float32) / 255, True)
-            cost = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-            return cost, nnx.split(model, nnx.Param, ...)[2]
-
-        gradient, rest = jax.grad(loss, has_aux=True)(params)
-        updates, state = optimizer.update(gradient, state, params)
-        return optax.apply_updates(params, updates), rest, state
-
+    config = overlap_shapes.get_config()
+    assert train.train_and_evaluate(config, tmp_path / "run") > 0.9
+    loaded, mesh = data.load("shapes"), meshes.data_mesh()
+    ((graph, state),) = trained_models.read_models(tmp_path / "run", 10, 32, mesh).values()
+    model = nnx.merge(graph, state.params, state.statistics)
+    predict = jax.jit(lambda images: model(images, False)[0].argmax(-1))
     rng = np.random.default_rng(0)
-    for _ in range(5):
-        for batch in rng.permutation(len(loaded.train))[: steps * 128].reshape(steps, 128):
-            params, rest, state = step(params, rest, state, loaded.train.images[batch], loaded.train.labels[batch])
-
-    predict = jax.jit(lambda images: nnx.merge(graph, params, rest, copy=True)(images, False)[0].argmax(-1))
 
     def accuracy(images):
         answers = [np.asarray(predict(part)) for part in np.split(images.astype(np.float32), 8)]

@@ -97,5 +97,6 @@ def test_a_killed_study_in_rows_ends_like_one_device(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)  # three runs, each of which `end` gives 1,500 s: a loaded machine takes many times as long
 def test_the_same_at_224_pixels(tmp_path):
     run(tmp_path, LARGE, 24)
