@@ -1,4 +1,4 @@
-"""Strictness for every test: no silent rank or dtype promotion within our code, one CPU platform."""
+"""One CPU platform and one cache of programs for every test; `promotion_test` holds ranks and dtypes strict."""
 
 import os
 import pathlib
@@ -10,6 +10,15 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Keeps the compiled programs of a worker's tests within what the kernel allows a process."""
+    yield
+    from corruptions import programs
+
+    programs.bound()
 
 
 @pytest.fixture

@@ -39,9 +39,8 @@ def learning_rate_schedule(recipe: ConfigDict, steps_per_epoch: int) -> optax.Sc
       ValueError: another schedule, or a warm-up as long as the training.
     """
     if recipe.schedule == "step":
-        return optax.piecewise_constant_schedule(
-            recipe.learning_rate, {step: recipe.decay_factor for step in _milestone_steps(recipe, steps_per_epoch)}
-        )
+        decays = {step: recipe.decay_factor for step in _milestone_steps(recipe, steps_per_epoch)}
+        return _of_whole_steps(optax.piecewise_constant_schedule(recipe.learning_rate, decays))
     if recipe.schedule not in ("cosine", "triangle"):
         raise ValueError(f"expected config.train.schedule 'step', 'cosine' or 'triangle', found {recipe.schedule!r}")
     if not 0 <= recipe.warmup_epochs < max(1, recipe.epochs):
@@ -51,11 +50,16 @@ def learning_rate_schedule(recipe: ConfigDict, steps_per_epoch: int) -> optax.Sc
     warmup, end = recipe.warmup_epochs * steps_per_epoch, max(1, recipe.epochs * steps_per_epoch)
     start = 0.0 if warmup else recipe.learning_rate
     if recipe.schedule == "cosine":
-        return optax.warmup_cosine_decay_schedule(start, recipe.learning_rate, int(warmup), end)
+        return _of_whole_steps(optax.warmup_cosine_decay_schedule(start, recipe.learning_rate, int(warmup), end))
     # Without a warm-up the first corner coincides with the second, whose value counts.
     corners, rates = [0.0, warmup, end], [start, recipe.learning_rate, 0.0]
     corners, rates = jnp.array(corners, jnp.float32), jnp.array(rates, jnp.float32)
-    return lambda step: jnp.interp(jnp.asarray(step, jnp.float32), corners, rates)
+    return _of_whole_steps(lambda step: jnp.interp(step, corners, rates))
+
+
+def _of_whole_steps(schedule):
+    """A schedule of float32 steps for whole ones: optax would mix the two types."""
+    return lambda step: schedule(jnp.asarray(step, jnp.float32))
 
 
 def _milestone_steps(recipe, steps_per_epoch):
