@@ -5,8 +5,8 @@ Non-Overlapping Corruptions", appendix A. R(v) = A(v) / A(clean) with every imag
 """
 
 import itertools
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 TARGETS = (0.95, 0.50)
 TOLERANCE = 0.005
@@ -73,6 +73,32 @@ def calibrate(
     sign = 1 if severest > mildest else -1
     evaluations = tuple(sorted(search.known.items(), key=lambda item: sign * item[0]))
     return Calibration(ends, values, capped, monotone, evaluations)
+
+
+def ranges_text(content: Mapping[str, Any]) -> str:
+    """Tabulates what ranges.json holds: the ranges and the robustness they reach."""
+    width = max(map(len, content["corruptions"]))
+    lines = [f"{'':{width}}        mild      severe     R mild         R severe       R mean  notes"]
+    for name, entry in content["corruptions"].items():
+        mild, severe = entry["range"]
+        ends = [f"{r:5.3f} +- {se:.3f}" for r, se in zip(entry["robustness"], entry["robustness_se"])]
+        lines.append(
+            f"{name:{width}}  {mild:10.4g}  {severe:10.4g}  {ends[0]}  {ends[1]}  {entry['mean_robustness']:5.3f}"
+            f"   {'; '.join(_notes(entry, content['targets']))}"
+        )
+    return "\n".join(lines)
+
+
+def _notes(entry: Mapping[str, Any], targets: Sequence[float]) -> list[str]:
+    """What a reader of a range should know: ends that are not where R meets its target."""
+    ends = list(zip(("mild", "severe"), entry["robustness"], entry["robustness_se"], targets, entry["capped"]))
+    notes = [f"{end} target out of reach" for end, *_, capped in ends if capped]
+    notes += [
+        f"{end} target not met: the parameter goes by steps"
+        for end, r, se, target, capped in ends
+        if not capped and abs(r - target) > 2 * se
+    ]
+    return notes + ([] if entry["monotone"] else ["R does not fall monotonically: mildest crossing"])
 
 
 class _Search:

@@ -15,7 +15,7 @@ images this is exact: each layer has the statistics of what it gets when all ear
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import chex
@@ -25,10 +25,12 @@ import numpy as np
 from flax import nnx
 from ml_collections import ConfigDict
 
+from data import Split
 from evaluation.correctness import Model
 from evaluation.shown import Shown
 from models.layers import BatchNorm
 from runtime import distributed, meshes
+from training import augmentation, batch_norm, batches, stream, study
 from training.states import TrainState
 
 _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
@@ -46,13 +48,13 @@ class _Observing(BatchNorm):
 
 
 def adapt(
-    graphdef: nnx.GraphDef, state: TrainState, batches: Iterable[jax.Array | np.ndarray], pseudo_count: float = 0.0
+    graphdef: nnx.GraphDef, state: TrainState, images: Iterable[jax.Array | np.ndarray], pseudo_count: float = 0.0
 ) -> tuple[TrainState, int]:
     """Gives a network the BatchNorm statistics of other images.
 
     Args:
       graphdef, state: a model as `training.loop.read_back` returns it.
-      batches: iterable of images [B, H, W, 3], uint8 or float32 in [0, 1].
+      images: batches [B, H, W, 3], uint8 or float32 in [0, 1].
       pseudo_count: N, at least 0; infinity leaves the statistics as they are.
 
     Returns:
@@ -64,10 +66,10 @@ def adapt(
     if not pseudo_count >= 0:
         raise ValueError(f"expected a pseudo-count of at least 0, found {pseudo_count}")
     number, mean, square = 0, {}, {}
-    for images in batches:
-        size = images.shape[0]
+    for batch in images:
+        size = batch.shape[0]
         number += size
-        for layer, moments in _moments(graphdef, state.params, state.statistics, images).items():
+        for layer, moments in _moments(graphdef, state.params, state.statistics, batch).items():
             batch_mean, batch_var = (distributed.fetch(moment).astype(np.float64) for moment in moments)
             mean[layer] = mean.get(layer, 0) + size * batch_mean
             square[layer] = square.get(layer, 0) + size * (batch_var + batch_mean**2)
@@ -106,6 +108,43 @@ def _moments(
     return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
 
 
+def training_recipe(config: ConfigDict, trained: ConfigDict) -> ConfigDict:
+    """Gives the settings of training with the scheme of config.adapt, in batches of the adaptation.
+
+    Args:
+      config: of the command; fills in what an older workdir lacks of today's settings.
+      trained: of the model that is adapted.
+    """
+    changed = ConfigDict(trained.to_dict())
+    changed.train = config.train.to_dict() | trained.train.to_dict()
+    changed.train.update({
+        "scheme": config.adapt.scheme, "corruption": augmentation.STANDARD, "jsd_weight": 0.0, "reading": "paper",
+        "batch_size": config.adapt.batch_size, "epochs": 1, "batch_norm": batch_norm.SYNCHRONISED,
+    })  # fmt: skip
+    return study.model_config(changed, augmentation.STANDARD, trained.seed).train
+
+
+def training_images(
+    recipe: ConfigDict, split: Split, number: int, seed: int, mesh: jax.sharding.Mesh
+) -> Iterator[jax.Array]:
+    """Yields batches of training images, mirrored, cropped and augmented by a recipe: number // recipe.batch_size.
+
+    Raises:
+      ValueError: the split has fewer images.
+    """
+    plan = batches.Plan(recipe, split.images.shape)
+    steps = number // recipe.batch_size
+    if steps > plan.steps_per_epoch:
+        raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {number}")
+    plan.block_steps = 1
+    order_key, *keys = jax.random.split(jax.random.key(seed), 5)
+    order = batches.epoch_order(order_key, plan.views)
+    with stream.source(split, plan, recipe.batch_size, lambda epoch: order, 0, mesh) as views:
+        for step in range(steps):
+            images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
+            yield images[0]
+
+
 def label(settings: ConfigDict) -> str:
     """Names what marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N.
 
@@ -124,7 +163,7 @@ def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
     """Gives the model the statistics of the images it is shown, in batches of 500 whatever those of evaluation."""
     graphdef, state = model
     pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # of whole batches
-    batches = (
+    images = (
         images[start : start + _TEST_BATCH] for images, _ in pieces for start in range(0, len(images), _TEST_BATCH)
     )
-    return graphdef, adapt(graphdef, state, batches, pseudo_count)[0]
+    return graphdef, adapt(graphdef, state, images, pseudo_count)[0]

@@ -1,75 +1,183 @@
-"""Centres of corruptions in a model's feature space, and the folder of results that holds them."""
+"""Centres of corruptions, and distances to them, in the feature space of a trained network.
 
+    measured = Measured.by(trained, config.msd, workdir, "msd", SETTINGS)
+    centre = measured.centre(condition)                    mean features of a corruption at a severity
+    distances = measured.scheme_distances(scheme, centres)
+
+What is measured goes to a folder of the workdir and is read back by the next run with the same settings.
+"""
+
+import dataclasses
+import pathlib
 import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
+from ml_collections import ConfigDict
+from tqdm import tqdm
 
 from analysis import tables
 from analysis.distances import msd_mmd
 from evaluation import features, trained_models, transforms
+from evaluation.conditions import Condition
+from evaluation.transforms import Transform
 from runtime import files, meshes, settings
 from training import augmentation, study
 
-REMEDY = "remove it to measure it again"  # of a damaged file of features or distances
+Place = tuple[str, int | float | str]
+"""(corruption, severity as tables hold it)."""
+PART = 4096
+"""Transforms of a pool whose distances are saved together."""
 IMAGES, DRAWS, TRANSFORMS, SUBSETS = range(4)  # streams of random choices
+_REMEDY = "remove it to measure it again"
 
 
-def open_folder(folder, asked, parts):
-    """Makes a folder of results with the folders `parts`; refuses one with results of other settings."""
-    for part in parts:
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
-    settings.claim(folder / "settings.json", asked, refusal)
-    return folder
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measured:
+    """A network, images and a folder: what features are measured with, and where the results are kept.
+
+    Attributes:
+      asked: settings as config.msd.
+      extractor: the network and the images.
+      folder: of the results.
+      options: corruption -> its static options.
+    """
+
+    asked: ConfigDict
+    extractor: features.Extractor
+    folder: pathlib.Path
+    options: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def by(
+        cls, trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path, out: str, determining: Mapping[str, Any]
+    ) -> "Measured":
+        """Opens the folder `out` of a workdir of `evaluation.trained_models.open_workdir`.
+
+        Args:
+          trained: config of the workdir's models.
+          asked: settings as config.msd: model, model_seed, seed, images, draws, halves, chunk ...
+          workdir: with the model that measures.
+          out: name of the folder.
+          determining: the settings that results depend on, beside the options of corruptions.
+
+        Raises:
+          ValueError: a model or a number of images that is not there.
+          WorkdirError: the folder holds results of other settings.
+        """
+        options = augmentation.static_options(trained.train)
+        extractor = _extractor(trained, asked, workdir)
+        folder = workdir / out
+        folder.mkdir(parents=True, exist_ok=True)
+        refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
+        settings.claim(folder / "settings.json", {**determining, "options": options}, refusal)
+        return cls(asked, extractor, folder, options)
+
+    def generator(self, stream: int, name: str) -> np.random.Generator:
+        """Makes the generator of one of the streams of random choices for a name."""
+        return _generator(self.asked, stream, name)
+
+    def key(self, name: str) -> jax.Array:
+        """Makes the key that the transforms of a name are drawn with."""
+        return jax.random.fold_in(jax.random.key(self.asked.seed), zlib.crc32(name.encode()))
+
+    def centre(self, condition: Condition) -> np.ndarray:
+        """Measures the mean features of a corruption at a severity: float64 [1 + halves, D], all images first."""
+        path = self.folder / "centres" / f"{condition.file_name}.npz"
+        if path.exists():
+            return files.read_arrays(path, _REMEDY)["centre"]
+        transform, asked = self._transform(condition), self.asked
+        name = f"centre {condition.file_name}"
+        number = asked.draws if transform.random else 1
+        chunks = self.extractor.stream(transform, self.key(name), number, description=name)
+        drawn = np.concatenate(list(chunks)).astype(np.float64)
+        weights = msd_mmd.half_weights(asked.draws, asked.halves, self.generator(DRAWS, name)).astype(np.float64)
+        # einsum in float64: the mean of many float32 features.
+        centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
+        files.write_arrays(path, {"centre": centre})
+        return centre
+
+    def features(self, condition: Condition) -> np.ndarray:
+        """Measures the features of config.msd.transforms draws of a corruption at a severity: float32 [transforms, D]."""
+        path = self.folder / "features" / f"{condition.file_name}.npz"
+        if not path.exists():
+            name = f"toy {condition.file_name}"
+            transform, number = self._transform(condition), self.asked.transforms
+            chunks = self.extractor.stream(transform, self.key(name), number, description=name)
+            files.write_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
+        return files.read_arrays(path, _REMEDY)["features"]
+
+    def scheme_distances(self, scheme: Transform, centres: Mapping[Place, np.ndarray]) -> dict[Place, np.ndarray]:
+        """Measures MSD and MMD of a scheme to every centre: float64 [2, 1 + halves] each, all images first."""
+        path = self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
+        known = files.read_arrays(path, _REMEDY) if path.exists() else {}
+        names = {place: f"{place[0]}|{place[1]}" for place in centres}
+        missing = [place for place in centres if names[place] not in known]
+        if missing:
+            stream = msd_mmd.Stream(np.stack([centres[place] for place in missing], axis=1))
+            number = self.asked.transforms if scheme.random else 1
+            members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
+            start = 0
+            key = self.key(f"scheme {scheme.name}")
+            for chunk in self.extractor.stream(scheme, key, number, description=scheme.name):
+                stream.add(chunk, members[:, start : start + len(chunk)])
+                start += len(chunk)
+            distances = np.stack([stream.msd, stream.mmd])
+            known |= {names[place]: distances[:, :, k] for k, place in enumerate(missing)}
+            files.write_arrays(path, known)
+        return {place: known[names[place]] for place in centres}
+
+    def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
+        """Measures the distance of each of `pool` transforms of a scheme to the centres [m, D]: float64 [pool, m]."""
+        key, parts = self.key(f"scheme {scheme.name}"), []
+        for first in tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True):
+            path = self.folder / "pool" / f"{first}.npz"
+            if not path.exists():
+                number = min(PART, pool - first)
+                chunks = [
+                    np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1)
+                    for chunk in self.extractor.stream(scheme, key, number, first=first, description=scheme.name)
+                ]
+                files.write_arrays(path, {"distances": np.concatenate(chunks)})
+            parts.append(files.read_arrays(path, _REMEDY)["distances"])
+        return np.concatenate(parts)
+
+    def pool_params(self, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
+        """Draws the parameters of some transforms of the pool, by their numbers; the numbers are the first axis."""
+        shape = tuple(self.extractor.images.shape[1:])
+        params = features.drawn(scheme, self.key(f"scheme {scheme.name}"), numbers, shape)
+        return {name: np.asarray(value) for name, value in params.items()}
+
+    def _transform(self, condition: Condition) -> Transform:
+        if condition.corruption == tables.CLEAN:
+            return transforms.IDENTITY
+        options = augmentation.with_levels(self.options.get(condition.corruption, {}), condition.levels)
+        return transforms.of_corruption(condition.corruption, condition.value, options)
 
 
-def open_extractor(own, wanted, workdir):
-    """The model and images that all features are measured with."""
+def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:
+    """Picks the settings that results depend on, by name."""
+    return {name: asked[name] for name in names}
+
+
+def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) -> features.Extractor:
     mesh = meshes.data_mesh()
-    dataset, split, _ = study.load_data(own, mesh, placed=())  # a few images of many
-    if wanted.images > len(split):
-        raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {wanted.images}")
+    dataset, split, _ = study.load_data(trained, mesh, placed=())  # a few images of many
+    if asked.images > len(split):
+        raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {asked.images}")
     models = trained_models.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
-    key = wanted.model, wanted.model_seed
+    key = asked.model, asked.model_seed
     if key not in models:
         known = ", ".join(f"{name} seed {seed}" for name, seed in models)
         raise ValueError(f"expected config.msd.model and model_seed among {known}, found {key[0]} seed {key[1]}")
-    rng = generator(wanted, IMAGES, "")
-    chosen = np.sort(rng.choice(len(split), wanted.images, replace=False))
-    weights = msd_mmd.half_weights(wanted.images, wanted.halves, rng)
-    images = meshes.place(split.images[chosen], meshes.replicated(mesh))
-    return features.Extractor(mesh, *models[key], images, weights, wanted.chunk)
+    rng = _generator(asked, IMAGES, "")
+    rows = np.sort(rng.choice(len(split), asked.images, replace=False))
+    weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
+    images = meshes.place(split.images[rows], meshes.replicated(mesh))
+    return features.Extractor(mesh, *models[key], images, weights, asked.chunk)
 
 
-def generator(wanted, stream, name):
-    """The np.random.Generator of one of the streams and a name."""
-    return np.random.default_rng((wanted.seed, stream, zlib.crc32(name.encode())))
-
-
-def draw_key(wanted, name):
-    """The key that transforms of a name are drawn with."""
-    return jax.random.fold_in(jax.random.key(wanted.seed), zlib.crc32(name.encode()))
-
-
-def measure_centre(folder, extractor, wanted, condition, options):
-    """Mean features of a corruption at a severity, [1 + halves, D]; read back when measured before.
-
-    `options`: corruption name -> its static options.
-    """
-    path = folder / "centres" / f"{condition.file_name}.npz"
-    if path.exists():
-        return files.read_arrays(path, REMEDY)["centre"]
-    transform = transforms.IDENTITY
-    if condition.corruption != tables.CLEAN:
-        chosen = augmentation.with_levels(options.get(condition.corruption, {}), condition.levels)
-        transform = transforms.of_corruption(condition.corruption, condition.value, chosen)
-    name = f"centre {condition.file_name}"
-    number = wanted.draws if transform.random else 1
-    chunks = extractor.stream(transform, draw_key(wanted, name), number, description=name)
-    drawn = np.concatenate(list(chunks)).astype(np.float64)
-    weights = msd_mmd.half_weights(wanted.draws, wanted.halves, generator(wanted, DRAWS, name)).astype(np.float64)
-    # einsum in float64: the mean of many float32 features.
-    centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
-    files.write_arrays(path, {"centre": centre})
-    return centre
+def _generator(asked: ConfigDict, stream: int, name: str) -> np.random.Generator:
+    return np.random.default_rng((asked.seed, stream, zlib.crc32(name.encode())))

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 import corruptions
+from analysis.calibration import calibrate
 from corruptions.noc import severities
 from data import Split
 from evaluation import correctness
@@ -79,6 +80,23 @@ class Robustness:
         corrupted = min(max(value * self.clean, 1e-9), 1.0)
         relative = (1 - self.clean) / self.clean + (1 - corrupted) / corrupted
         return value * float(np.sqrt(relative / len(self._shown)))
+
+    def calibrated(self, targets: tuple[float, float]) -> dict[str, Any]:
+        """Finds the range over which R falls from one target to the other: the corruption's entry of ranges.json."""
+        noise = 2 * self.error(1.0)  # two standard errors of a difference hardly differ from this
+        calibration = calibrate(self, self.domain, integer=self.integer, targets=targets, noise=noise)
+        mean = self.over(calibration.range)
+        return {
+            "range": list(calibration.range),
+            "unit": self.unit,
+            "robustness": list(calibration.robustness),
+            "robustness_se": [self.error(value) for value in calibration.robustness],
+            "capped": list(calibration.capped),
+            "monotone": calibration.monotone,
+            "mean_robustness": mean,
+            "mean_robustness_se": self.error(mean),
+            "evaluations": [list(pair) for pair in calibration.evaluations],
+        }
 
     def _fixed(self, v: float) -> tuple[float, dict[str, Any]]:
         """(severity, options) that give every image the value v."""

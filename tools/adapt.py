@@ -13,7 +13,6 @@ crop alone, with a pseudo-count of 0; they state neither number of images nor ba
 import contextlib
 import pathlib
 
-import jax
 from absl import app, flags
 from ml_collections import ConfigDict
 from tqdm import tqdm
@@ -21,68 +20,45 @@ from tqdm import tqdm
 from evaluation import adaptation, trained_models
 from runtime import command, compiles, meshes, workdirs
 from runtime.log import log
-from training import augmentation, batch_norm, batches, cli, loop, stream, study
+from training import cli, loop, study
 from training.checkpoint import Checkpoints, digest
+from training.states import TrainState
 
 
-def run(config, source, workdir):
-    """Writes the model of `source`, adapted by config.adapt, to `workdir`; returns its TrainState."""
-    wanted = config.adapt
-    if wanted.batch_size < 2 or wanted.images < wanted.batch_size:
+def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> TrainState:
+    """Writes the model of `source`, adapted by config.adapt, to `workdir`."""
+    asked = config.adapt
+    if asked.batch_size < 2 or asked.images < asked.batch_size:
         raise ValueError(
-            f"expected config.adapt.batch_size of at least 2 and as many images, found {wanted.batch_size} and "
-            f"{wanted.images}"
+            f"expected config.adapt.batch_size of at least 2 and as many images, found {asked.batch_size} and "
+            f"{asked.images}"
         )
-    mesh = meshes.data_mesh(wanted.batch_size)
-    with trained_models.open_workdir(source, config) as own:
-        dataset, split, _ = study.load_data(own, mesh, placed=("train",))
+    mesh = meshes.data_mesh(asked.batch_size)
+    with trained_models.open_workdir(source, config) as trained:
+        dataset, split, _ = study.load_data(trained, mesh, placed=("train",))
         models = trained_models.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
     if len(models) != 1:
         raise ValueError(f"expected one model in {source}, found {len(models)}; name the workdir of one of them")
-    if "adapt" in own:
+    if "adapt" in trained:
         raise ValueError(f"expected a model of train.py in {source}, found one that was adapted before")
     ((graphdef, state),) = models.values()
-    one = ConfigDict({key: own[key].to_dict() for key in ("dataset", "model", "train")} | {"seed": own.seed})
-    recipe = _recipe(config, own, wanted)
-    one.adapt = wanted.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
-    with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
+    recipe = adaptation.training_recipe(config, trained)
+    adapted = ConfigDict(
+        {key: trained[key].to_dict() for key in ("dataset", "model", "train")} | {"seed": trained.seed}
+    )
+    adapted.adapt = asked.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
+    with workdirs.open_workdir(workdir, adapted.to_dict(), free=study.FREE) as path:
         if loop.finished(path):
             log.info("%s holds this model already.", path)
-            return loop.read_back(one, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]
-        images = tqdm(_images(recipe, wanted, split, mesh), desc="adapting", unit="batch", dynamic_ncols=True)
-        state, number = adaptation.adapt(graphdef, state, images, wanted.pseudo_count)
+            return loop.read_back(adapted, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]
+        batches = adaptation.training_images(recipe, split, asked.images, asked.seed, mesh)
+        bar = tqdm(batches, desc="adapting", unit="batch", dynamic_ncols=True)
+        state, number = adaptation.adapt(graphdef, state, bar, asked.pseudo_count)
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)
-        workdirs.write_json(
-            path / "final.json", {"step": int(state.step), "digest": digest(state), "adapted_to": number}
-        )
+        final = {"step": int(state.step), "digest": digest(state), "adapted_to": number}
+        workdirs.write_json(path / "final.json", final)
     return state
-
-
-def _recipe(config, own, wanted):
-    """Settings of training with the scheme, in batches of the adaptation; older workdirs lack some of today's."""
-    changed = ConfigDict(own.to_dict())
-    changed.train = config.train.to_dict() | own.train.to_dict()
-    changed.train.update({
-        "scheme": wanted.scheme, "corruption": augmentation.STANDARD, "jsd_weight": 0.0, "reading": "paper",
-        "batch_size": wanted.batch_size, "epochs": 1, "batch_norm": batch_norm.SYNCHRONISED,
-    })  # fmt: skip
-    return study.model_config(changed, augmentation.STANDARD, own.seed).train
-
-
-def _images(recipe, wanted, split, mesh):
-    """Batches of augmented training images, images // batch_size of them."""
-    plan = batches.Plan(recipe, split.images.shape)
-    steps = wanted.images // wanted.batch_size
-    if steps > plan.steps_per_epoch:
-        raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {wanted.images}")
-    plan.block_steps = 1
-    order_key, *keys = jax.random.split(jax.random.key(wanted.seed), 5)
-    order = batches.epoch_order(order_key, plan.views)
-    with stream.source(split, plan, wanted.batch_size, lambda epoch: order, 0, mesh) as views:
-        for step in range(steps):
-            images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
-            yield images[0]
 
 
 def main(argv):

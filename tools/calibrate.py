@@ -8,74 +8,78 @@ of the config matter. Writes WORKDIR/ranges.json after each corruption; the same
 evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
-from absl import app
-from tqdm import tqdm
+import pathlib
+from collections.abc import Mapping
+from typing import Any
 
-from analysis import calibration
+from absl import app
+from ml_collections import ConfigDict
+
+from analysis.answers import Key
+from analysis.calibration import ranges_text
 from evaluation import trained_models
 from evaluation.conditions import expand
+from evaluation.correctness import Model
 from evaluation.robustness import Robustness
 from runtime import command, compiles, meshes, settings, workdirs
 from runtime.log import log
+from runtime.progress import bar
 from runtime.provenance import provenance
 from training import augmentation, cli, study
 
 
-def run(config, workdir):
+def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns what ranges.json holds."""
-    names = expand(config.calibrate.corruptions)
-    mesh = meshes.data_mesh(config.eval.batch_size)
-    with trained_models.open_workdir(workdir, config) as own:
-        own.dataset.test_limit = config.calibrate.images
-        own.ranges = ""
-        dataset, _, split = study.load_data(own, mesh, placed=("test",))
-        model, seed = _standard(
-            trained_models.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh), workdir
+    asked, batch_size = config.calibrate, config.eval.batch_size
+    names = expand(asked.corruptions)
+    mesh = meshes.data_mesh(batch_size)
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained.dataset.test_limit = asked.images
+        trained.ranges = ""
+        dataset, _, split = study.load_data(trained, mesh, placed=("test",))
+        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+        seed = _standard_seed(models, workdir)
+        content = _stored_ranges(
+            workdir / "ranges.json",
+            {
+                "dataset": dataset.name,
+                "image_shape": list(dataset.image_shape),
+                "images": len(split),
+                "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},
+                "targets": list(asked.targets),
+                "seed": asked.seed,
+            },
         )
-        asked = {
-            "dataset": dataset.name,
-            "image_shape": list(dataset.image_shape),
-            "images": len(split),
-            "model": {"name": own.model.name, "epochs": own.train.epochs, "seed": seed},
-            "targets": list(config.calibrate.targets),
-            "seed": config.calibrate.seed,
-        }
-        path = workdir / "ranges.json"
-        content = _read(path, asked) or asked | {"corruptions": {}}
-        clean = None
-        for name in tqdm(names, desc="corruptions", unit="corruption", dynamic_ncols=True):
-            if name not in content["corruptions"]:
-                robustness = Robustness(
-                    mesh, model, split, name, seed=config.calibrate.seed, batch_size=config.eval.batch_size, clean=clean
-                )
-                clean = robustness.clean
-                _check_model(clean, dataset.num_classes)
-                content["corruptions"][name] = _entry(robustness, tuple(config.calibrate.targets))
-                workdirs.write_json(path, content | {"provenance": provenance()})
+        model, clean = models[augmentation.STANDARD, seed], None
+        for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
+            robustness = Robustness(mesh, model, split, name, seed=asked.seed, batch_size=batch_size, clean=clean)
+            clean = robustness.clean
+            _check_model(clean, dataset.num_classes)
+            content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
+            workdirs.write_json(workdir / "ranges.json", content | {"provenance": provenance()})
     return content
 
 
-def _entry(robustness, targets):
-    """What ranges.json holds of one corruption."""
-    noise = 2 * robustness.error(1.0)  # two standard errors of a difference hardly differ from this
-    found = calibration.calibrate(
-        robustness, robustness.domain, integer=robustness.integer, targets=targets, noise=noise
-    )
-    mean = robustness.over(found.range)
-    return {
-        "range": list(found.range),
-        "unit": robustness.unit,
-        "robustness": list(found.robustness),
-        "robustness_se": [robustness.error(value) for value in found.robustness],
-        "capped": list(found.capped),
-        "monotone": found.monotone,
-        "mean_robustness": mean,
-        "mean_robustness_se": robustness.error(mean),
-        "evaluations": [list(pair) for pair in found.evaluations],
-    }
+def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
+    """The smallest seed of a standard model."""
+    seeds = [seed for name, seed in models if name == augmentation.STANDARD]
+    if not seeds:
+        found = ", ".join(sorted({name for name, _ in models}))
+        raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
+    return min(seeds)
 
 
-def _check_model(clean, num_classes):
+def _stored_ranges(path: pathlib.Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What `path` holds, made with the same settings; no corruptions when there is no such file."""
+    if not path.exists():
+        return {**asked, "corruptions": {}}
+    content = workdirs.read_json(path)
+    stored = {key: content[key] for key in asked if key in content}
+    settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
+    return content
+
+
+def _check_model(clean: float, num_classes: int) -> None:
     least = 1 / num_classes + 0.05
     if clean < least:
         raise ValueError(
@@ -84,52 +88,11 @@ def _check_model(clean, num_classes):
         )
 
 
-def _standard(models, workdir):
-    """((graphdef, state), seed) of the standard model with the smallest seed."""
-    seeds = sorted(seed for name, seed in models if name == augmentation.STANDARD)
-    if not seeds:
-        found = ", ".join(sorted({name for name, _ in models}))
-        raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
-    return models[augmentation.STANDARD, seeds[0]], seeds[0]
-
-
-def _read(path, asked):
-    """The stored ranges when they were made with the same settings; None when there are none."""
-    if not path.exists():
-        return None
-    content = workdirs.read_json(path)
-    stored = {key: content[key] for key in asked if key in content}
-    settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
-    return content
-
-
-def show(content):
-    """Prints the ranges and the robustness they reach."""
-    width = max(map(len, content["corruptions"]))
-    print(f"\n{'':{width}}        mild      severe     R mild         R severe       R mean  notes")
-    for name, entry in content["corruptions"].items():
-        mild, severe = entry["range"]
-        ends = [f"{r:5.3f} +- {se:.3f}" for r, se in zip(entry["robustness"], entry["robustness_se"])]
-        notes = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
-        notes += [
-            f"{end} target not met: the parameter goes by steps"
-            for end, r, se, target, capped in zip(
-                ("mild", "severe"), entry["robustness"], entry["robustness_se"], content["targets"], entry["capped"]
-            )
-            if not capped and abs(r - target) > 2 * se
-        ]
-        notes += [] if entry["monotone"] else ["R does not fall monotonically: mildest crossing"]
-        print(
-            f"{name:{width}}  {mild:10.4g}  {severe:10.4g}  {ends[0]}  {ends[1]}  {entry['mean_robustness']:5.3f}"
-            f"   {'; '.join(notes)}"
-        )
-
-
 def main(argv):
     with command.errors():
         config, workdir = cli.read_flags(argv)
         compiles.enable_compilation_cache()
-        show(run(config, workdir))
+        print("\n" + ranges_text(run(config, workdir)))
     log.info("Ranges are in %s; use them with --config.ranges=%s.", workdir / "ranges.json", workdir / "ranges.json")
 
 

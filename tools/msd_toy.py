@@ -15,73 +15,52 @@ import numpy as np
 from absl import app
 from ml_collections import ConfigDict
 
-from analysis import figures, tables
-from analysis.distances import msd_mmd
+from analysis import figures
+from analysis.distances import files
 from analysis.distances.figures import mixture_panel
-from evaluation import trained_models, transforms
-from evaluation.centres import REMEDY, draw_key, measure_centre, open_extractor, open_folder
+from analysis.distances.msd_mmd import mixture_distances
+from analysis.distances.text import mixtures_text
+from evaluation import trained_models
+from evaluation.centres import Measured, setting
 from evaluation.conditions import expand, list_conditions
-from runtime import command, compiles, files
+from runtime import command, compiles
 from runtime.log import log
 from runtime.provenance import provenance, summary
-from training import augmentation, cli
+from training import cli
 
-_SETTINGS = ("model", "model_seed", "seed", "images", "transforms", "draws")
-HEADER = ("fraction", "corruption", "msd", "mmd")
+_DETERMINING = ("model", "model_seed", "seed", "images", "transforms", "draws")
 
 
-def run(config, workdir):
-    """Measures the mixtures of config.msd.toy; returns the rows (fraction, corruption, msd, mmd) of toy.csv."""
-    wanted = ConfigDict(config.msd.to_dict() | {"halves": 0})
-    toy = wanted.toy
+def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.MixtureDistance]:
+    """Measures the mixtures of config.msd.toy; returns what toy.csv holds."""
+    asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
+    toy = asked.toy
     names = expand((toy.first, toy.second))
     if len(names) != 2:
         raise ValueError(f"expected two corruptions in config.msd.toy, found {toy.first} and {toy.second}")
     conditions = list_conditions(names, str(toy.severity))[1:]
     if [condition.corruption for condition in conditions] != list(names):
         raise ValueError(f"expected one severity in config.msd.toy.severity, found {toy.severity!r}")
-    with trained_models.open_workdir(workdir, config) as own:
-        options = augmentation.static_options(own.train)
-        extractor = open_extractor(own, wanted, workdir)
-        settings = {key: wanted[key] for key in _SETTINGS} | {"options": options}
-        folder = open_folder(workdir / toy.out, settings, ("centres", "features"))
-        centres, features = [], []
-        for condition in conditions:
-            centres.append(measure_centre(folder, extractor, wanted, condition, options)[0])
-            features.append(_features(folder, extractor, wanted, condition, options.get(condition.corruption, {})))
-        found = msd_mmd.mixture_distances(*features, np.stack(centres), tuple(toy.fractions))
+    with trained_models.open_workdir(workdir, config) as trained:
+        measured = Measured.by(trained, asked, workdir, toy.out, setting(asked, _DETERMINING))
+        centres = np.stack([measured.centre(condition)[0] for condition in conditions])
+        first, second = (measured.features(condition) for condition in conditions)
+        msd, mmd = mixture_distances(first, second, centres, tuple(toy.fractions))
         rows = [
-            (float(fraction), name, float(found[0][i, k]), float(found[1][i, k]))
+            files.MixtureDistance(float(fraction), name, float(msd[i, k]), float(mmd[i, k]))
             for i, fraction in enumerate(toy.fractions)
             for k, name in enumerate(names)
         ]
-        _write(folder, rows, names, wanted, own)
+        comment = (
+            f"fraction of {names[0]} against {names[1]}, severity {toy.severity}; {trained.dataset.name}, "
+            f"{trained.model.name}, {asked.images} images, {asked.transforms} transforms, {asked.draws} draws, "
+            f"{summary(provenance())}"
+        )
+        files.write_toy(measured.folder / "toy.csv", rows, comment)
+        title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"
+        figures.save(mixture_panel(rows, title=title), measured.folder / "toy")
+        print("\n" + mixtures_text(rows))
     return rows
-
-
-def _features(folder, extractor, wanted, condition, options):
-    """Features [transforms, D] of a corruption at a severity; read back when measured before."""
-    path = folder / "features" / f"{condition.file_name}.npz"
-    if not path.exists():
-        name = f"toy {condition.file_name}"
-        transform = transforms.of_corruption(condition.corruption, condition.value, options)
-        chunks = extractor.stream(transform, draw_key(wanted, name), wanted.transforms, description=name)
-        files.write_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
-    return files.read_arrays(path, REMEDY)["features"]
-
-
-def _write(folder, rows, names, wanted, own):
-    comment = (
-        f"fraction of {names[0]} against {names[1]}, severity {wanted.toy.severity}; {own.dataset.name}, "
-        f"{own.model.name}, {wanted.images} images, {wanted.transforms} transforms, {wanted.draws} draws, "
-        f"{summary(provenance())}"
-    )
-    tables.write_rows(folder / "toy.csv", HEADER, rows, comment)
-    title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"
-    figures.save(mixture_panel(rows, title=title), folder / "toy")
-    print(f"\n{'fraction':>8s}  {'distance to':30s}   MSD    MMD")
-    for fraction, name, least, mean in rows:
-        print(f"{fraction:8.2f}  {name:30s} {least:6.3f} {mean:6.3f}")
 
 
 def main(argv):

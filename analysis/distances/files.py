@@ -2,9 +2,12 @@
 
 msd.csv            scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
 correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
+toy.csv            fraction,corruption,msd,mmd
+subsets.csv        kind,size,msd
 features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
 """
 
+import glob
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.distances import msd_mmd
-from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
+from analysis.tables import CLEAN, RANDOM, read_counts, read_lines, write_rows
 from runtime import files
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
@@ -44,6 +47,33 @@ class Correlation(NamedTuple):
     mmd: float
     mmd_lower: float
     mmd_upper: float
+
+
+class MixtureDistance(NamedTuple):
+    """One line of toy.csv: distances of a mixture, with `fraction` of its first corruption, to one of its two."""
+
+    fraction: float
+    corruption: str
+    msd: float
+    mmd: float
+
+
+class SubsetDistance(NamedTuple):
+    """One line of subsets.csv: mean MSD of a subset (closest, farthest or random) of `size` transforms."""
+
+    kind: str
+    size: int
+    msd: float
+
+
+def write_toy(path: str | pathlib.Path, rows: Iterable[MixtureDistance], comment: str | None = None) -> None:
+    """Writes toy.csv atomically."""
+    write_rows(path, MixtureDistance._fields, rows, comment)
+
+
+def write_subsets(path: str | pathlib.Path, rows: Iterable[SubsetDistance], comment: str | None = None) -> None:
+    """Writes subsets.csv atomically."""
+    write_rows(path, SubsetDistance._fields, rows, comment)
 
 
 def write_msd(path: str | pathlib.Path, rows: Iterable[Distance], comment: str | None = None) -> None:
@@ -117,6 +147,30 @@ def mean_errors(counts):
             key = (count.model, count.corruption, count.severity)
             errors.setdefault(key, []).append(100 * (1 - count.correct / count.total))
     return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
+
+
+def read_errors(
+    pattern: str, model: str, places: Iterable[tuple[str, int | float | str]]
+) -> dict[tuple[str, str], float]:
+    """Reads the errors of schemes from counts.csv tables, see `mean_errors`.
+
+    Args:
+      pattern: of the tables' paths; the models in them are trained with the schemes, or all of them adapted.
+      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is called SCHEME then.
+      places: (corruption, severity) pairs that count.
+
+    Raises:
+      FileNotFoundError: no table there.
+    """
+    paths = sorted(glob.glob(pattern))
+    if not paths:
+        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
+    counts = [count for path in paths for count in read_counts(path)]
+    adapted = f"{model}+bn="
+    if all(count.model.startswith(adapted) for count in counts):
+        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
+    places = set(places)
+    return mean_errors(count for count in counts if (count.corruption, count.severity) in places)
 
 
 def correlations(

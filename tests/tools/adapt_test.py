@@ -20,7 +20,7 @@ from tests.training import tiny
 from tools import adapt
 from training import stream
 
-ROOT = Path(adapt.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def settings(**changed):

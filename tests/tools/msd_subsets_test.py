@@ -11,7 +11,7 @@ import data
 import train
 from corruptions import augment
 from corruptions.augment import stored
-from evaluation import features, trained_models
+from evaluation import centres, features, trained_models
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd_subsets
@@ -41,7 +41,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(trained):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(msd_subsets, "_PART", 8)  # two parts
+        patch.setattr(centres, "PART", 8)  # two parts
         return trained, msd_subsets.run(settings(), trained)
 
 
@@ -52,8 +52,8 @@ def distances(folder, params):
     model = nnx.merge(graphdef, state.params, state.statistics)
     shown = jax.vmap(augment.get("op=rotate").apply, (0, None))(images, params)
     feature = np.asarray(model(shown, train=False)[1]["penultimate"]).mean(0)
-    centres = [np.load(path)["centre"][0] for path in sorted((folder / "subsets" / "centres").glob("*.npz"))]
-    return np.array([np.linalg.norm(feature - centre) for centre in centres])
+    references = [np.load(path)["centre"][0] for path in sorted((folder / "subsets" / "centres").glob("*.npz"))]
+    return np.array([np.linalg.norm(feature - reference) for reference in references])
 
 
 def test_files_hold_both_ends_of_the_order(measured):
@@ -73,7 +73,7 @@ def test_files_hold_both_ends_of_the_order(measured):
 
 def test_a_second_run_measures_nothing_again(measured, monkeypatch):
     folder, rows = measured
-    monkeypatch.setattr(msd_subsets, "_PART", 8)
+    monkeypatch.setattr(centres, "PART", 8)
     monkeypatch.setattr(features.Extractor, "stream", None)
     assert msd_subsets.run(settings(), folder) == rows
     more = msd_subsets.run(settings(sizes=(12,)), folder)  # the whole pool: three times the same set
