@@ -2,28 +2,30 @@
 
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
-The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and `ranges`, calibrated
-severity ranges, and where images are: `dataset.data_dir` and `dataset.placement`), what a model is comes from its
-workdir. Writes counts.csv and scores.csv (accuracy, R and their standard errors), and on ImageNet errors.csv with CE,
-mCE and relative CE. What was evaluated before is not evaluated again.
+The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and
+`ranges`, calibrated severity ranges, and where images are: `dataset.data_dir` and
+`dataset.placement`), what a model is comes from its workdir. Writes counts.csv and scores.csv
+(accuracy, R and their standard errors), and on ImageNet errors.csv with CE, mCE and relative CE.
+What was evaluated before is not evaluated again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
-evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or a tfds name such as
-cifar10_corrupted; results go to WORKDIR/stored/NAME.
+evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or
+a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME.
 
     python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
-first imports torchvision's weights into the workdir (`models.torchvision`); tools.calibrate and tools.msd do the same. Any
-other classifier is evaluated by the function `evaluate`: `from eval import evaluate`.
+first imports torchvision's weights into the workdir (`models.torchvision`); tools.calibrate and
+tools.msd do the same. Any other classifier is evaluated by the function `evaluate`: `from eval
+import evaluate`.
 
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
-gives the network, for each condition, the BatchNorm statistics of its own corrupted test images, without labels
-(S. Schneider et al., 2020, with the pseudo-count config.eval.pseudo_count; batches of 500). Such a model has seen the
-test's images: its rows are marked MODEL+bn=test and are not to be compared with others. tools.adapt adapts to augmented
-training images instead.
+gives the network, for each condition, the BatchNorm statistics of its own corrupted test images,
+without labels (S. Schneider et al., 2020, with the pseudo-count config.eval.pseudo_count; batches
+of 500). Such a model has seen the test's images: its rows are marked MODEL+bn=test and are not to
+be compared with others. tools.adapt adapts to augmented training images instead.
 """
 
 import functools

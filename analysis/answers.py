@@ -3,7 +3,8 @@
     WORKDIR/answers/noc.border-random.npz              a corruption at a severity, `/` written as `.`
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
-A file holds, by `model|seed`, one bit per test image (1: correct), packed as `numpy.packbits` does: uint8 [ceil(N / 8)].
+A file holds, by `model|seed`, one bit per test image (1: correct), packed as `numpy.packbits` does:
+uint8 [ceil(N / 8)].
 """
 
 import os
@@ -66,7 +67,7 @@ def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) 
 def read_study(
     folder: str | os.PathLike, counts: Iterable[Count], names: Sequence[str], seeds: Sequence[int]
 ) -> np.ndarray | None:
-    """Reads the answers behind an overlap matrix: the models of `names` under the corruptions of `names`.
+    """Reads the answers behind an overlap matrix: models and corruptions of `names`.
 
     Args:
       folder: `answers` of the workdir.
@@ -75,8 +76,8 @@ def read_study(
       seeds: of the training runs.
 
     Returns:
-      bool [seeds, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image. None where some were
-      not kept.
+      bool [seeds, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image.
+      None where some were not kept.
 
     Raises:
       DamagedFileError: a file that cannot be read.
@@ -95,9 +96,10 @@ def read_study(
 
 
 def _read_condition(folder: pathlib.Path, condition: tuple[str, str | int], counts: Mapping[Key, Count]) -> list | None:
-    """The answers of the models in `counts` from the file of a condition that adds up to them; None without one.
+    """The answers from the file of a condition that adds up to `counts`; None without one.
 
-    Tables call severities from some of a corruption's levels `random` too: of several files, the counts tell which.
+    Tables call severities from some of a corruption's levels `random` too: of several files, the
+    counts tell which.
     """
     stem = re.compile(re.escape(file_stem(*condition)) + r"(-\d+)*")
     number = next(iter(counts.values())).total

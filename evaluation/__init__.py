@@ -1,0 +1,23 @@
+"""Trained models in, answers and features out.
+
+What a reader of eval.py meets, in that order:
+
+    trained_models   the finished models of a workdir, by (name, seed)
+    conditions       clean images, and corruptions at severities, as the settings of a command name them
+    shown            the test images under a condition, the same for every model
+    evaluate         every model under every condition, but for what the workdir holds already
+    correctness      which of the images shown each model answers correctly
+    answers          the folder of a workdir that keeps them
+    results          counts.csv, scores.csv and errors.csv, derived from answers
+
+Around it:
+
+    any_classifier   the same for a function from images to logits: `from eval import evaluate`
+    imported         a workdir made of weights that were trained elsewhere
+    adaptation       BatchNorm statistics of other images in place of a network's
+    robustness       R against severity, for the calibration of ranges
+    strength         PSNR and SSIM of corrupted images to their originals
+    transforms       augmentation schemes and corruptions as distributions of transforms
+    features         what a network sees of images under such transforms
+    centres          mean features of corruptions, and the distances of schemes to them
+"""

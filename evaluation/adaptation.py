@@ -3,14 +3,15 @@
     mu    = N / (N + n) mu_source  + n / (N + n) mu_target
     var   = N / (N + n) var_source + n / (N + n) var_target
 
-with the pseudo-count N (0: full replacement) and n target images. S. Schneider et al., "Improving robustness against
-common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun, A. Kirillov, S. Xie (2021), supplement
-B.3, take N = 0 and augmented training data.
+with the pseudo-count N (0: full replacement) and n target images. S. Schneider et al., "Improving
+robustness against common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun,
+A. Kirillov, S. Xie (2021), supplement B.3, take N = 0 and augmented training data.
 
-The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean and variance, so
-what a layer sees depends on earlier layers normalised by their batches; the moments of all batches are then pooled, so
-that var_target is the variance over all n images and not a mean of variances within batches. With one batch of all n
-images this is exact: each layer has the statistics of what it gets when all earlier layers use theirs.
+The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean
+and variance, so what a layer sees depends on earlier layers normalised by their batches; the
+moments of all batches are then pooled, so that var_target is the variance over all n images and not
+a mean of variances within batches. With one batch of all n images this is exact: each layer has the
+statistics of what it gets when all earlier layers use theirs.
 """
 
 import dataclasses
@@ -37,7 +38,7 @@ _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
 
 class _Observing(BatchNorm):
-    """Takes mean and biased variance of what it gets for its statistics, then normalises with them."""
+    """Normalises with mean and biased variance of what it gets, and keeps them as its statistics."""
 
     def __call__(self, x, train):
         values = x.astype(jnp.float32)
@@ -127,7 +128,7 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> ConfigDict:
 def training_images(
     recipe: ConfigDict, split: Split, number: int, seed: int, mesh: jax.sharding.Mesh
 ) -> Iterator[jax.Array]:
-    """Yields batches of training images, mirrored, cropped and augmented by a recipe: number // recipe.batch_size.
+    """Yields number // recipe.batch_size batches of training images, augmented by a recipe.
 
     Raises:
       ValueError: the split has fewer images.
@@ -146,7 +147,7 @@ def training_images(
 
 
 def label(settings: ConfigDict) -> str:
-    """Names what marks a model adapted to test images: `bn=test`, or `bn=test:N` with a pseudo-count N.
+    """Names what marks a model adapted to test images: `bn=test`, or `bn=test:N` (pseudo-count N).
 
     Raises:
       ValueError: config.eval asks for another adaptation, or for one to a stored dataset.
@@ -160,7 +161,7 @@ def label(settings: ConfigDict) -> str:
 
 
 def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
-    """Gives the model the statistics of the images it is shown, in batches of 500 whatever those of evaluation."""
+    """Gives the model the statistics of the images it is shown, taken in batches of 500."""
     graphdef, state = model
     pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # of whole batches
     images = (

@@ -1,4 +1,4 @@
-"""The answers that a workdir keeps: which test images every model answers correctly under every condition."""
+"""The answers that a workdir keeps: which test images every model answers correctly."""
 
 import os
 import pathlib
@@ -16,7 +16,8 @@ from runtime import distributed, settings
 class Answers:
     """The folder `answers` of a workdir: one file per condition (`analysis.answers`), and draws.json.
 
-    Counts, scores and bootstraps all derive from these answers. Of many processes only the first touches the folder.
+    Counts, scores and bootstraps all derive from these answers. Of many processes only the first
+    touches the folder.
 
     Args:
       workdir: directory.

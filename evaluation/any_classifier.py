@@ -49,24 +49,31 @@ def evaluate(
         logits = lambda images: session.run(None, {"input": np.asarray(images)})[0]                             # ONNX
         counts = evaluate(logits, images, labels, corruptions=("imagenet_c/fog",), workdir="runs/mine")
 
-    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
+    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption,
+    severity, index).
 
     Args:
-      predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size, classes]: a NumPy or JAX
-        array, or any that exports DLPack. Normalising the images is its business.
-      images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map too.
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size,
+        classes]: a NumPy or JAX array, or any that exports DLPack. Normalising the images is its
+        business.
+      images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
+        too.
       labels: integers [N].
       corruptions: names of corruptions and of benchmarks.
-      severity: `levels`, `random`, or numbers such as "1,3,5", see `evaluation.conditions.list_conditions`.
-      batch_size: images for `predict`, always as many: the last batch is filled up and the filling not counted.
+      severity: `levels`, `random`, or numbers such as "1,3,5", see
+        `evaluation.conditions.list_conditions`.
+      batch_size: images for `predict`, always as many: the last batch is filled up and the filling
+        not counted.
       dtype: of the images for `predict`: `float32`, in [0, 1], or `uint8`.
       seed: of the corrupted test sets.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1.
       options: corruption -> its static options, such as calibrated ranges.
-      num_classes: of the dataset; 1000 is taken for ImageNet, and errors.csv is written. None is max(labels) + 1.
-      name: of the classifier in the tables. What is known of this name in the workdir is not evaluated again.
-      workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv
-        and errors.csv; None writes nothing.
+      num_classes: of the dataset; 1000 is taken for ImageNet, and errors.csv is written. None is
+        max(labels) + 1.
+      name: of the classifier in the tables. What is known of this name in the workdir is not
+        evaluated again.
+      workdir: keeps every finished condition there, so that the same call resumes, and writes
+        counts.csv, scores.csv and errors.csv; None writes nothing.
       progress: show a progress bar on a terminal.
 
     Returns:
@@ -94,7 +101,7 @@ def evaluate(
 
 
 def _check(images: np.ndarray, labels: np.ndarray, index: np.ndarray, dtype: str, batch_size: int) -> None:
-    """Raises ValueError or TypeError unless these can be evaluated; the message says what was expected and found."""
+    """Raises ValueError or TypeError unless these can be evaluated."""
     if np.ndim(images) != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
         raise TypeError(f"expected images uint8[N, H, W, 3], found {images.dtype}{list(np.shape(images))}")
     number = len(images)
@@ -118,7 +125,7 @@ def _answers(
     progress: bool,
     kept: Answers | None = None,
 ) -> dict[Condition, dict[Key, np.ndarray]]:
-    """{condition: {key: bool [N]}}; what `kept` holds is not evaluated again, what is finished goes there."""
+    """{condition: {key: bool [N]}}; what is finished goes to `kept`, what it holds is read back."""
     known = {condition: kept.read(condition) if kept else {} for condition in conditions}
     missing = [condition for condition in conditions if key not in known[condition]]
     images = len(missing) * len(shown)
@@ -132,7 +139,7 @@ def _answers(
 
 
 def _correct(predict: Callable[[jax.Array], Any], shown: Shown, dtype: str, bar: tqdm) -> np.ndarray:
-    """Which of the images shown `predict` answers correctly, bool [N]; it always gets whole batches."""
+    """Which of the images shown `predict`, given whole batches, answers correctly: bool [N]."""
     split, size = shown.split, shown.batch_size
     correct = []
     for start in range(0, len(split), size):
@@ -149,7 +156,7 @@ def _correct(predict: Callable[[jax.Array], Any], shown: Shown, dtype: str, bar:
 
 
 def _logits(answer: Any, number: int, largest: int) -> np.ndarray:
-    """What `predict` gave as a NumPy array [number, classes], more classes than the `largest` label."""
+    """What `predict` gave as a NumPy array [number, classes], refused when it is something else."""
     foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
     logits = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
     if logits.ndim != 2 or logits.shape[0] != number or logits.dtype.kind not in "fV":

@@ -4,7 +4,8 @@
     centre = measured.centre(condition)                    mean features of a corruption at a severity
     distances = measured.scheme_distances(scheme, centres)
 
-What is measured goes to a folder of the workdir and is read back by the next run with the same settings.
+What is measured goes to a folder of the workdir and is read back by the next run with the same
+settings.
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ from evaluation.transforms import Transform
 from runtime import files, meshes, settings
 from training import augmentation, study
 
-Place = tuple[str, int | float | str]
+Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
 PART = 4096
 """Transforms of a pool whose distances are saved together."""
@@ -36,7 +37,7 @@ _REMEDY = "remove it to measure it again"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Measured:
-    """A network, images and a folder: what features are measured with, and where the results are kept.
+    """What features are measured with, a network and images, and the folder of the results.
 
     Attributes:
       asked: settings as config.msd.
@@ -84,7 +85,7 @@ class Measured:
         return jax.random.fold_in(jax.random.key(self.asked.seed), zlib.crc32(name.encode()))
 
     def centre(self, condition: Condition) -> np.ndarray:
-        """Measures the mean features of a corruption at a severity: float64 [1 + halves, D], all images first."""
+        """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
         path = self.folder / "centres" / f"{condition.file_name}.npz"
         if path.exists():
             return files.read_arrays(path, _REMEDY)["centre"]
@@ -100,7 +101,7 @@ class Measured:
         return centre
 
     def features(self, condition: Condition) -> np.ndarray:
-        """Measures the features of config.msd.transforms draws of a corruption at a severity: float32 [transforms, D]."""
+        """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
         path = self.folder / "features" / f"{condition.file_name}.npz"
         if not path.exists():
             name = f"toy {condition.file_name}"
@@ -109,14 +110,14 @@ class Measured:
             files.write_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
         return files.read_arrays(path, _REMEDY)["features"]
 
-    def scheme_distances(self, scheme: Transform, centres: Mapping[Place, np.ndarray]) -> dict[Place, np.ndarray]:
-        """Measures MSD and MMD of a scheme to every centre: float64 [2, 1 + halves] each, all images first."""
+    def scheme_distances(self, scheme: Transform, centres: Mapping[Target, np.ndarray]) -> dict[Target, np.ndarray]:
+        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images first."""
         path = self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
         known = files.read_arrays(path, _REMEDY) if path.exists() else {}
-        names = {place: f"{place[0]}|{place[1]}" for place in centres}
-        missing = [place for place in centres if names[place] not in known]
+        names = {target: f"{target[0]}|{target[1]}" for target in centres}
+        missing = [target for target in centres if names[target] not in known]
         if missing:
-            stream = msd_mmd.Stream(np.stack([centres[place] for place in missing], axis=1))
+            stream = msd_mmd.Stream(np.stack([centres[target] for target in missing], axis=1))
             number = self.asked.transforms if scheme.random else 1
             members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
             start = 0
@@ -125,12 +126,12 @@ class Measured:
                 stream.add(chunk, members[:, start : start + len(chunk)])
                 start += len(chunk)
             distances = np.stack([stream.msd, stream.mmd])
-            known |= {names[place]: distances[:, :, k] for k, place in enumerate(missing)}
+            known |= {names[target]: distances[:, :, k] for k, target in enumerate(missing)}
             files.write_arrays(path, known)
-        return {place: known[names[place]] for place in centres}
+        return {target: known[names[target]] for target in centres}
 
     def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
-        """Measures the distance of each of `pool` transforms of a scheme to the centres [m, D]: float64 [pool, m]."""
+        """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
         key, parts = self.key(f"scheme {scheme.name}"), []
         for first in tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True):
             path = self.folder / "pool" / f"{first}.npz"
@@ -145,7 +146,7 @@ class Measured:
         return np.concatenate(parts)
 
     def pool_params(self, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
-        """Draws the parameters of some transforms of the pool, by their numbers; the numbers are the first axis."""
+        """Draws the parameters of the transforms of the pool with these numbers, the first axis."""
         shape = tuple(self.extractor.images.shape[1:])
         params = features.drawn(scheme, self.key(f"scheme {scheme.name}"), numbers, shape)
         return {name: np.asarray(value) for name, value in params.items()}

@@ -1,7 +1,8 @@
 """Conditions: clean images, and corruptions at severities, as the settings of a command name them.
 
 list_conditions(("imagenet_c/fog",), "1,3")  ->  clean, fog at level 1, fog at level 3
-list_conditions(("imagenet_noc",), "random") ->  clean, eight corruptions at severities drawn per image
+list_conditions(("imagenet_noc",), "random") ->  clean, eight corruptions at severities drawn per
+image
 """
 
 import collections
@@ -25,8 +26,8 @@ class Condition:
     Attributes:
       corruption: qualified name, or `clean`.
       severity: a level, a fraction, or `random`, as text ("0" for clean).
-      levels: those that random severities are drawn from, where a benchmark selects some; None is the corruption's own
-        distribution.
+      levels: those that random severities are drawn from, where a benchmark selects some; None is
+        the corruption's own distribution.
     """
 
     corruption: str
@@ -55,17 +56,17 @@ CLEAN_IMAGES = Condition(CLEAN, "0")
 
 
 def list_conditions(names: Iterable[str], severities: str) -> list[Condition]:
-    """Lists clean images and every corruption at every severity, none twice: benchmarks may share some.
+    """Lists clean images and every corruption at every severity, each once.
 
     Args:
       names: corruptions or benchmarks.
-      severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a benchmark has
-        selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or numbers separated by commas, levels or
-        fractions of the corruption.
+      severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a
+        benchmark has selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or
+        numbers separated by commas, levels or fractions of the corruption.
 
     Raises:
-      ValueError: an unknown name or severity; a corruption at random severities of two different selections, which
-        tables of results could not tell apart.
+      ValueError: an unknown name or severity; a corruption at random severities of two different
+        selections, which tables of results could not tell apart.
     """
     conditions = [CLEAN_IMAGES]
     for name in names:
@@ -121,8 +122,9 @@ def expand(names: Iterable[str]) -> tuple[str, ...]:
 def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
     """Warns of C-bar benchmarks whose levels were selected from ranges made for another image size.
 
-    For commands that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for
-    their images; `corruptions.write` takes a benchmark's ranges together with its levels.
+    For commands that use those levels. A study's own corruptions and a calibration take all levels,
+    of the ranges for their images; `corruptions.write` takes a benchmark's ranges together with its
+    levels.
 
     Args:
       names: corruptions and benchmarks.
@@ -137,7 +139,7 @@ def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
 
 
 def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
-    """Warns of corruptions that models have met in training, as operations of their augmentation scheme.
+    """Warns of corruptions that models have met in training, as operations of their scheme.
 
     Args:
       recipe: config.train of the models.

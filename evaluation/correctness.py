@@ -1,7 +1,8 @@
 """Which images each model answers correctly; nothing is dropped, whatever the batch size.
 
-`of_models` shows the same images to several models, `of_model` classifies images at hand, `correct_answers` is the
-program that all models of an architecture share, compiled once for a shape.
+`of_models` shows the same images to several models, `of_model` classifies images at hand,
+`correct_answers` is the program that all models of an architecture share, compiled once for a
+shape.
 """
 
 import functools
@@ -23,7 +24,7 @@ Model = tuple[nnx.GraphDef, TrainState]
 
 
 def of_models(models: Mapping[Hashable, Model], shown: Shown | ShownStored) -> dict[Hashable, np.ndarray]:
-    """Tells which of the images shown each model answers correctly: {key: bool [N]} for {key: model}."""
+    """Tells which of the images shown each model answers correctly: {key: bool [N]}."""
     correct = {key: [] for key in models}
     for images, labels in shown:
         for key, model in models.items():
@@ -82,7 +83,7 @@ def correct_answers(
 
 
 def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:
-    """Cuts [N, ...] into batches [ceil(N / B), B, ...], the tail of the last one filled with `fill`."""
+    """Cuts [N, ...] into batches [ceil(N / B), B, ...], the last one filled up with `fill`."""
     number = array.shape[0]
     padding = -number % batch_size
     array = jnp.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)

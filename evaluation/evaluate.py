@@ -21,7 +21,7 @@ def evaluate_models(
     workdir: pathlib.Path,
     prepare: Callable[[Model, Shown], Model] | None = None,
 ) -> dict[Condition, dict[Key, np.ndarray]]:
-    """Shows the images to every model under every condition, but for the answers that the workdir holds.
+    """Evaluates every model under every condition, but for the answers that the workdir holds.
 
     Args:
       models: {(name, seed): (graphdef, state)}.

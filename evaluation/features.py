@@ -1,24 +1,28 @@
-"""Features of transforms: what a network sees of one transform t applied to each of a fixed set of images.
+"""Features of transforms: what a network sees of a transform t applied to a fixed set of images.
 
     f_g(t) = sum_i w_gi phi(t(x_i)),   phi: the feature `penultimate` in eval mode, not normalised
 
-The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirillov, S. Xie 2021, section 4). Weights w
-[G, N] give several averages at once, e.g. over all images and over halves of them (`analysis.distances.msd_mmd.half_weights`).
+The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirillov, S. Xie 2021,
+section 4). Weights w [G, N] give several averages at once, e.g. over all images and over halves of
+them (`analysis.distances.msd_mmd.half_weights`).
 
 A call works on `chunk` transforms x N images, spread over the devices of a mesh. It needs about
 
     chunk N (12 H W + T + A) bytes over all devices
 
-with 12 H W bytes of an image in float32, T the temporaries of the transform and A the network's activations, both for
-one image; on a CPU T counts for N images at a time only, as the transforms of a device follow one another there.
+with 12 H W bytes of an image in float32, T the temporaries of the transform and A the network's
+activations, both for one image; on a CPU T counts for N images at a time only, as the transforms of
+a device follow one another there.
 """
 
 import collections
 import dataclasses
 import functools
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +31,8 @@ from jax.sharding import PartitionSpec
 from tqdm import tqdm
 
 from corruptions.batch import to_float
+from evaluation.transforms import Transform
+from training.states import TrainState
 
 FEATURE = "penultimate"
 _CPU_VALUES = 2**22  # values of the transformed images of one call, 16 MiB
@@ -42,14 +48,15 @@ class Extractor:
       graphdef, state: a model as `training.loop.read_back` returns it.
       images: uint8 [N, H, W, 3].
       weights: float32 [G, N].
-      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the devices.
+      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the
+        devices.
     """
 
     mesh: jax.sharding.Mesh
-    graphdef: Any
-    state: Any
-    images: Any
-    weights: Any
+    graphdef: nnx.GraphDef
+    state: TrainState
+    images: jax.Array | np.ndarray
+    weights: jax.Array | np.ndarray
     chunk: int = 0
 
     def __post_init__(self):
@@ -64,24 +71,27 @@ class Extractor:
         chunk = self.chunk or max(1, values // math.prod(images.shape))
         object.__setattr__(self, "chunk", chunk + -chunk % self.mesh.shape["data"])
 
-    def __call__(self, apply, params):
-        """Features [K, G, D] of K transforms, on the device; compiled once for each `apply` and K.
+    def __call__(self, apply: Callable[..., jax.Array], params: Any) -> jax.Array:
+        """Computes the features [K, G, D] of K transforms; compiled once for each `apply` and K.
 
         Args:
           apply: `(image, params) -> image`, the same object in all calls.
           params: pytree of arrays, their first axis the transforms; K is a multiple of the devices.
         """
-        shown = _transformed(apply, self.mesh, params, self.images)
+        transformed = _transformed(apply, self.mesh, params, self.images)
         state = self.state
-        return _mean_features(self.graphdef, self.mesh, state.params, state.statistics, shown, self.weights)
+        return _mean_features(self.graphdef, self.mesh, state.params, state.statistics, transformed, self.weights)
 
-    def stream(self, transform, key, number, *, first=0, description=""):
-        """Yields features float32 [k, G, D], k <= chunk, of the transforms first .. first + number - 1.
+    def stream(
+        self, transform: Transform, key: jax.Array, number: int, *, first: int = 0, description: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Yields the features of `number` transforms in turn, float32 [k, G, D], k <= chunk.
 
-        Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the devices.
+        Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the
+        devices.
 
         Args:
-          transform: a `evaluation.transforms.Transform`.
+          transform: the distribution they are drawn from.
           key: a typed PRNG key.
           number: how many transforms.
           first: number of the first one.
@@ -102,8 +112,8 @@ class Extractor:
                     yield features
 
 
-def drawn(transform, key, index, shape):
-    """Parameters of the transforms `index` [K] of a `evaluation.transforms.Transform`, a pytree with K as first axis."""
+def drawn(transform: Transform, key: jax.Array, index: jax.Array | np.ndarray, shape: tuple[int, ...]) -> Any:
+    """Draws the parameters of the transforms `index` [K]: a pytree with K as first axis."""
     return _drawn(transform.sample, key, index, shape, transform.argument)
 
 
@@ -114,34 +124,35 @@ def _drawn(sample, key, index, shape, argument):
 
 @functools.partial(jax.jit, static_argnames=("apply", "mesh"))
 def _transformed(apply, mesh, params, images):
-    """Every image under every transform, float32 [K, N, H, W, 3]; compiled apart from the network."""
+    """Every image under every transform, float32 [K, N, H, W, 3]; apart from the network."""
 
     def local(params, images):
         images = to_float(images)
 
-        def one(params):
+        def transform_all(params):
             return jax.vmap(lambda image: apply(image, params))(images)
 
-        # In a loop over transforms only the drawn branch of a scheme is carried out, and what it needs fits the caches
-        # of a CPU; all at once keeps an accelerator busy.
-        return jax.lax.map(one, params) if jax.default_backend() == "cpu" else jax.vmap(one)(params)
+        # In a loop over transforms only the drawn branch of a scheme is carried out, and what it
+        # needs fits the caches of a CPU; all at once keeps an accelerator busy.
+        return jax.lax.map(transform_all, params) if jax.default_backend() == "cpu" else jax.vmap(transform_all)(params)
 
     split, whole = PartitionSpec("data"), PartitionSpec()
     return jax.shard_map(local, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)(params, images)
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef", "mesh"))
-def _mean_features(graphdef, mesh, params, statistics, shown, weights):
-    """Weighted means over images of the features of `shown` [K, N, H, W, 3]: [K, G, D]."""
+def _mean_features(graphdef, mesh, params, statistics, transformed, weights):
+    """Weighted means over images of the features of `transformed` [K, N, H, W, 3]: [K, G, D]."""
+    chex.assert_shape(transformed, (None, weights.shape[1], None, None, 3))
 
-    def local(params, statistics, shown, weights):
+    def local(params, statistics, transformed, weights):
         model = nnx.merge(graphdef, params, statistics, copy=True)
-        number, images = shown.shape[:2]
-        _, found = model(shown.reshape(number * images, *shown.shape[2:]), train=False)
-        features = found[FEATURE].reshape(number, images, -1)
+        number, images = transformed.shape[:2]
+        _, named = model(transformed.reshape(number * images, *transformed.shape[2:]), train=False)
+        features = named[FEATURE].reshape(number, images, -1)
         return jnp.einsum("gn,knd->kgd", weights, features, precision=jax.lax.Precision.HIGHEST)
 
     split, whole = PartitionSpec("data"), PartitionSpec()
     specs = (whole, whole, split, whole)
     compute = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)
-    return compute(params, statistics, shown, weights)
+    return compute(params, statistics, transformed, weights)

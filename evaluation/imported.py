@@ -2,8 +2,10 @@
 
 import contextlib
 import pathlib
+from collections.abc import Iterable
 
 from flax import nnx
+from ml_collections import ConfigDict
 
 from models import torchvision
 from runtime import distributed, files, workdirs
@@ -12,29 +14,31 @@ from training import states
 from training.checkpoint import Checkpoints, digest
 
 
-def prepare(config, wanted, workdir, free=()):
-    """Makes `workdir` that of a finished model with imported weights; does nothing when it is that already.
+def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free: Iterable[str] = ()) -> None:
+    """Makes `workdir` that of a finished model with imported weights, unless it is that already.
 
-    config.json names the file, its sha256 and the stride under `imported`: other weights in the same workdir are
-    refused. final.json holds the number of classes.
+    config.json names the file, its sha256 and the stride under `imported`: other weights in the
+    same workdir are refused. final.json holds the number of classes.
 
     Args:
-      config: of one model (`study.model_config`). Its training settings say nothing here, so its epochs become 0.
-      wanted: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
-        `models.torchvision.load`.
+      config: of one model (`study.model_config`). Its training settings say nothing here, so its
+        epochs become 0.
+      weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and
+        `class_stride`; see `models.torchvision.load`.
       workdir: directory, made when missing.
       free: dotted keys of the config that may change later.
 
     Raises:
-      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
+      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the
+        model.
       WorkdirError: `workdir` holds something else.
     """
-    checkpoint = pathlib.Path(wanted.checkpoint).expanduser()
+    checkpoint = pathlib.Path(weights.checkpoint).expanduser()
     if not checkpoint.is_file():
         raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
     config.train.epochs = 0
     sha256 = files.sha256(checkpoint)
-    config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": wanted.class_stride}
+    config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
     done = distributed.from_main((workdir / "final.json").exists)
     if not done and distributed.several():
         raise ValueError(
@@ -43,7 +47,7 @@ def prepare(config, wanted, workdir, free=()):
     if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
         options = {key: value for key, value in config.model.items() if key != "name"}
         name = config.model.name
-        model, num_classes = torchvision.load(name, checkpoint, class_stride=wanted.class_stride, **options)
+        model, num_classes = torchvision.load(name, checkpoint, class_stride=weights.class_stride, **options)
     with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
         if done:
             return
@@ -56,11 +60,15 @@ def prepare(config, wanted, workdir, free=()):
     log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
 
 
-def check_classes(directory, num_classes):
-    """Raises ValueError when `directory` holds an imported model of another number of classes."""
-    own = workdirs.read_for_all(directory / "final.json").get("num_classes", num_classes)
-    if own != num_classes:
+def check_classes(directory: pathlib.Path, num_classes: int) -> None:
+    """Checks that an imported model in `directory` has as many classes as the dataset.
+
+    Raises:
+      ValueError: it has another number; models of train.py are not asked.
+    """
+    of_model = workdirs.read_for_all(directory / "final.json").get("num_classes", num_classes)
+    if of_model != num_classes:
         raise ValueError(
-            f"expected a dataset of {own} classes, as many as the model imported into {directory} has, found "
+            f"expected a dataset of {of_model} classes, as many as the model imported into {directory} has, found "
             f"{num_classes}; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
         )

@@ -1,14 +1,38 @@
 """The tables of an evaluation: counts.csv, scores.csv and errors.csv, derived from answers."""
 
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from analysis import accuracies, scores, tables
+from analysis.answers import Key
+from analysis.tables import Count
+from evaluation.conditions import Condition
 from runtime import workdirs
 from runtime.provenance import provenance
 
 
-def write_results(path, answers, settings, source, num_classes):
-    """Adds the answers to counts.csv, derives the other tables; returns all counts."""
+def write_results(
+    path: pathlib.Path,
+    answers: Mapping[Condition, Mapping[Key, np.ndarray]],
+    settings: Mapping[str, Any],
+    source: str,
+    num_classes: int,
+) -> list[Count]:
+    """Adds answers to counts.csv, in place of earlier ones, and derives the other tables from it.
+
+    Args:
+      path: directory of the tables.
+      answers: {condition: {(model, seed): bool [N]}}.
+      settings: what was asked for, for evaluation.json.
+      source: of the images, for the comment line of the tables.
+      num_classes: of the dataset; errors.csv is written for 1000, ImageNet.
+
+    Returns:
+      What counts.csv holds then.
+    """
     record = provenance()
     workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record})
     table = path / "counts.csv"
@@ -23,12 +47,8 @@ def write_results(path, answers, settings, source, num_classes):
     return list(counts.values())
 
 
-def count_answers(answers):
-    """Rows of counts.csv: a list of `analysis.tables.Count`.
-
-    Args:
-      answers: {condition: {(model, seed): bool [N]}}.
-    """
+def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
+    """Counts the correct answers {condition: {(model, seed): bool [N]}}: rows of counts.csv."""
     return [
         tables.check_count((model, seed, condition.corruption, condition.label, int(bits.sum()), int(bits.size)))
         for condition, by_model in answers.items()
@@ -36,7 +56,7 @@ def count_answers(answers):
     ]
 
 
-def print_scores(counts):
+def print_scores(counts: Sequence[Count]) -> None:
     """Prints accuracy and R of every model, averaged over severities, as a table."""
     models = sorted({(count.model, count.seed) for count in counts})
     names = list(dict.fromkeys(count.corruption for count in counts))

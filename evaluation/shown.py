@@ -1,4 +1,4 @@
-"""What models are shown: the test images under a condition, the same for every model and every later run.
+"""What models are shown: the test images under a condition, the same for all and at all times.
 
 shown = Shown.of(config, split, mesh)          images that are corrupted here
 shown = ShownStored(dataset, mesh, 100)        a corrupted dataset that is on disk
@@ -28,8 +28,9 @@ Piece = tuple[jax.Array, jax.Array]
 class Shown:
     """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
 
-    Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch size, devices and
-    pieces do not change a pixel. A split on the devices comes in one piece, one on the host in pieces of whole batches.
+    Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch
+    size, devices and pieces do not change a pixel. A split on the devices comes in one piece, one
+    on the host in pieces of whole batches.
 
     Attributes:
       split: the test images, on the devices or on the host.
@@ -49,7 +50,7 @@ class Shown:
 
     @classmethod
     def of(cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh) -> "Shown":
-        """Shows `split` as config.eval says, with the options of the corruptions of config.train."""
+        """Shows `split` as config.eval says, with the corruptions' options of config.train."""
         options = augmentation.static_options(config.train)
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options)
 
@@ -89,7 +90,7 @@ class Shown:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShownStored:
-    """A stored corrupted dataset under a condition, read batch by batch; iterate over it for its `Piece`s.
+    """A stored corrupted dataset under a condition; iterate over it for its `Piece`s.
 
     Attributes:
       dataset: the images and labels of all its conditions.

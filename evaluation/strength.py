@@ -21,7 +21,7 @@ import corruptions
 from corruptions.batch import to_float
 
 CEILING = 10 * math.log10(12 * 255**2)
-"""PSNR in dB of rounding to 8 bits (58.9), which no image exceeds: one that came back unchanged would have none."""
+"""PSNR in dB of rounding to 8 bits (58.9), the most that counts: equal images have none."""
 
 
 class Strength(NamedTuple):

@@ -1,4 +1,4 @@
-"""Trained models of a workdir, for what comes after training: evaluation, calibration, distances, fine-tuning."""
+"""Trained models of a workdir, for evaluation, calibration, distances and fine-tuning."""
 
 import contextlib
 import pathlib
@@ -22,8 +22,9 @@ from training import augmentation, loop, states, study
 def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDict]:
     """Locks a workdir that holds models and yields the config they were trained with.
 
-    Images are where `config` says and are placed as it says: machine and device may be others than those of training.
-    With config.model.checkpoint the workdir is first made of those weights (`evaluation.imported`).
+    Images are where `config` says and are placed as it says: machine and device may be others than
+    those of training. With config.model.checkpoint the workdir is first made of those weights
+    (`evaluation.imported`).
 
     Raises:
       FileNotFoundError: no such directory.
@@ -42,7 +43,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
 
 def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
-    """Makes `trained` evaluate as `config` asks: its `eval` settings, and calibrated ranges instead of those of training."""
+    """Takes the `eval` settings and the calibrated ranges of `config` over into `trained`."""
     trained.eval = config.eval
     trained.ranges = config.ranges
     options = trained.train.corruption_options
@@ -51,9 +52,10 @@ def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
 
 
 def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
-    """Reads every finished model in a workdir of train.py or overlap.py: {(name, seed): (graphdef, state)}.
+    """Reads every finished model in a workdir of train.py or overlap.py.
 
-    See `model_name` for the names.
+    Returns:
+      {(name, seed): (graphdef, state)}; see `model_name` for the names.
 
     Raises:
       FileNotFoundError: no model there is finished.
@@ -79,8 +81,8 @@ def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
 def model_name(config: ConfigDict) -> str:
     """Names a model by what its config says it was trained with.
 
-    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss);
-    `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
+    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency
+    loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
     """
     scheme = config.train.get("scheme", "")
     name = config.train.corruption

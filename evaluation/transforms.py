@@ -1,12 +1,12 @@
-"""Distributions of transforms whose features are measured: augmentation schemes, corruptions, and none.
+"""Distributions of transforms whose features are measured: schemes, corruptions, and none.
 
-Each is two halves, `sample` (all the randomness) and `apply` (none), so that the very same transform can be applied to
-many images.
+Each is two halves, `sample` (all the randomness) and `apply` (none), so that the very same
+transform can be applied to many images.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import corruptions
 from corruptions import augment
 from corruptions.batch import from_float, to_float
-from evaluation.conditions import RANDOM
-from evaluation.conditions import list_conditions as conditions
+from evaluation.conditions import RANDOM, list_conditions
 from training.augmentation import STANDARD, with_levels
 
 SUBSETS = "augmix=*"
+"""AugMix with each of the 512 subsets of its operations."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,8 +44,10 @@ class Transform:
 IDENTITY = Transform(STANDARD, lambda key, shape, argument: jnp.zeros(()), lambda image, params: image, random=False)
 
 
-def of_corruption(name, severity=None, options=None):
-    """A corruption, its results brought to 8 bits as stored images are.
+def of_corruption(
+    name: str, severity: int | float | None = None, options: Mapping[str, Any] | None = None
+) -> Transform:
+    """Makes the distribution of a corruption, its results brought to 8 bits as stored images are.
 
     Args:
       name: of the corruption.
@@ -61,8 +63,8 @@ def of_corruption(name, severity=None, options=None):
     return Transform(corruption.qualified_name, *halves, severity)
 
 
-def of_scheme(name):
-    """An augmentation scheme of `corruptions.augment`; values between 8-bit levels stay, as in training.
+def of_scheme(name: str) -> Transform:
+    """Makes the distribution of a scheme; values between 8-bit levels stay, as in training.
 
     Raises:
       ValueError: an unknown name.
@@ -72,41 +74,50 @@ def of_scheme(name):
     return Transform(scheme.name, sample, scheme.applier, scheme.choices, random=bool(scheme.operations))
 
 
-def find(names, options=None):
-    """The transforms called `names`, each once.
+def find(names: Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> list[Transform]:
+    """Finds the distributions called `names`, each once.
 
     Args:
-      names: `standard` (images as they are), schemes, `augmix=*` (AugMix with each of 512 subsets of its operations),
-        corruptions and benchmarks (their members); corruptions at severities drawn for each transform.
-      options: corruption name -> its static options.
+      names: `standard` (images as they are), schemes, `augmix=*`, corruptions and benchmarks (their
+        members); corruptions at severities drawn for each transform.
+      options: corruption -> its static options.
 
     Raises:
       ValueError: an unknown name, or none.
     """
-    found = {}
+    by_name = {}
     for name in names:
         if name == STANDARD:
-            found[name] = IDENTITY
+            by_name[name] = IDENTITY
         elif name == SUBSETS:
-            found |= {one: of_scheme(one) for one in augment.subsets()}
+            by_name |= {subset: of_scheme(subset) for subset in augment.subsets()}
         elif augment.known(name):
             scheme = of_scheme(name)
-            found[scheme.name] = scheme
+            by_name[scheme.name] = scheme
         else:
-            try:
-                members = conditions((name,), RANDOM)[1:]
-            except ValueError as error:
-                raise ValueError(f"{error}; schemes: {', '.join(augment.names())}, augmix=..., op=...") from None
-            for one in members:
-                chosen = with_levels((options or {}).get(one.corruption, {}), one.levels)
-                found[one.corruption] = of_corruption(one.corruption, options=chosen)
-    if not found:
+            by_name |= _corruptions_called(name, options or {})
+    if not by_name:
         raise ValueError("expected at least one scheme, found none")
-    return list(found.values())
+    return list(by_name.values())
+
+
+def _corruptions_called(name: str, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Transform]:
+    """{name: distribution} of a corruption, or of a benchmark's members, at random severities."""
+    try:
+        conditions = list_conditions((name,), RANDOM)[1:]
+    except ValueError as error:
+        raise ValueError(f"{error}; schemes: {', '.join(augment.names())}, augmix=..., op=...") from None
+    return {
+        condition.corruption: of_corruption(
+            condition.corruption,
+            options=with_levels(options.get(condition.corruption, {}), condition.levels),
+        )
+        for condition in conditions
+    }
 
 
 @functools.cache
-def _corruption_halves(corruption, options):
+def _corruption_halves(corruption: corruptions.Corruption, options: tuple[tuple[str, Any], ...]) -> tuple:
     options = dict(options)
 
     def sample(key, shape, severity):
@@ -121,5 +132,5 @@ def _corruption_halves(corruption, options):
 
 
 @functools.cache
-def _scheme_sample(sampler, options):
+def _scheme_sample(sampler: Callable[..., Any], options: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
     return functools.partial(sampler, **dict(options))

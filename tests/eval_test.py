@@ -60,9 +60,16 @@ def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
     assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
     for dtype in ("uint8", "float32"):
         found = evaluate(
-            flax_predict, split.images, split.labels, corruptions=CORRUPTIONS, severity="random", batch_size=BATCH,
-            dtype=dtype, index=split.index, progress=False,
-        )  # fmt: skip
+            flax_predict,
+            split.images,
+            split.labels,
+            corruptions=CORRUPTIONS,
+            severity="random",
+            batch_size=BATCH,
+            dtype=dtype,
+            index=split.index,
+            progress=False,
+        )
         assert found == expected
 
 
@@ -125,9 +132,13 @@ def test_imagenets_errors_are_written_for_a_thousand_classes(tmp_path, monkeypat
     monkeypatch.setattr(Shown, "images", lambda shown: shown.split.images)
     images = np.zeros((4, 32, 32, 3), np.uint8)
     evaluate(
-        lambda images: np.eye(1000)[np.full(len(images), 3)], images, np.array([3, 3, 999, 0]), batch_size=4,
-        workdir=tmp_path / "w", progress=False,
-    )  # fmt: skip
+        lambda images: np.eye(1000)[np.full(len(images), 3)],
+        images,
+        np.array([3, 3, 999, 0]),
+        batch_size=4,
+        workdir=tmp_path / "w",
+        progress=False,
+    )
     rows = (tmp_path / "w" / "errors.csv").read_text().splitlines()
     mean = [row.split(",") for row in rows if ",mean," in row]
     assert len(mean) == 1 and mean[0][2] == "imagenet_c" and float(mean[0][5]) == 50  # per cent

@@ -1,4 +1,4 @@
-"""A study written by earlier code opens in eval.py, overlap.py and tools.report; nothing finished is done again.
+"""A study of earlier code opens in eval.py, overlap.py and tools.report; nothing is done again.
 
 tests/fixtures/old_study.tar.xz is a workdir of revision d01f4fd (before the rooms), with neither figures in PDF nor
 lock files:

@@ -3,9 +3,9 @@
     python train.py     --config=configs/default.py --workdir=runs/standard
     python -m tools.calibrate --workdir=runs/standard --config.calibrate.corruptions="('noc_candidates',)"
 
-The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate` and `eval` settings
-of the config matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and
-evaluation use it with --config.ranges=WORKDIR/ranges.json.
+The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate`
+and `eval` settings of the config matter. Writes WORKDIR/ranges.json after each corruption; the same
+command continues. Training and evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
 import pathlib
@@ -29,7 +29,7 @@ from training import augmentation, cli, study
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
-    """Calibrates config.calibrate.corruptions on the standard model of `workdir`; returns what ranges.json holds."""
+    """Calibrates corruptions on the standard model of `workdir`; returns what ranges.json holds."""
     asked, batch_size = config.calibrate, config.eval.batch_size
     names = expand(asked.corruptions)
     mesh = meshes.data_mesh(batch_size)

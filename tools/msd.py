@@ -1,21 +1,22 @@
-"""Distances between augmentation schemes and corruptions in the feature space of a trained model: MSD and MMD.
+"""Measures MSD and MMD, distances of augmentation schemes to corruptions as a network sees them.
 
     python -m tools.msd --workdir=runs/overlap_shapes --config.msd.schemes="('standard','augmix')"
 
 The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
-config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
-the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random
-halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are
-`standard` (images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
-512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same
-command continues; more schemes and corruptions can be asked for later.
+config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption,
+severity), applies each to the same config.msd.images training images, and writes to WORKDIR/msd:
+msd.csv (distances, with their spread over random halves of images, transforms and draws) and
+features.npz (centres of the corruptions and of clean images). Schemes are `standard` (images as
+they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
+512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped
+anywhere, the same command continues; more schemes and corruptions can be asked for later.
 
     python -m tools.msd --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
-also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each corruption's distance
-and the error of models trained with the schemes (severities averaged), or adapted to them (tools.adapt) when all tables
-are of such models. One set of images serves all schemes, so that they are compared on the same; the original draws a
-new set for each scheme.
+also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each
+corruption's distance and the error of models trained with the schemes (severities averaged), or
+adapted to them (tools.adapt) when all tables are of such models. One set of images serves all
+schemes, so that they are compared on the same; the original draws a new set for each scheme.
 """
 
 import pathlib
@@ -47,23 +48,23 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
     asked = config.msd
     _check(asked)
     conditions = list_conditions(asked.corruptions, asked.severity)
-    places = [(condition.corruption, condition.label) for condition in conditions]
-    errors = files.read_errors(asked.errors, asked.model, places) if asked.errors else None
+    targets = [(condition.corruption, condition.label) for condition in conditions]
+    errors = files.read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
         if config.ranges:
             trained.train.corruption_options = config.train.corruption_options
         schemes = transforms.find(asked.schemes, augmentation.static_options(trained.train))
         measured = Measured.by(trained, asked, workdir, asked.out, setting(asked, _DETERMINING))
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
-        centres = dict(zip(places, map(measured.centre, bar("condition", conditions)), strict=True))
-        all_images = {place: centre[0].astype(np.float32) for place, centre in centres.items()}
+        centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
+        all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
         files.write_centres(measured.folder / "features.npz", all_images)
         del centres[tables.CLEAN, 0]  # clean images are for directions (tools.predict_overlap): no distance to them
         rows = []
         for scheme in bar("scheme", schemes):
-            for place, (msd, mmd) in measured.scheme_distances(scheme, centres).items():
+            for target, (msd, mmd) in measured.scheme_distances(scheme, centres).items():
                 values = (msd[0], spread(msd), mmd[0], spread(mmd))
-                rows.append(files.Distance(scheme.name, *place, *map(float, values)))
+                rows.append(files.Distance(scheme.name, *target, *map(float, values)))
         _write(measured.folder, rows, errors, asked, trained)
         return rows
 

@@ -1,15 +1,16 @@
-"""Subsets of an augmentation's transforms that are closest to a set of corruptions, farthest from it, or random.
+"""Picks the transforms of an augmentation closest to a set of corruptions, or farthest from it.
 
     python -m tools.msd_subsets --config=configs/msd.py --workdir=runs/baseline
     python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
 
-Draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
-config.msd.corruptions (as tools.msd does, with its settings), puts them in order of closeness
-(analysis.distances.subsets) and writes to WORKDIR/subsets, for each size K: closest_K.npz (the first K),
-farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as schemes: every image
-draws one of the K transforms. subsets.csv holds the MSD of each, averaged over the corruptions and severities. Stopped
-anywhere, the same command continues. The experiment is that of E. Mintun, A. Kirillov, S. Xie (2021), supplement A;
-`configs/msd.py:subsets` has its pool and sizes.
+Draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each
+to the centres of config.msd.corruptions (as tools.msd does, with its settings), puts them in order
+of closeness (analysis.distances.subsets) and writes to WORKDIR/subsets, for each size K:
+closest_K.npz (the first K), farthest_K.npz (the last) and random_K.npz (uniform without
+replacement), which train.py takes as schemes: every image draws one of the K transforms.
+subsets.csv holds the MSD of each, averaged over the corruptions and severities. Stopped anywhere,
+the same command continues. The experiment is that of E. Mintun, A. Kirillov, S. Xie (2021),
+supplement A; `configs/msd.py:subsets` has its pool and sizes.
 """
 
 import pathlib

@@ -1,12 +1,13 @@
-"""The toy check of MSD and MMD: mixtures of two corruptions as augmentations, against each of the two.
+"""Checks MSD and MMD on mixtures of two corruptions, against each of the two.
 
     python -m tools.msd_toy --config=configs/msd.py --workdir=runs/baseline
 
-A mixture of fraction p takes that part of its transforms from config.msd.toy.first and the others from second, both at
-config.msd.toy.severity. As long as a few transforms are of the second, a network can learn from them: MSD to it should
-stay low until p = 1, while MMD grows with p. E. Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and
-impulse noise. Takes images, transforms and draws from config.msd, writes toy.csv and toy.png to WORKDIR/toy; the same
-command continues.
+A mixture of fraction p takes that part of its transforms from config.msd.toy.first and the others
+from second, both at config.msd.toy.severity. As long as a few transforms are of the second, a
+network can learn from them: MSD to it should stay low until p = 1, while MMD grows with p. E.
+Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and impulse noise. Takes images,
+transforms and draws from config.msd, writes toy.csv and toy.png to WORKDIR/toy; the same command
+continues.
 """
 
 import pathlib

@@ -150,14 +150,14 @@ def mean_errors(counts):
 
 
 def read_errors(
-    pattern: str, model: str, places: Iterable[tuple[str, int | float | str]]
+    pattern: str, model: str, targets: Iterable[tuple[str, int | float | str]]
 ) -> dict[tuple[str, str], float]:
     """Reads the errors of schemes from counts.csv tables, see `mean_errors`.
 
     Args:
       pattern: of the tables' paths; the models in them are trained with the schemes, or all of them adapted.
       model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is called SCHEME then.
-      places: (corruption, severity) pairs that count.
+      targets: (corruption, severity) pairs that count.
 
     Raises:
       FileNotFoundError: no table there.
@@ -169,8 +169,8 @@ def read_errors(
     adapted = f"{model}+bn="
     if all(count.model.startswith(adapted) for count in counts):
         counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
-    places = set(places)
-    return mean_errors(count for count in counts if (count.corruption, count.severity) in places)
+    targets = set(targets)
+    return mean_errors(count for count in counts if (count.corruption, count.severity) in targets)
 
 
 def correlations(

@@ -61,7 +61,7 @@ def test_what_was_not_kept_is_none(study):
 
 
 def test_random_severities_of_selected_levels_are_found(study):
-    """Their file has the levels in its name, which tables do not tell: it must not pass for one that is missing."""
+    """Their file has the levels in its name, which tables do not have: it is not missing."""
     folder, bits, counts = study
     (folder / "cbar.lines-random.npz").rename(folder / "cbar.lines-random-1-4-7-9-10.npz")
     np.testing.assert_array_equal(answers.read_study(folder, counts, NAMES, SEEDS), bits)

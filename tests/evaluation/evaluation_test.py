@@ -156,7 +156,7 @@ def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_p
 
 
 def test_one_program_serves_every_condition(model, shown, monkeypatch):
-    """Clean images, levels, fractions and random severities have one shape, and so the network is compiled once."""
+    """Clean images, levels and random severities have one shape: the network is compiled once."""
     chex.clear_trace_counter()
     counted = chex.assert_max_traces(correctness.correct_answers.__wrapped__, n=1)
     monkeypatch.setattr(correctness, "correct_answers", jax.jit(counted, static_argnames="graphdef"))

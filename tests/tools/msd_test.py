@@ -164,7 +164,7 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
         flags = [f"--workdir={path}", *(f"--config.msd.{flag}" for flag in flags)]
         return subprocess.run(
             [sys.executable, "-m", "tools.msd", *flags], cwd=ROOT, capture_output=True, text=True, timeout=280
-        )  # fmt: skip
+        )
 
     given = [f"{key}={value}" for key, value in SETTINGS.items() if key not in ("schemes", "chunk")]
     done = command(*given, "schemes=('augmix=posterize',)", "out=again")
