@@ -30,18 +30,18 @@ def run(config, workdir):
     names = expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
-    mixed = tuple(config.study.mixtures)
+    mixtures = tuple(config.study.mixtures)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path, compiles.counting() as compiled:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
             study.record_data(path, dataset)
-        benchmarks = tuple(map(augmentation.benchmark, mixed))
+        benchmarks = tuple(map(augmentation.benchmark, mixtures))
         shown_to_mixtures = list_conditions(benchmarks, RANDOM)  # before training: names may be wrong
         warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of tools.calibrate stays
             workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
-        trainings = (augmentation.STANDARD, *names, *mixed)
+        trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))
         shown = Shown.of(config, test_split, mesh)
@@ -49,14 +49,21 @@ def run(config, workdir):
         comment = distributed.on_main(lambda: _comment(config, path))
         overlap = distributed.on_main(
             lambda: overlap_study.write_results(
-                path, _by_corruption(answers), names, dataset=config.dataset.name, num_classes=dataset.num_classes,
-                threshold=config.study.threshold, comment=comment,
+                path,
+                _by_corruption(answers),
+                names,
+                dataset=config.dataset.name,
+                num_classes=dataset.num_classes,
+                threshold=config.study.threshold,
+                comment=comment,
             )
-        )  # fmt: skip
-        if mixed:
-            mixture_models = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixed)}
+        )
+        if mixtures:
+            mixture_models = {
+                key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)
+            }
             answers = evaluate_models(mixture_models, shown, shown_to_mixtures, path)
-            members = {name: augmentation.members(name) for name in mixed}
+            members = {name: augmentation.members(name) for name in mixtures}
             distributed.on_main(lambda: overlap_study.write_mixtures(path, _by_corruption(answers), members, comment))
         else:
             distributed.on_main(lambda: (path / "mixtures.csv").unlink(missing_ok=True))  # of an earlier run
@@ -66,17 +73,19 @@ def run(config, workdir):
 
 
 def _write_timing(config, path, models):
+    """Writes timing.json, which tools.compare reads."""
     seconds = study.training_seconds(config, path, list(models))
     workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
 
 
 def _comment(config, path):
-    """The line at the head of every table."""
+    """Writes the line at the head of every table."""
     record = workdirs.read_json(path / "provenance.json")
     return f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {summary(record)}"
 
 
 def _by_corruption(answers):
+    """Keys the answers by name: every corruption of a study was shown under one condition."""
     return {condition.corruption: by_model for condition, by_model in answers.items()}
 
 

@@ -16,7 +16,6 @@ from analysis.report.document import document
 from analysis.report.figure_files import write_figures
 from runtime import command
 from runtime.files import write_atomically
-from runtime.log import configure
 
 
 def define_flags():
@@ -28,7 +27,6 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"workdir": "DIR"})
-    configure()
     with command.errors():
         out = run(given.workdir, given.out, given.samples, given.image)
     print(f"{out} ({out.stat().st_size / 1000:.0f} kB); figures in {out.parent / 'figures'}")

@@ -1,0 +1,10 @@
+"""Comparisons: models, studies, feature extractors.
+
+- `models`: one model against another, gains in corruption error with paired standard errors
+- `mixtures`: gains of models trained on whole benchmarks; mixtures.csv
+- `studies`: do two overlap matrices of the same corruptions agree?
+- `extractors`: do two feature extractors measure the same distances?
+- `files`: comparison.json of two studies or two extractors, the command tools.compare
+- `prediction`: does a cheap distance in feature space predict the expensive overlap?
+- `bridge`: bridge.json, the command tools.predict_overlap
+"""

@@ -1,4 +1,12 @@
-"""Overlap of corruptions: the score, its files, its errors, balance of a benchmark."""
+"""Overlap of corruptions: does robustness to one bring robustness to another?
+
+- `score`: gain, directed transfer and overlap of accuracies, with first-order standard errors
+- `bootstrap`: accuracies under resampling of the test images
+- `errors`: the standard errors of a study, in its tables, its picture and its report
+- `balance`: mean overlap of each corruption, and how balanced a benchmark is
+- `files`: overlap.csv and overlap_long.csv
+- `text`: what overlap.py prints
+"""
 
 from analysis.overlap.score import Overlap, overlap_matrix
 

@@ -1,4 +1,13 @@
-"""Selection of a benchmark from a measured overlap matrix: Algorithm 1 and the studies around it."""
+"""Selection of a benchmark from a measured overlap matrix, and the studies around it.
+
+- `algorithm`: Algorithm 1, its threshold sweep, its stability under resampling
+- `cliques`: maximum cliques on bitmasks, which Algorithm 1 needs
+- `benchmark`: benchmark.json, the command select_noc.py
+- `coverage`: which corruptions outside a benchmark it covers, with p values
+- `categories`: clusters of corruptions with similar overlaps
+- `nk_benchmarks`: random benchmarks of given size and balance
+- `text`: what select_noc.py and overlap.py print
+"""
 
 from analysis.selection.algorithm import select
 

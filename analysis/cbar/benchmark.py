@@ -1,0 +1,108 @@
+"""cbar_benchmark.json: the benchmark that the search over severity scans chose, and the ranking it was chosen by."""
+
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from analysis.cbar import half_sets, scans, selection
+from analysis.cbar.groups import group_table
+from runtime.files import without_nan
+from runtime.provenance import record_inputs
+
+Ranking = Sequence[tuple[str, float, float]]  # (name, contribution, standard error) of each candidate
+
+
+def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> list[selection.Run]:
+    """Reads every scan and measures what each candidate contributes to the distance in it.
+
+    Args:
+      paths: tables of the scans, one per run.
+      target: mean error of the benchmark to be made, in percent.
+      seed: of the random half-sets and benchmarks.
+
+    Raises:
+      FileNotFoundError, ValueError: a missing or broken scan, or one without benchmarks that meet the target.
+    """
+    runs = []
+    for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True)):
+        table = group_table(scans.read_scan(path))
+        try:
+            runs.append(selection.measure(table, target, (seed, number)))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    return runs
+
+
+def choose_most_distant(runs: Sequence[selection.Run], ranking: Ranking, target: float) -> selection.Choice:
+    """Makes a benchmark of the ten candidates that contribute most to the distance."""
+    return selection.choose(runs, [name for name, *_ in ranking[: 2 * half_sets.HALF]], target)
+
+
+def fraction_more_distant(runs: Sequence[selection.Run], benchmark: selection.Choice) -> float:
+    """Returns the fraction of the random benchmarks that are more distant than this one, averaged over runs."""
+    return float(np.mean([np.mean(run.distances > benchmark.distance) for run in runs]))
+
+
+def content(
+    benchmark: selection.Choice,
+    ranking: Ranking,
+    runs: Sequence[selection.Run],
+    paths: Sequence[pathlib.Path],
+    target: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Collects the content of cbar_benchmark.json; arguments as above."""
+    return without_nan({
+        "members": {name: list(levels) for name, levels in benchmark.levels.items()},
+        "error": benchmark.error,
+        "target": target,
+        "distance": benchmark.distance,
+        "fraction_of_random_benchmarks_more_distant": fraction_more_distant(runs, benchmark),
+        "severities_from": str(paths[benchmark.run]),
+        "pairs_to_choose_from": benchmark.pairs,
+        "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
+        "runs": [
+            {
+                "scan": str(path),
+                "references": list(run.table.references),
+                "severity_spread": run.table.spread,
+                "half_sets": len(run.halves.error),
+                "random_benchmarks": len(run.distances),
+                "distance_mean": float(run.distances.mean()),
+                "distance_std": float(run.distances.std()),
+            }
+            for path, run in zip(paths, runs, strict=True)
+        ],
+        "precision": half_sets.PRECISION,
+        "seed": seed,
+        **record_inputs({str(file): file for path in paths for file in (path, scans.features_path(path))}),
+    })  # fmt: skip
+
+
+def ranking_text(ranking: Ranking, runs: Sequence[selection.Run]) -> str:
+    """Lists all candidates with their contribution, largest first."""
+    width = max(len(name) for name, *_ in ranking)
+    lines = [
+        f"{len(ranking)} candidates, {len(runs)} run(s); contribution to the distance, in standard deviations",
+        f"{'rank':>4}  {'candidate':{width}}  contribution",
+    ]
+    for rank, (name, mean, se) in enumerate(ranking, 1):
+        error = f" +- {se:.3f}" if np.isfinite(se) else ""
+        lines.append(f"{rank:4d}  {name:{width}}  {mean:+.3f}{error}")
+    return "\n".join(lines)
+
+
+def benchmark_text(
+    benchmark: selection.Choice, target: float, paths: Sequence[pathlib.Path], more_distant: float
+) -> str:
+    """Lists the members of a benchmark with their levels, its error and its distance."""
+    width = max(len(name) for name in benchmark.members)
+    return "\n".join([
+        f"benchmark of {len(benchmark.members)}, mean error {benchmark.error:.3f} % (target {target:g} %)",
+        *(f"{name:{width}}  levels {', '.join(map(str, benchmark.levels[name]))}" for name in benchmark.members),
+        f"severities from {paths[benchmark.run]}, one of {benchmark.pairs} pairs of half-sets",
+        f"mean distance {benchmark.distance:.4g}; {100 * more_distant:.2f} % of the random benchmarks are more distant",
+    ])  # fmt: skip
