@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, programs, registry
+from corruptions import checks, keys, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -36,7 +36,7 @@ def corrupt(
     name: str | Corruption,
     severity: ArrayLike | None = None,
     *,
-    index: Array | None = None,
+    index: Array | Sequence[int] | None = None,
     validate: bool = True,
     **options: Any,
 ) -> jax.Array:
@@ -56,8 +56,9 @@ def corrupt(
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or
         one value per image [N]. A level where the benchmark has levels, a fraction in [0, 1] where
         it has a range. May be traced.
-      index: int32 [N], the identity of each image, by default 0..N-1. Give positions in the dataset
-        to make the corruption of an image independent of its batch.
+      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
+        0..N-1. Give positions in the dataset to make the corruption of an image independent of its
+        batch.
       validate: whether the values of concrete float batches are checked (this waits for the device
         once).
       **options: static options of the corruption (`get(name).options`).
@@ -74,10 +75,7 @@ def corrupt(
     checks.image_batch(images, validate)
     checks.options(corruption.qualified_name, corruption.options, options)
     number = images.shape[0]
-    if index is None:
-        index = jnp.arange(number)
-    elif index.shape != (number,):
-        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+    index = jnp.arange(number) if index is None else keys.image_index(index, number)
     if severity is not None:
         # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile
         # serves all.
@@ -170,7 +168,7 @@ def _corrupt(
 
     def corrupt_image(args: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         image, position, level = args
-        params = corruption.sample(jax.random.fold_in(key, position), image.shape, None if drawn else level, **given)
+        params = corruption.sample(keys.image_key(key, position), image.shape, None if drawn else level, **given)
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity

@@ -100,7 +100,13 @@ def draw_split(split: str, count: int, seed: int = 0, image_size: int = 32) -> S
 
 
 def split_key(split: str, seed: int = 0) -> jax.Array:
-    """The key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter."""
+    """The key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter.
+
+    Raises:
+      ValueError: the seed does not fit into 32 bits: the key would be that of another seed.
+    """
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"expected a seed from 0 to 2**32 - 1, found {seed}")
     return jax.random.fold_in(jax.random.key(seed, impl="threefry2x32"), _SPLITS.index(split))
 
 

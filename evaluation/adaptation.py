@@ -26,6 +26,7 @@ import numpy as np
 from flax import nnx
 from ml_collections import ConfigDict
 
+from corruptions.keys import seed_key
 from data import Split
 from evaluation.correctness import Model
 from evaluation.shown import Shown
@@ -138,7 +139,7 @@ def training_images(
     if steps > plan.steps_per_epoch:
         raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {number}")
     plan.block_steps = 1
-    order_key, *keys = jax.random.split(jax.random.key(seed), 5)
+    order_key, *keys = jax.random.split(seed_key(seed), 5)
     order = batches.epoch_order(order_key, plan.views)
     with stream.source(split, plan, recipe.batch_size, lambda epoch: order, 0, mesh) as views:
         for step in range(steps):

@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from analysis import tables
 from analysis.distances import msd_mmd
+from corruptions.keys import seed_key
 from evaluation import features, trained_models, transforms
 from evaluation.conditions import Condition
 from evaluation.transforms import Transform
@@ -82,7 +83,7 @@ class Measured:
 
     def key(self, name: str) -> jax.Array:
         """Makes the key that the transforms of a name are drawn with."""
-        return jax.random.fold_in(jax.random.key(self.asked.seed), zlib.crc32(name.encode()))
+        return jax.random.fold_in(seed_key(self.asked.seed), zlib.crc32(name.encode()))
 
     def centre(self, condition: Condition) -> np.ndarray:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""

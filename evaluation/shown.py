@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from ml_collections import ConfigDict
 
+from corruptions.keys import image_index, seed_key
 from data import Split
 from data.corrupted import CorruptedDataset
 from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
@@ -80,9 +81,9 @@ class Shown:
         if self.condition.corruption == CLEAN:
             return self.split.images
         name = self.condition.corruption
-        key = jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()))
+        key = jax.random.fold_in(seed_key(self.seed), zlib.crc32(name.encode()))
         options = augmentation.with_levels(self.options.get(name, {}), self.condition.levels)
-        index = jnp.asarray(self.split.index)
+        index = image_index(self.split.index, len(self.split.index))
         return augmentation.corrupt_on_mesh(
             self.mesh, key, self.split.images, name, self.condition.value, index, options
         )

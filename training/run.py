@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 from ml_collections import ConfigDict
 from tqdm import tqdm
 
+from corruptions.keys import seed_key
 from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.log import log
@@ -93,7 +94,7 @@ class Run:
             recipe.batch_size,
             self._plan.block_steps,
         )
-        root = jax.random.key(self._config.seed)
+        root = seed_key(self._config.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
         self._report = self._source = None

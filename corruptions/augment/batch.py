@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import checks, programs
+from corruptions import checks, keys, programs
 from corruptions.augment import naming
 from corruptions.augment.scheme import Scheme
 from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
@@ -22,7 +23,7 @@ def augment(
     images: jax.Array | np.ndarray,
     name: str | Scheme,
     *,
-    index: jax.Array | np.ndarray | None = None,
+    index: jax.Array | np.ndarray | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     validate: bool = True,
     **options: Any,
@@ -37,7 +38,8 @@ def augment(
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a scheme, see `naming`.
-      index: int32 [N], the identity of each image, by default 0..N-1.
+      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
+        0..N-1.
       dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian
         make values between 8-bit levels, and the networks of the papers are trained on those of
         AugMix: float32 keeps them. uint8 rounds AugMix to the nearest level and truncates Patch
@@ -60,10 +62,7 @@ def augment(
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
     number = images.shape[0]
-    if index is None:
-        index = jnp.arange(number)
-    elif index.shape != (number,):
-        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+    index = jnp.arange(number) if index is None else keys.image_index(index, number)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
     # once, every kind of operation is carried out on every image and one result selected, which
@@ -83,8 +82,8 @@ def augment(
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))
 def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding, together):
     shape = images.shape[1:]
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, index)
-    params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(keys)
+    own_keys = jax.vmap(keys.image_key, (None, 0))(key, index)
+    params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
 
     def augment_image(args):
         image, params = args

@@ -17,6 +17,7 @@ import numpy as np
 
 from corruptions import batch as batches
 from corruptions import checks
+from corruptions.keys import seed_key
 from corruptions.write import files, layouts, plan, sources
 from corruptions.write import manifest as manifests
 from corruptions.write import progress as bars
@@ -193,7 +194,7 @@ def _corrupted(images, name, entry, severity, seed, size):
     """(start, count, corrupted batch on a device) through the images; the last batch is padded to
     the common shape.
     """
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
+    key = jax.random.fold_in(seed_key(seed), zlib.crc32(name.encode()))
     devices = jax.local_devices()
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
     for turn, start in enumerate(range(0, len(images), size)):

@@ -1,0 +1,92 @@
+"""Keys of seeds and of images: every bit of a 64-bit integer counts.
+
+JAX keys are made of 32-bit words: `jax.random.key(2**40)` equals `jax.random.key(0)`, and an int64 index beyond 2^32
+loses its upper half on the way to the device. Here the upper word is folded in where it is not zero, so that smaller
+integers give the keys they always gave.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_WORD = 2**32
+
+
+def seed_key(seed: int) -> jax.Array:
+    """Makes the typed key of a seed: `jax.random.key(seed)` below 2^32, with the upper word folded in above.
+
+    Args:
+      seed: an integer from 0 to 2^64 - 1.
+
+    Raises:
+      TypeError: not an integer.
+      ValueError: negative, or more than 64 bits.
+    """
+    if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer):
+        raise TypeError(f"expected an integer seed, found {seed!r}")
+    if not 0 <= seed < _WORD**2:
+        raise ValueError(f"expected a seed from 0 to 2**64 - 1, found {seed}")
+    high, low = divmod(int(seed), _WORD)
+    key = jax.random.key(np.uint32(low))
+    return jax.random.fold_in(key, np.uint32(high)) if high else key
+
+
+def image_index(index: Any, number: int) -> jax.Array | np.ndarray:
+    """Checks the identities of images and brings them into 32-bit words.
+
+    Args:
+      index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or what this function gave.
+      number: of images.
+
+    Returns:
+      [N] where one word is enough, else uint32 [N, 2]: lower and upper words.
+
+    Raises:
+      TypeError: not integers.
+      ValueError: of another shape, negative, or more than 64 bits.
+    """
+    if not isinstance(index, jax.Array | np.ndarray):
+        index = _from_sequence(index)
+    if index.dtype.kind not in "iu":
+        raise TypeError(f"expected an index of integers, found dtype {index.dtype}")
+    if index.shape == (number, 2) and index.dtype == np.uint32:
+        return index
+    if index.shape != (number,):
+        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+    if isinstance(index, jax.Array):
+        if index.dtype.itemsize <= 4:
+            return index
+        return jnp.stack([index & (_WORD - 1), index >> 32], axis=1).astype(jnp.uint32)
+    if number and index.min() < 0:
+        raise ValueError(f"expected an index without negative integers, found {index.min()}")
+    if number == 0 or index.max() < _WORD:
+        return index.astype(np.uint32).view(np.int32)  # one dtype, one compile; the bits are what counts
+    return np.stack([index % _WORD, index // _WORD], axis=1).astype(np.uint32)
+
+
+def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
+    """Folds the identity of one image into a key: `fold_in(key, position)`, and the upper word where it is not zero.
+
+    Args:
+      key: a typed key.
+      position: an integer of at most 32 bits, or uint32 [2], see `image_index`.
+    """
+    if position.ndim == 0:
+        return jax.random.fold_in(key, position)
+    low, high = position
+    lower = jax.random.fold_in(key, low)
+    return jax.lax.cond(high == 0, lambda: lower, lambda: jax.random.fold_in(lower, high))
+
+
+def _from_sequence(index):
+    values = list(index)
+    wrong = [v for v in values if isinstance(v, bool | np.bool_) or not isinstance(v, int | np.integer)]
+    if wrong:
+        raise TypeError(f"expected an index of integers, found {wrong[0]!r} in it")
+    if values and max(values) >= _WORD**2:
+        raise ValueError(f"expected an index of at most 64 bits, found {max(values)}")
+    if values and min(values) < 0:
+        raise ValueError(f"expected an index without negative integers, found {min(values)}")
+    return np.array(values, np.uint64)
