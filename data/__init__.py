@@ -1,9 +1,17 @@
 """Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
-- shapes: drawn by our own code from a seed; needs no download (`data.shapes`)
-- cifar10, cifar100: TensorFlow Datasets in array_record, read without TensorFlow (`data.tfds_source`)
-- image_folder: a tree of class folders (`data.image_folder`)
-- imagenet, imagenet100 (every tenth class): prepared by `python -m data.prepare`, or such a tree (`data.imagenet`)
+shapes.py        `shapes`: drawn from a seed by our own code, needs no download; shapes_scene.py draws one image
+tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
+image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
+imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
+corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
+prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
+dataset.py       what every source gives: `Dataset` of two `Split`s
+union.py         two datasets as one to train on
+sharded.py       images in several arrays, indexed like one
+cache.py         decoded images on disk, so that a dataset is decoded once per machine
+decode.py        one image file to pixels of the size that is asked for
+npy.py           writing an .npy file piece by piece
 """
 
 import difflib

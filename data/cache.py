@@ -46,7 +46,7 @@ class Entry:
 
 
 def root(cache_dir: str | os.PathLike | None = None) -> Path:
-    """The folder that holds the entries."""
+    """Returns the folder that holds the entries."""
     if cache_dir is not None:
         return Path(cache_dir).expanduser()
     if "JAXC_CACHE_DIR" in os.environ:
@@ -56,7 +56,7 @@ def root(cache_dir: str | os.PathLike | None = None) -> Path:
 
 
 def fingerprint(*parts: Any) -> str:
-    """16 hexadecimal digits that change when any of the (JSON-able) parts does."""
+    """Returns 16 hexadecimal digits that change when any of the (JSON-able) parts does."""
     text = json.dumps([_FORMAT, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -67,7 +67,7 @@ def cached(
     build: Callable[[dict[str, Any]], Iterable[Chunk]],
     cache_dir: str | os.PathLike | None = None,
 ) -> Entry:
-    """The entry `<name>-<key>`, built and stored if it is not there, complete and readable.
+    """Returns the entry `<name>-<key>`, built and stored if it is not there, complete and readable.
 
     Args:
       name: of the dataset and split, for people who look into the folder.
@@ -76,9 +76,9 @@ def cached(
       cache_dir: see the module.
     """
     folder = root(cache_dir) / f"{name}-{key}"
-    found = _read(folder)
-    if found is not None:
-        return found
+    stored = _read(folder)
+    if stored is not None:
+        return stored
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(folder.parent)

@@ -71,9 +71,9 @@ def load_image_folder(
     sides = decode.sides(image_size, train_size)
     for split, limit in (("train", train_limit), ("test", test_limit)):
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
-        chosen = [items[split][i] for i in keep]
+        kept = [items[split][i] for i in keep]
         splits[split], facts[split] = _decode(
-            chosen, root, f"{name}-{split}", len(classes), sides[split], max_damaged, cache_dir, progress, threads
+            kept, root, f"{name}-{split}", len(classes), sides[split], max_damaged, cache_dir, progress, threads
         )
     preprocess = decode.description(sides)
     provenance = {"source": str(root), "format": "image folder", "preprocess": preprocess, **facts}
@@ -109,16 +109,16 @@ def _reader(items, what, sides, max_damaged, progress, threads) -> Callable[[dic
         bar = tqdm(total=len(items), desc=f"decoding {what}", disable=None if progress else True)
         with ThreadPoolExecutor(threads or os.cpu_count()) as pool, bar:
             for start in range(0, len(items), _CHUNK):
-                some = items[start : start + _CHUNK]
-                images = list(pool.map(lambda item: decode.read(item[0], *sides), some))
+                chunk = items[start : start + _CHUNK]
+                images = list(pool.map(lambda item: decode.read(item[0], *sides), chunk))
                 damaged += [image for image in images if isinstance(image, str)]
                 if len(damaged) > max_damaged * len(items):
                     raise ValueError(too_many_damaged(what, damaged, len(items), max_damaged))
                 good = [i for i, image in enumerate(images) if not isinstance(image, str)]
                 if good:
-                    labels, index = np.array([some[i][1:] for i in good], np.int32).T
+                    labels, index = np.array([chunk[i][1:] for i in good], np.int32).T
                     yield np.stack([images[i] for i in good]), labels, index
-                bar.update(len(some))
+                bar.update(len(chunk))
 
     return build
 

@@ -35,8 +35,8 @@ class Writer:
         """
         shape = piece.shape[1:]
         if piece.dtype != np.uint8 or len(shape) != 3 or self._shape not in (None, shape):
-            wanted = "uint8[n, H, W, 3]" if self._shape is None else f"uint8[n, {', '.join(map(str, self._shape))}]"
-            raise ValueError(f"expected images {wanted}, found {piece.dtype}{list(piece.shape)}")
+            expected = "uint8[n, H, W, 3]" if self._shape is None else f"uint8[n, {', '.join(map(str, self._shape))}]"
+            raise ValueError(f"expected images {expected}, found {piece.dtype}{list(piece.shape)}")
         if self._shape is None:
             self._begin(shape)
         data = np.ascontiguousarray(piece).data

@@ -146,9 +146,9 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
         with bar:
             for start in range(0, len(source), _CHUNK):
                 index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
-                some = source.__getitems__(index.tolist())
-                labels = np.array([record["label"] for record in some], np.int32)
-                yield np.stack([_decode(record["image"]) for record in some]), labels, index
+                chunk = source.__getitems__(index.tolist())
+                labels = np.array([record["label"] for record in chunk], np.int32)
+                yield np.stack([_decode(record["image"]) for record in chunk]), labels, index
                 bar.update(len(index))
 
     return build

@@ -54,8 +54,8 @@ def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
     """Every image below the class folders, by class and then by path; labels are positions in `classes`."""
     items = []
     for label, name in enumerate(classes):
-        found = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
-        items += [(path, label, len(items) + i) for i, path in enumerate(found)]
+        paths = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
+        items += [(path, label, len(items) + i) for i, path in enumerate(paths)]
     if not items:
         raise FileNotFoundError(f"{folder}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
     return items
@@ -74,5 +74,5 @@ def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> di
         # Hashes, not positions: neither the order of the names nor their numbering can leak into the split.
         digest = {path: hashlib.sha256(f"{seed}/{path.relative_to(root)}".encode()).digest() for path, _, _ in members}
         test.update(sorted(digest, key=digest.__getitem__)[:count])
-    chosen = {"train": [i for i in items if i[0] not in test], "test": [i for i in items if i[0] in test]}
-    return {name: [(path, label, i) for i, (path, label, _) in enumerate(some)] for name, some in chosen.items()}
+    splits = {"train": [i for i in items if i[0] not in test], "test": [i for i in items if i[0] in test]}
+    return {name: [(path, label, i) for i, (path, label, _) in enumerate(part)] for name, part in splits.items()}

@@ -89,7 +89,7 @@ def adapt(
     _, _, statistics = nnx.split(model, nnx.Param, ...)
     chex.assert_trees_all_equal_shapes_and_dtypes(statistics, state.statistics)
     shardings = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)
-    return state._replace(statistics=jax.tree.map(meshes.place, statistics, shardings)), number
+    return state._replace(statistics=jax.tree.map(meshes.place_tree, statistics, shardings)), number
 
 
 def _layers(model: nnx.Module) -> list[tuple[str, BatchNorm]]:

@@ -177,7 +177,7 @@ def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) ->
     rng = _generator(asked, IMAGES, "")
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
-    images = meshes.place(split.images[rows], meshes.replicated(mesh))
+    images = meshes.place_tree(split.images[rows], meshes.replicated(mesh))
     return features.Extractor(mesh, *models[key], images, weights, asked.chunk)
 
 

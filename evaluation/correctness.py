@@ -50,8 +50,8 @@ def of_model(
     graphdef, state = model
     batch_size += -batch_size % mesh.shape["data"]
     sharding = meshes.batch_sharding(mesh, axis=1)
-    batches = meshes.place(pad_to_batches(images, batch_size, 0), sharding)
-    answers = meshes.place(pad_to_batches(labels, batch_size, -1), sharding)
+    batches = meshes.place_tree(pad_to_batches(images, batch_size, 0), sharding)
+    answers = meshes.place_tree(pad_to_batches(labels, batch_size, -1), sharding)
     correct = correct_answers(graphdef, state.params, state.statistics, batches, answers)
     return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
 

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import os
 import pathlib
+from collections.abc import Iterator
 
 import jax
 
@@ -11,7 +12,7 @@ _EVENT = "/jax/core/compile/backend_compile_duration"
 
 
 @contextlib.contextmanager
-def counting():
+def counting() -> Iterator[collections.Counter[str]]:
     """Yields a Counter that grows while the context lasts: name of the jitted function -> times it was compiled.
 
     A program that comes out of the compilation cache on disk counts too, since without it the cache would be asked as
@@ -31,8 +32,8 @@ def counting():
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
-def enable_compilation_cache():
-    """Compiled programs are kept between processes, unless the user configured JAX's cache otherwise.
+def enable_compilation_cache() -> None:
+    """Keeps compiled programs between processes, unless the user configured JAX's cache otherwise.
 
     Small ones too, which JAX by itself compiles anew: a study runs some eighty, a few kB each.
     """

@@ -11,6 +11,8 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +34,12 @@ class ProcessError(RuntimeError):
     """Processes of one run disagree, or process 0 failed at what it does for all."""
 
 
-def initialize(coordinator=None, num_processes=None, process_id=None, heartbeat_seconds=HEARTBEAT_SECONDS):
+def initialize(
+    coordinator: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    heartbeat_seconds: int = HEARTBEAT_SECONDS,
+) -> None:
     """Connects this process with the others of its run. To be called before JAX starts.
 
     Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU, Kubernetes.
@@ -79,18 +86,18 @@ def _client():
     return distributed.global_state.client
 
 
-def several():
-    """Whether this process is one of many (that were told of each other, be it one only)."""
+def several() -> bool:
+    """Says whether this process is one of many (that were told of each other, be it one only)."""
     return _client() is not None
 
 
-def is_main():
-    """Whether this process writes files and shows progress: process 0 of a run, or the only one."""
+def is_main() -> bool:
+    """Says whether this process writes files and shows progress: process 0 of a run, or the only one."""
     return not several() or jax.process_index() == 0
 
 
-def from_main(function):
-    """`function()` of process 0, given to all; an error of it is raised in all. Others wait, however long it takes.
+def from_main(function: Callable[[], Any]) -> Any:
+    """Gives the value of process 0's `function()` to all; its errors are raised in all. Others wait, however long.
 
     Args:
       function: without arguments; called on process 0 only. Returns bytes, or what JSON can hold.
@@ -129,18 +136,18 @@ def _unpack(content):
     return body if kind == b"b" else json.loads(body)
 
 
-def on_main(function):
+def on_main(function: Callable[[], Any]) -> Any:
     """Calls `function()` on process 0 while the others wait; returns its value there and None elsewhere.
 
     Raises:
       ProcessError: in the other processes, when `function` raised.
     """
-    found = []
-    from_main(lambda: found.append(function()))
-    return found[0] if found else None
+    values = []
+    from_main(lambda: values.append(function()))
+    return values[0] if values else None
 
 
-def check_same(values):
+def check_same(values: Mapping[str, Any]) -> None:
     """Checks that all processes hold the same values, a dict of what JSON can hold.
 
     Raises:
@@ -153,13 +160,13 @@ def check_same(values):
     client.key_value_set(f"{key}/{jax.process_index()}", json.dumps(values))
 
     def compare():
-        wanted, lines = json.loads(json.dumps(values)), []
+        first, lines = json.loads(json.dumps(values)), []
         for process in range(1, jax.process_count()):
-            found = json.loads(client.blocking_key_value_get(f"{key}/{process}", _PATIENCE_MS))
+            other = json.loads(client.blocking_key_value_get(f"{key}/{process}", _PATIENCE_MS))
             lines += [
-                f"{name}: {wanted.get(name)!r} in process 0, {found.get(name)!r} in process {process}"
-                for name in sorted(wanted.keys() | found.keys())
-                if wanted.get(name) != found.get(name)
+                f"{name}: {first.get(name)!r} in process 0, {other.get(name)!r} in process {process}"
+                for name in sorted(first.keys() | other.keys())
+                if first.get(name) != other.get(name)
             ]
         if lines:
             more = [f"... and {len(lines) - 10} more"] if len(lines) > 10 else []
@@ -171,13 +178,13 @@ def check_same(values):
     on_main(compare)
 
 
-def anyone(flag):
-    """Whether `flag`, a bool of each process, is true in any of them."""
+def anyone(flag: Any) -> bool:
+    """Says whether `flag`, a bool of each process, is true in any of them."""
     return bool(_any_process(flag)) if several() else bool(flag)
 
 
-def anyone_before(flag):
-    """A function that all processes call once per block: whether `flag()` was true in any, at the call before.
+def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
+    """Returns a function for all processes to call once per block: was `flag()` true in any, at the call before?
 
     The answer is one call late, so that nobody waits for it; with a single process it is `flag()` of now.
     """
@@ -203,19 +210,19 @@ def _any_process(flag):
 _any = jax.jit(jnp.any)
 
 
-def fetch(array):
-    """A JAX array as NumPy array in every process, also when each holds only a part; then all must call this."""
+def fetch(array: jax.Array | np.ndarray) -> np.ndarray:
+    """Brings an array to the host of every process, also when each holds only a part; then all must call this."""
     if isinstance(array, jax.Array) and not array.is_fully_addressable and not array.is_fully_replicated:
         return multihost_utils.process_allgather(array, tiled=True)
     return np.asarray(array)
 
 
-def lost_another(error):
-    """Whether an error in a run of many processes looks like one of the connections between them."""
+def lost_another(error: BaseException) -> bool:
+    """Says whether an error in a run of many processes looks like one of the connections between them."""
     return several() and bool(_STATUS.match(str(error)))
 
 
-def abandon(error):
+def abandon(error: BaseException) -> NoReturn:
     """Ends this process with status 1 after `error`; with many, without the meeting at exit JAX would wait for."""
     if lost_another(error):
         log.error(

@@ -79,7 +79,7 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> N
 
 
 def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = _REMEDY) -> Any:
-    """The content of a JSON file.
+    """Returns the content of a JSON file.
 
     Args:
       path: of the file.
@@ -101,7 +101,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = _
 
 
 def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: bytes | None = None) -> dict[str, Any]:
-    """{name: array} of an .npz file.
+    """Returns {name: array} of an .npz file.
 
     Args:
       path: of the file.
@@ -121,7 +121,7 @@ def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: byte
 
 
 def read_array(path: str | os.PathLike, remedy: str = _REMEDY, *, mapped: bool = False) -> np.ndarray:
-    """The array of an .npy file; with `mapped` as a read-only memory map.
+    """Returns the array of an .npy file; with `mapped` as a read-only memory map.
 
     Raises:
       FileNotFoundError: no such file.
@@ -138,7 +138,10 @@ def read_array(path: str | os.PathLike, remedy: str = _REMEDY, *, mapped: bool =
 
 
 def without_nan(value: Any) -> Any:
-    """`value` for JSON: NaN and infinity become null, tuples lists, NumPy's numbers Python's, named tuples objects."""
+    """Makes `value` fit JSON.
+
+    NaN and infinity become null, tuples lists, named tuples objects, arrays lists of numbers.
+    """
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -151,7 +154,7 @@ def without_nan(value: Any) -> Any:
 
 
 def sha256(path: str | os.PathLike) -> str:
-    """Digest of a file's content, hexadecimal."""
+    """Returns the digest of a file's content, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -5,8 +5,8 @@ import logging
 log = logging.getLogger("jax_corruptions")
 
 
-def configure(process=0):
-    """Messages of this project to standard error; of many processes only the first says more than errors."""
+def configure(process: int = 0) -> None:
+    """Sends messages of this project to standard error; of many processes only the first says more than errors."""
     import absl.logging
 
     absl.logging.set_verbosity(absl.logging.WARNING)

@@ -6,37 +6,38 @@ and splits its batches over all devices.
 """
 
 import os
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from corruptions.batch import cpu_count
 
 
-def use_all_cores():
-    """On a CPU, makes one JAX device of each core: XLA runs most of a small network's step on one core only.
+def use_all_cores() -> None:
+    """Makes one JAX device of each core, on a CPU: XLA runs most of a small network's step on one core only.
 
     To be called before JAX starts; does nothing when the user chose a number of CPU devices.
     """
-    chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
-    if not chosen and jax.config.jax_num_cpu_devices < 1:
+    chosen_by_user = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if not chosen_by_user and jax.config.jax_num_cpu_devices < 1:
         jax.config.update("jax_num_cpu_devices", cpu_count())
 
 
-def data_mesh(batch_size=None):
-    """A mesh over all devices along 'data'; on a CPU over as many cores (of every process) as divide `batch_size`."""
+def data_mesh(batch_size: int | None = None) -> Mesh:
+    """Returns a mesh (1, D) of all devices; on a CPU of as many cores (of every process) as divide `batch_size`."""
     devices = np.asarray(jax.devices())
     if batch_size and devices[0].platform == "cpu":
         devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
         counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
         devices = devices[:, : max(counts, default=None)]
-    return jax.sharding.Mesh(devices.reshape(1, -1), ("model", "data"))
+    return Mesh(devices.reshape(1, -1), ("model", "data"))
 
 
-def place_array(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> jax.Array:
-    """`jax.device_put` of an array that every process of a run holds as a whole.
+def place_array(array: np.ndarray, sharding: Sharding | None) -> jax.Array:
+    """Puts an array that every process of a run holds as a whole onto devices, as `jax.device_put` does.
 
     Over many processes device_put compares what all hold, at the cost of a copy of each everywhere; this does not.
 
@@ -49,27 +50,27 @@ def place_array(array: np.ndarray, sharding: jax.sharding.Sharding | None) -> ja
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
 
-def place(tree, sharding):
-    """`jax.device_put` of arrays which every process holds as a whole, also onto a mesh over many processes."""
+def place_tree(tree: Any, sharding: Sharding) -> Any:
+    """Puts a pytree of arrays onto devices, as `place_array` does; random keys and arrays over all processes too."""
     if sharding.is_fully_addressable:
         return jax.device_put(tree, sharding)
 
-    def one(leaf):
+    def place_leaf(leaf):
         spans = isinstance(leaf, jax.Array) and not leaf.is_fully_addressable
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(one(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
+            return jax.random.wrap_key_data(place_leaf(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
         return jax.device_put(leaf, sharding) if spans else place_array(np.asarray(leaf), sharding)
 
-    return jax.tree.map(one, tree)
+    return jax.tree.map(place_leaf, tree)
 
 
-def study_mesh(batch_size, parallel):
-    """The mesh (1, D) of a study: `data_mesh`, of every device when several models may train at once."""
+def study_mesh(batch_size: int, parallel: int) -> Mesh:
+    """Returns the mesh (1, D) of a study: `data_mesh`, of every device when several models may train at once."""
     return data_mesh(batch_size if parallel <= 1 else None)
 
 
-def training_mesh(mesh, parallel, models, batch_size):
-    """The mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
+def training_mesh(mesh: Mesh, parallel: int, models: int, batch_size: int) -> Mesh:
+    """Returns the mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
 
     It follows from the settings, the devices and the number of models asked for, not from what is left to do: a study
     that was stopped continues on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices
@@ -98,25 +99,26 @@ def training_mesh(mesh, parallel, models, batch_size):
     columns = devices.size // rows
     if on_cpu and batch_size > 0:
         columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
-    return jax.sharding.Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
+    return Mesh(devices[: rows * columns].reshape(rows, columns), ("model", "data"))
 
 
-def rows(mesh):
-    """The mesh (1, D / M) of each model of a mesh (M, D / M)."""
-    return [jax.sharding.Mesh(row[None], ("model", "data")) for row in mesh.devices]
+def rows(mesh: Mesh) -> list[Mesh]:
+    """Returns the mesh (1, D / M) of each model of a mesh (M, D / M)."""
+    return [Mesh(row[None], ("model", "data")) for row in mesh.devices]
 
 
-def replicated(mesh):
+def replicated(mesh: Mesh) -> NamedSharding:
+    """Returns the sharding of an array that every device of the mesh holds as a whole."""
     return NamedSharding(mesh, PartitionSpec())
 
 
-def by_model(mesh, *axes):
-    """Sharding of an array whose first axis holds the models one after another, further axes as named."""
+def by_model(mesh: Mesh, *axes: str | None) -> NamedSharding:
+    """Returns the sharding of an array whose first axis holds the models one after another, further axes as named."""
     return NamedSharding(mesh, PartitionSpec("model" if mesh.shape["model"] > 1 else None, *axes))
 
 
-def local_copy(tree, mesh):
-    """Arrays replicated over at least the devices of `mesh`, as arrays replicated over these; nothing is copied."""
+def local_copy(tree: Any, mesh: Mesh) -> Any:
+    """Views arrays replicated over at least the devices of `mesh` as replicated over these; nothing is copied."""
 
     def view(array):
         if not isinstance(array, jax.Array) or array.sharding.device_set == set(mesh.devices.flat):
@@ -130,12 +132,12 @@ def local_copy(tree, mesh):
     return jax.tree.map(view, tree)
 
 
-def batch_sharding(mesh, axis=0):
-    """Sharding of an array whose dimension `axis` is the batch."""
+def batch_sharding(mesh: Mesh, axis: int = 0) -> NamedSharding:
+    """Returns the sharding of an array whose dimension `axis` is the batch."""
     return NamedSharding(mesh, PartitionSpec(*[None] * axis, "data"))
 
 
-def check_batch_size(mesh, batch_size, name):
+def check_batch_size(mesh: Mesh, batch_size: int, name: str) -> None:
     """Raises ValueError unless `batch_size` splits evenly over the mesh."""
     devices = mesh.shape["data"]
     if batch_size <= 0 or batch_size % devices:

@@ -7,12 +7,14 @@ Of many processes one that is told to end is enough: all save together, at the e
 import contextlib
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from runtime import distributed
 
 
 @contextlib.contextmanager
-def watch():
+def watch() -> Iterator[Callable[[], bool]]:
     """Yields a function that says whether SIGTERM has come; meanwhile it does not end the process.
 
     Outside the main thread, where Python allows no handler, SIGTERM keeps its meaning and the answer is always no.
@@ -30,6 +32,6 @@ def watch():
         leave()
 
 
-def leave():
+def leave() -> NoReturn:
     """Ends the process with the exit status of one that SIGTERM ended."""
     raise SystemExit(128 + signal.SIGTERM)

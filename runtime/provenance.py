@@ -63,7 +63,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def git_revision() -> str:
-    """Returns the revision of this checkout, with `+changes` when tracked files differ from it; `unknown` outside git."""
+    """Returns this checkout's revision, with `+changes` when tracked files differ; `unknown` outside git."""
 
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)

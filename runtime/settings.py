@@ -47,7 +47,7 @@ def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: st
 
 
 def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], free: Iterable[str] = ()) -> list[str]:
-    """A line for every dotted key whose value differs, as `check_equal` compares them."""
+    """Returns a line for every dotted key whose value differs, as `check_equal` compares them."""
     before, now = flatten(stored), flatten(json.loads(json.dumps(asked)))  # tuples become the lists they are stored as
     free = tuple(free)
     return [
@@ -60,7 +60,7 @@ def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], free: Itera
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dicts as one: {"a.b.c": value}."""
+    """Turns nested dicts into one: {"a.b.c": value}."""
     flat = {}
     for key, value in tree.items():
         name = f"{prefix}{key}"

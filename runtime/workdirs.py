@@ -4,21 +4,24 @@ Of a run in many processes only the first touches the workdir: the others need n
 """
 
 import contextlib
+import os
 import pathlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from runtime import distributed, files, settings
 from runtime.provenance import provenance
 from runtime.settings import WorkdirError
 
 
-def write_json(path, value):
+def write_json(path: str | os.PathLike, value: Any) -> None:
     """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first writes."""
     if distributed.is_main():
         files.write_json(path, value, sort_keys=True)
 
 
-def read_json(path):
-    """The object in a JSON file of a workdir.
+def read_json(path: str | os.PathLike) -> dict[str, Any]:
+    """Returns the object in a JSON file of a workdir.
 
     Raises:
       DamagedFileError: something else; the file is named.
@@ -26,13 +29,15 @@ def read_json(path):
     return files.read_json(path, remedy="move it away or use another workdir")
 
 
-def read_for_all(path):
+def read_for_all(path: str | os.PathLike) -> dict[str, Any]:
     """Gives the `read_json` of process 0 to every process of a run."""
     return distributed.from_main(lambda: read_json(path))
 
 
 @contextlib.contextmanager
-def open_workdir(path, config, free=()):
+def open_workdir(
+    path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()
+) -> Iterator[pathlib.Path]:
     """Locks a workdir, checks that it belongs to this config, and records config and provenance.
 
     Args:
@@ -84,7 +89,7 @@ def _record_provenance(path, seed):
 
 
 @contextlib.contextmanager
-def lock(path):
+def lock(path: pathlib.Path) -> Iterator[None]:
     """Holds the workdir against other runs; WorkdirError when one has it or the directory is not writable."""
     with contextlib.ExitStack() as stack:
         distributed.on_main(lambda: _enter_lock(stack, path))

@@ -161,7 +161,7 @@ def _scheme_shards(mesh, scheme):
     def local(key, images, index, choices):
         return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
 
-    return _shards(mesh, local), meshes.place(scheme.choices, meshes.replicated(mesh))
+    return _shards(mesh, local), meshes.place_tree(scheme.choices, meshes.replicated(mesh))
 
 
 @functools.lru_cache(maxsize=256)

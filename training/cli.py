@@ -5,7 +5,7 @@ import pathlib
 
 import jax
 from absl import flags
-from ml_collections import config_flags
+from ml_collections import ConfigDict, config_flags
 
 from runtime import command, distributed
 from runtime.log import configure, log
@@ -18,7 +18,7 @@ flags.disclaim_key_flags()  # what is defined here belongs to the script: --help
 _HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
 
 
-def define_flags(default_config="configs/default.py", hosts=False):
+def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:
     """Defines --config and --workdir, and with `hosts` what connects many processes (docs/distributed.md)."""
     config_flags.DEFINE_config_file("config", default_config, _HELP, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
@@ -32,8 +32,8 @@ def define_flags(default_config="configs/default.py", hosts=False):
         )
 
 
-def read_flags(argv):
-    """(config, workdir) from the command line; positional arguments are refused."""
+def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
+    """Returns (config, workdir) from the command line; positional arguments are refused."""
     command.refuse_positional(argv)
     configure()
     use_all_cores()
@@ -71,7 +71,7 @@ def _workdir():
     return pathlib.Path("runs") / name
 
 
-def use_ranges(config):
+def use_ranges(config: ConfigDict) -> None:
     """Puts the calibrated ranges of config.ranges, a file, into train.corruption_options; given options win."""
     if not config.ranges:
         return

@@ -84,7 +84,7 @@ class Run:
         if job.initial is not None:
             chex.assert_trees_all_equal_shapes_and_dtypes(job.initial[1:3], state[1:3])  # params, statistics
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
-            state = meshes.place(jax.tree.map(jnp.copy, state), meshes.replicated(target))
+            state = meshes.place_tree(jax.tree.map(jnp.copy, state), meshes.replicated(target))
         self.program = Program(
             graphdef,
             optimizer,
@@ -190,7 +190,7 @@ def fresh(
 ) -> tuple[nnx.GraphDef, states.TrainState]:
     """Draws (graphdef, TrainState) of a model before its first step, replicated over the mesh."""
     graphdef, params, statistics = states.build_model(config, num_classes, image_size)
-    return graphdef, meshes.place(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
+    return graphdef, meshes.place_tree(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
 
 
 def finished(workdir: pathlib.Path) -> bool:

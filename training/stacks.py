@@ -49,7 +49,7 @@ def take_state(mesh: Mesh, stacked: TrainState, row: int, target: Mesh) -> Train
         piece = next(shard.data for shard in leaf.addressable_shards if shard.device in devices)
         return np.array(piece)[0]  # a copy: the stacked state is donated to the next block of steps
 
-    return meshes.place(jax.tree.map(take, stacked), meshes.replicated(target))
+    return meshes.place_tree(jax.tree.map(take, stacked), meshes.replicated(target))
 
 
 def _copy(array, device):
@@ -76,4 +76,4 @@ def idle_batches(row: Mesh, like: jax.Array) -> jax.Array:
 
 def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
     """Makes an array [M] of typed keys, one for each row."""
-    return meshes.place(jnp.stack(keys), meshes.by_model(mesh))
+    return meshes.place_tree(jnp.stack(keys), meshes.by_model(mesh))

@@ -57,6 +57,6 @@ def fitted(state: TrainState, images: np.ndarray | jax.Array) -> TrainState:
         if path[0].key != "whitening":
             return leaf
         chex.assert_shape(kernel, leaf.shape)
-        return meshes.place(kernel, leaf.sharding)
+        return meshes.place_tree(kernel, leaf.sharding)
 
     return state._replace(statistics=jax.tree_util.tree_map_with_path(fill, statistics))

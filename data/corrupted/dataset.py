@@ -73,18 +73,18 @@ class CorruptedDataset(abc.ABC):
 
     def _find(self, corruption: str, severity: Severity) -> tuple[str, Severity]:
         there = list(dict.fromkeys(name for name, _ in self._places))
-        found = [name for name in there if corruption in (name, name.rpartition("/")[2])]
-        if not found:
+        matches = [name for name in there if corruption in (name, name.rpartition("/")[2])]
+        if not matches:
             hint = difflib.get_close_matches(corruption, there + [name.rpartition("/")[2] for name in there], 1)
             hint = f"; did you mean {hint[0]!r}?" if hint else ""
             raise ValueError(f"{self.path} has no corruption {corruption!r}{hint}; found {', '.join(there)}")
         severity = parse_severity(str(severity))
-        if (found[0], severity) not in self._places:
-            severities = [str(s) for name, s in self._places if name == found[0]]
+        if (matches[0], severity) not in self._places:
+            severities = [str(s) for name, s in self._places if name == matches[0]]
             raise ValueError(
-                f"{self.path} has no severity {severity} of {found[0]}; found severities {', '.join(severities)}"
+                f"{self.path} has no severity {severity} of {matches[0]}; found severities {', '.join(severities)}"
             )
-        return found[0], severity
+        return matches[0], severity
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:

@@ -63,11 +63,11 @@ def in_batches(
         waiting = deque()
         for start in range(0, len(fetch) + batch_size, batch_size):
             if start < len(fetch):
-                jobs = [pool.submit(one) for one in fetch[start : start + batch_size]]
+                jobs = [pool.submit(fetch_image) for fetch_image in fetch[start : start + batch_size]]
                 waiting.append((jobs, labels[start : start + batch_size]))
             if start and waiting:
-                jobs, some = waiting.popleft()
-                yield _stack([job.result() for job in jobs], shape), some
+                jobs, batch_labels = waiting.popleft()
+                yield _stack([job.result() for job in jobs], shape), batch_labels
 
 
 def _stack(found: Sequence[tuple[Any, np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:

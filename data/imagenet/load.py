@@ -23,8 +23,8 @@ def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
         return 1
     if found == 1000:
         return 1000 // CLASSES[name]
-    wanted = " or ".join(str(n) for n in sorted({1000, CLASSES[name]}, reverse=True))
-    raise ValueError(f"{where}: expected {wanted} class folders for {name}, found {found}")
+    counts = " or ".join(str(n) for n in sorted({1000, CLASSES[name]}, reverse=True))
+    raise ValueError(f"{where}: expected {counts} class folders for {name}, found {found}")
 
 
 def tree_stride(name: str, root: Path) -> int:

@@ -1,4 +1,4 @@
-"""Prepares ImageNet or ImageNet-100: every image decoded and resized once, in parallel, into a store (`data.imagenet.store`).
+"""Makes a store (`data.imagenet.store`) of ImageNet or ImageNet-100: each image decoded and resized once.
 
 A killed run continues when the same command is given again: finished shards are kept.
 """
@@ -136,26 +136,26 @@ def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: 
     """{split: records of all its shards, in order}; those that are not there are made."""
     from tqdm import tqdm
 
-    records = {job.path: shard.read_record(job.path) for some in jobs.values() for job in some}
-    missing = {split: [job for job in some if records[job.path] is None] for split, some in jobs.items()}
-    wanted = {split: math.ceil(source.count(split) / source.stride) for split in jobs}
-    _check_space(path, jobs, missing, wanted)
+    records = {job.path: shard.read_record(job.path) for shards in jobs.values() for job in shards}
+    missing = {split: [job for job in shards if records[job.path] is None] for split, shards in jobs.items()}
+    numbers = {split: math.ceil(source.count(split) / source.stride) for split in jobs}
+    _check_space(path, jobs, missing, numbers)
     done = sum(record["seen"] for record in records.values() if record)
     bar = tqdm(
-        total=sum(wanted.values()), initial=done, desc=f"preparing {path.parent.name}", unit="image", smoothing=0.05,
+        total=sum(numbers.values()), initial=done, desc=f"preparing {path.parent.name}", unit="image", smoothing=0.05,
         disable=None if progress else True,
     )  # fmt: skip
     with bar:
-        for split, some in jobs.items():
-            damaged = [line for job in some if (record := records[job.path]) for line in record["damaged"]]
-            _check_damaged(split, damaged, wanted[split], max_damaged)
+        for split, shards in jobs.items():
+            damaged = [line for job in shards if (record := records[job.path]) for line in record["damaged"]]
+            _check_damaged(split, damaged, numbers[split], max_damaged)
             for job, record in _run(missing[split], workers):
                 records[job.path] = record
                 damaged += record["damaged"]
-                _check_damaged(split, damaged, wanted[split], max_damaged)
+                _check_damaged(split, damaged, numbers[split], max_damaged)
                 bar.set_postfix_str(f"{split}, {len(damaged)} damaged", refresh=False)
                 bar.update(record["seen"])
-    return {split: [records[job.path] for job in some] for split, some in jobs.items()}
+    return {split: [records[job.path] for job in shards] for split, shards in jobs.items()}
 
 
 def _check_damaged(split: str, damaged: list[str], number: int, limit: float) -> None:
@@ -163,12 +163,14 @@ def _check_damaged(split: str, damaged: list[str], number: int, limit: float) ->
         raise ValueError(too_many_damaged(split, damaged, number, limit))
 
 
-def _check_space(path: Path, jobs: dict[str, list[Job]], missing: dict[str, list[Job]], wanted: dict[str, int]) -> None:
+def _check_space(
+    path: Path, jobs: dict[str, list[Job]], missing: dict[str, list[Job]], numbers: dict[str, int]
+) -> None:
     """PrepareError when the shards that are missing do not fit the disk."""
     needed = sum(
-        len(some) / len(jobs[split]) * wanted[split] * 3 * some[0].image_size ** 2
-        for split, some in missing.items()
-        if some
+        len(shards) / len(jobs[split]) * numbers[split] * 3 * shards[0].image_size ** 2
+        for split, shards in missing.items()
+        if shards
     )
     free = shutil.disk_usage(path).free
     if needed * 1.01 > free:
@@ -181,7 +183,7 @@ def _check_space(path: Path, jobs: dict[str, list[Job]], missing: dict[str, list
 def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Makes shards in parallel; yields each as it is finished, in any order."""
     if workers == 1 or len(jobs) < 2:
-        yield from ((job, _make_one(job)) for job in jobs)
+        yield from ((job, _make_shard(job)) for job in jobs)
         return
     # Fresh processes, not forks: whoever calls may have threads (JAX has).
     context = multiprocessing.get_context("spawn")
@@ -199,14 +201,14 @@ def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[
     running, waiting = {}, iter(jobs)
     while True:
         while len(running) < ahead and (job := next(waiting, None)):
-            running[pool.submit(_make_one, job)] = job
+            running[pool.submit(_make_shard, job)] = job
         if not running:
             return
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             yield running.pop(future), future.result()
 
 
-def _make_one(job: Job) -> dict[str, Any]:
+def _make_shard(job: Job) -> dict[str, Any]:
     return shard.write(job.path, job.piece.read(), job.image_size, job.short)
 
 

@@ -129,8 +129,8 @@ def verify(path: Path, progress: bool = True) -> dict[str, str]:
     meta = read_meta(path)
     shards = _shards(meta)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda shard: _size_problem(path, shard) or _hash_problem(path, shard), shards)
-        shown = tqdm(found, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
+        problems = pool.map(lambda shard: _size_problem(path, shard) or _hash_problem(path, shard), shards)
+        shown = tqdm(problems, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
         wrong = {shard["file"]: line for shard, line in zip(shards, shown) if line}
     for name in SPLITS if not wrong else ():
         _split(path, meta, name)
