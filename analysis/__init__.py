@@ -1,18 +1,18 @@
-"""From answers of models to tables, scores, benchmarks and figures. Pure: no training, no accelerator.
+"""From answers of models to tables, scores, benchmarks and figures. Trains nothing.
 
 - `answers`: which test images each model answers correctly, one file per condition
 - `tables`: counts.csv and scores.csv; strict reading, atomic writing
-- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv and errors.csv
-- `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE; AlexNet's published errors
-- `overlap_study`: every table and figure of overlap.py
-- `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv, overlap_long.csv
-- `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json
-- `comparison/`: one model against another, one overlap matrix against another, feature distance against overlap
-- `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
-- `cbar/`: the search that made ImageNet-C-bar
+- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv and
+errors.csv - `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE;
+AlexNet's published errors - `overlap_study`: every table and figure of overlap.py
+- `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv,
+overlap_long.csv - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories;
+benchmark.json - `comparison/`: one model against another, one overlap matrix against another,
+feature distance against overlap - `distances/`: MSD and MMD between schemes and corruptions, their
+correlation with error - `cbar/`: the search that made ImageNet-C-bar
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness
 - `figures`: heatmap, balance bars, threshold sweep; PNG and PDF
-- `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the scene it shows
-- `rounding`: numbers as text, with as many digits as their errors leave meaning in
+- `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the
+scene it shows - `rounding`: numbers as text, with as many digits as their errors leave meaning in
 """

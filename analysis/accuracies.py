@@ -21,8 +21,8 @@ def accuracies(
     """Arranges the accuracies of a study for `analysis.overlap.overlap_matrix`.
 
     Args:
-      counts: iterable of `analysis.tables.Count`; models, corruptions and seeds besides those needed
-        are ignored.
+      counts: iterable of `analysis.tables.Count`; models, corruptions and seeds besides those
+        needed are ignored.
       names: the study's corruptions: models `standard` and one by each name, all shown clean images
         and every corruption.
       severity: which rows to take; None pools all severities of a corruption (mean accuracy over
@@ -30,8 +30,8 @@ def accuracies(
 
     Returns:
       (accuracy float64 [seeds, 1 + n, 1 + n], number int, seeds): row 0 is the standard model,
-      column 0 the clean images; `number` is the count of test images (the smallest, when they differ);
-      seeds are those of the standard model for which every model is complete.
+      column 0 the clean images; `number` is the count of test images (the smallest, when they
+      differ); seeds are those of the standard model for which every model is complete.
 
     Raises:
       ValueError: a measurement is missing for every seed, by name; or pooled severities differ.
@@ -83,7 +83,8 @@ def accuracies(
 def errors(
     counts: Iterable[Count], model: str, seed: int
 ) -> tuple[dict[str, dict[int | float | str, float]], float, int]:
-    """Collects the errors of one model: (corruption -> {severity: error}, clean error, number of test images).
+    """Collects the errors of one model: (corruption -> {severity: error}, clean error, number of
+    test images).
 
     Raises:
       ValueError: no such model and seed, or no clean row.
@@ -104,7 +105,8 @@ def errors(
 
 
 def score_rows(counts: Iterable[Count]) -> list[tuple]:
-    """Derives the rows of scores.csv, one for each count and in its order: accuracy, error, R with their SEs.
+    """Derives the rows of scores.csv, one for each count and in its order: accuracy, error, R with
+    their SEs.
 
     R of clean images is 1 with SE 0 by definition.
 
@@ -139,12 +141,13 @@ def write_scores(path: str | pathlib.Path, counts: Iterable[Count], comment: str
 def benchmark_scores(
     counts: Iterable[Count], references: Mapping[str, Reference] | None = None
 ) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
-    """Scores every model and seed, in raw and relative CE, on every benchmark that its counts hold completely.
+    """Scores every model and seed, in raw and relative CE, on every benchmark that its counts hold
+    completely.
 
     Args:
       counts: iterable of `analysis.tables.Count`, corruptions by qualified name.
-      references: benchmark -> `analysis.references.Reference`; None takes AlexNet's published errors, which
-        belong to ImageNet (1000 classes) at 224x224 and to nothing else.
+      references: benchmark -> `analysis.references.Reference`; None takes AlexNet's published
+        errors, which belong to ImageNet (1000 classes) at 224x224 and to nothing else.
 
     Returns:
       {(model, seed, benchmark): `analysis.scores.BenchmarkScore`}, in the order of the counts.
@@ -171,8 +174,9 @@ def write_errors(
     references: Mapping[str, Reference] | None = None,
     comment: str | None = None,
 ) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
-    """Writes errors.csv atomically: one line per corruption of each `benchmark_scores`, and one for the mean
-    (corruption `mean`: unnormalised mean error, mCE, relative mCE). Percent. Returns the scores."""
+    """Writes errors.csv atomically: one line per corruption of each `benchmark_scores`, and one for
+    the mean (corruption `mean`: unnormalised mean error, mCE, relative mCE). Percent. Returns the
+    scores."""
     table, rows = benchmark_scores(counts, references), []
     for (model, seed, benchmark), score in table.items():
         head = (model, seed, benchmark, score.reference)

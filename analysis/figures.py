@@ -1,7 +1,9 @@
-"""Figures: heatmaps of overlap and transfer, balance bars, threshold sweep. PNG and PDF, written atomically.
+"""Figures: heatmaps of overlap and transfer, balance bars, threshold sweep. PNG and PDF, written
+atomically.
 
 Drawn with Matplotlib's object interface (no global state, no display); colours are readable with
-colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and Ito's colours for bars and lines.
+colour-blindness and in grey. One hue from white to dark for overlaps; Okabe and Ito's colours for
+bars and lines.
 """
 
 import io
@@ -42,8 +44,8 @@ def save(figure, stem, formats=FORMATS, dpi=200):
 
 
 def cluster_tree(matrix):
-    """Hierarchical clustering of n >= 2 corruptions: SciPy's linkage [n - 1, 4], average linkage on the distance 1 - O
-    (O clipped to [0, 1], NaN as 0), with optimal leaf ordering."""
+    """Hierarchical clustering of n >= 2 corruptions: SciPy's linkage [n - 1, 4], average linkage on
+    the distance 1 - O (O clipped to [0, 1], NaN as 0), with optimal leaf ordering."""
     distance = 1 - np.clip(np.nan_to_num(np.asarray(matrix, float)), 0, 1)
     np.fill_diagonal(distance, 0)
     return hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
@@ -55,7 +57,9 @@ def cluster_order(matrix: ArrayLike) -> np.ndarray:
 
 
 class Scale(NamedTuple):
-    """How values become colours: a Matplotlib colormap, the values at its ends, and what they are."""
+    """How values become colours: a Matplotlib colormap, the values at its ends, and what they
+    are.
+    """
 
     colours: str
     low: float
@@ -77,8 +81,8 @@ def heatmap(
       matrix: O or T [n, n]; NaN entries are hatched, the diagonal is grey.
       names: n labels.
       flags: n of "", "weak", "invalid", marked on the labels; None for none.
-      se: standard errors [n, n], printed small under the values; None leaves them out. A pair with a weak gain prints
-        `weak` in place of a number that nobody should read (`weak_pairs`).
+      se: standard errors [n, n], printed small under the values; None leaves them out. A pair with
+        a weak gain prints `weak` in place of a number that nobody should read (`weak_pairs`).
       title: above the matrix. provenance: a second, small line (revision, versions, seeds).
       cluster: order by `cluster_order` instead of as given.
       scale: colours and their meaning.
@@ -136,15 +140,17 @@ def heatmap(
 def weak_pairs(flags, directed=False):
     """Marks the pairs whose number rests on a weak gain, bool [n, n], never the diagonal.
 
-    An overlap divides by the gains of both corruptions, a transfer (`directed`) from i to j by that of j alone. Divided
-    by a gain that may be 0, value and standard error mean nothing.
+    An overlap divides by the gains of both corruptions, a transfer (`directed`) from i to j by that
+    of j alone. Divided by a gain that may be 0, value and standard error mean nothing.
     """
     tested = np.tile([flag == "weak" for flag in flags], (len(flags), 1))
     return (tested if directed else tested | tested.T) & ~np.eye(len(flags), dtype=bool)
 
 
 def _hatch(axes, unsure):
-    """Draws white lines over what is hardly known, so that a dark colour does not pass for a finding."""
+    """Draws white lines over what is hardly known, so that a dark colour does not pass for a
+    finding.
+    """
     for i, j in np.argwhere(unsure):
         if i != j:
             lines = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "hatch": "//////", "linewidth": 0}
@@ -164,8 +170,9 @@ def _print_values(axes, matrix, se, weak, image):
 
 
 def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of the benchmark", provenance=""):
-    """One bar per corruption (mCE of the model trained with it, or its mean overlap), sorted, with the
-    mean as a line and mean, population standard deviation and range in the title's second line."""
+    """One bar per corruption (mCE of the model trained with it, or its mean overlap), sorted, with
+    the mean as a line and mean, population standard deviation and range in the title's second
+    line."""
     values, names = np.asarray(values, float), tuple(names)
     if values.shape != (len(names),) or not len(names):
         raise ValueError(f"expected one value for each of {len(names)} names, found {values.shape}")
@@ -192,7 +199,9 @@ def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of 
 def threshold_sweep(
     selections: Sequence, *, title: str = "Selected benchmark by threshold", provenance: str = ""
 ) -> Figure:
-    """Draws size and mean overlap of the winner at every threshold (from `analysis.selection.algorithm.sweep`)."""
+    """Draws size and mean overlap of the winner at every threshold (from
+    `analysis.selection.algorithm.sweep`).
+    """
     if not selections:
         raise ValueError("expected at least one selection, found none")
     thresholds = [s.threshold for s in selections]

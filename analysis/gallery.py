@@ -1,12 +1,13 @@
-"""A picture of a benchmark: one row per corruption, one column per severity, the clean picture first.
+"""Draws a benchmark: a row for each corruption, a column for each severity, clean first.
 
     python -m analysis.gallery --benchmark=imagenet_c --out=docs/images/imagenet_c.png
     python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
     python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=120 --out=docs/images/cbar_candidates.png
 
-Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it only the severity
-changes. With --severity there is one picture for each corruption, its name below. The default photograph is drawn by
-`analysis.scene`. Images are corrupted at --size and shown smaller, at --cell.
+Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it
+only the severity changes. With --severity there is one picture for each corruption, its name below.
+The default photograph is drawn by `analysis.scene`. Images are corrupted at --size and shown
+smaller, at --cell.
 """
 
 import argparse
@@ -113,7 +114,9 @@ def png(image):
 
 
 def variants(picture):
-    """A `PIL.Image` with 256, 128, 64, 32 and 16 levels, each with the bytes that it takes as PNG."""
+    """A `PIL.Image` with 256, 128, 64, 32 and 16 levels, each with the bytes that it takes as
+    PNG.
+    """
     coarsened = []
     for bits in (8, 7, 6, 5, 4):
         levels = [round((level >> (8 - bits)) * 255 / (2**bits - 1)) for level in range(256)]
@@ -123,9 +126,11 @@ def variants(picture):
 
 
 def fitted(cells, limit):
-    """One of the variants of every cell, such that all together take about `limit` bytes, or as little as they can.
+    """One of the variants of every cell, such that all together take about `limit` bytes, or as
+    little as they can.
 
-    All cells get the same share of bytes: noise, which hides steps, is left few levels, and gradients many.
+    All cells get the same share of bytes: noise, which hides steps, is left few levels, and
+    gradients many.
     """
 
     def chosen(share):
@@ -137,7 +142,9 @@ def fitted(cells, limit):
 
 
 def photograph(path, size):
-    """uint8 [size, size, 3]: the picture in a file, cropped to a square in its middle; `scene` without a file."""
+    """uint8 [size, size, 3]: the picture in a file, cropped to a square in its middle; `scene`
+    without a file.
+    """
     if not path:
         return scene(size)
     with Image.open(path) as file:

@@ -1,4 +1,6 @@
-"""The tables and figures of an overlap study, derived from which test images each model answers correctly."""
+"""The tables and figures of an overlap study, derived from which test images each model answers
+correctly.
+"""
 
 import dataclasses
 import pathlib
@@ -35,12 +37,13 @@ def write_results(
 ) -> Overlap:
     """Writes every table and figure of a study, and prints them.
 
-    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf, benchmark.json, stability.json.
+    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf,
+    benchmark.json, stability.json.
 
     Args:
       path: workdir.
-      correctness: {corruption: {(model, seed): bool [N]}} of clean images and of each of `names` at random severities,
-        of models trained with `standard` and with each of `names`.
+      correctness: {corruption: {(model, seed): bool [N]}} of clean images and of each of `names` at
+        random severities, of models trained with `standard` and with each of `names`.
       names: qualified names of the corruptions.
       dataset: its name, for titles.
       num_classes: of the dataset.
@@ -85,7 +88,8 @@ def write_results(
 def write_mixtures(
     path: pathlib.Path, correctness: Correctness, members: Mapping[str, Sequence[str]], comment: str
 ) -> None:
-    """Writes mixtures.csv, what training on a whole benchmark brings on each corruption, and prints it.
+    """Writes mixtures.csv, what training on a whole benchmark brings on each corruption, and prints
+    it.
 
     Args:
       path: workdir.

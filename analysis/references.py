@@ -1,4 +1,5 @@
-"""Benchmarks that corruption error is defined for, and the errors of AlexNet that it is normalised by.
+"""Benchmarks that corruption error is defined for, and the errors of AlexNet that it is normalised
+by.
 
 Errors are paired with corruption names, never with a position in a list.
 """
@@ -96,7 +97,9 @@ PREFIX = {"imagenet_c": "imagenet_c/", "imagenet_c_extra": "imagenet_c/", "image
 
 
 def benchmark_members(benchmark: str) -> tuple[str, ...]:
-    """Lists the plain names of a benchmark's corruptions, in published order; refuses unknown benchmarks."""
+    """Lists the plain names of a benchmark's corruptions, in published order; refuses unknown
+    benchmarks.
+    """
     if benchmark not in BENCHMARKS:
         raise ValueError(f"expected a benchmark of {sorted(BENCHMARKS)}, found {benchmark!r}")
     return BENCHMARKS[benchmark]

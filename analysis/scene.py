@@ -1,7 +1,8 @@
-"""A procedural photograph for galleries: evening light over hills, a barn, a tree, a fence and a sign with letters.
+"""A procedural photograph for galleries: evening light over hills, a barn, a tree, a fence and a
+sign with letters.
 
-It has what corruptions act upon: smooth gradients (sky), fine texture (grass, leaves, planks), straight and curved
-edges, saturated and grey colours, shadow and highlight, and small letters.
+It has what corruptions act upon: smooth gradients (sky), fine texture (grass, leaves, planks),
+straight and curved edges, saturated and grey colours, shadow and highlight, and small letters.
 """
 
 import numpy as np

@@ -16,7 +16,9 @@ _SMALL_DENOMINATOR = 0.05
 
 
 def accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
-    """Computes correct / total in [0, 1]; arrays broadcast. Refuses total < 1 and correct outside 0..total."""
+    """Computes correct / total in [0, 1]; arrays broadcast. Refuses total < 1 and correct outside
+    0..total.
+    """
     correct, total = np.asarray(correct, float), np.asarray(total, float)
     if np.any(total < 1) or np.any(correct < 0) or np.any(correct > total):
         raise ValueError(
@@ -46,7 +48,8 @@ def robustness_standard_error(corrupted_accuracy, clean_accuracy, number, clean_
     """SE(R), SE^2 = R^2 [(1 - A_c) / (N A_c) + (1 - A_0) / (N_0 A_0)], by the delta method.
 
     The two accuracies are taken as independent; measured on the same images they are positively
-    correlated, so this is on the safe side. `number`: test images N; `clean_number`: N_0, default N.
+    correlated, so this is on the safe side. `number`: test images N; `clean_number`: N_0, default
+    N.
     """
     ratio = robustness(corrupted_accuracy, clean_accuracy)
     corrupted, clean = _fractions(corrupted_accuracy), _fractions(clean_accuracy)
@@ -125,19 +128,20 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
     """Raw and relative CE for each corruption of a benchmark, and their means mCE.
 
     Standard errors count binomial noise over the test images. Every severity shows the same images,
-    so errors are taken as fully correlated between conditions (SE of a sum = sum of the SEs) and, in
-    the relative CE, as uncorrelated with the clean error: upper bounds, not exact values.
+    so errors are taken as fully correlated between conditions (SE of a sum = sum of the SEs) and,
+    in the relative CE, as uncorrelated with the clean error: upper bounds, not exact values.
 
     Args:
-      errors: corruption -> {severity: error} or one error per severity, errors in [0, 1]. Exactly the
-        corruptions of the benchmark, by plain or qualified name.
+      errors: corruption -> {severity: error} or one error per severity, errors in [0, 1]. Exactly
+        the corruptions of the benchmark, by plain or qualified name.
       clean_error: the model's error on clean images.
       benchmark: `imagenet_c` (15), `imagenet_c_extra` (4) or `imagenet_noc` (8).
       reference: an `analysis.references.Reference`; None is AlexNet's published one.
       number: test images per severity, for the standard errors.
 
     Raises:
-      ValueError: missing, unknown or foreign corruptions, and missing or unknown severities, by name.
+      ValueError: missing, unknown or foreign corruptions, and missing or unknown severities, by
+        name.
     """
     members = benchmark_members(benchmark)
     reference = default_reference(benchmark) if reference is None else reference
@@ -167,7 +171,8 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
 def unnormalised_mean_error(errors):
     """Mean over corruptions of the mean error over severities, in [0, 1]: the score of CIFAR-10-C.
 
-    `errors`: corruption -> {severity: error} or one error per severity; all with as many severities.
+    `errors`: corruption -> {severity: error} or one error per severity; all with as many
+    severities.
     """
     table = {name: _values(by_severity) for name, by_severity in errors.items()}
     if not table or len({len(by_severity) for by_severity in table.values()}) != 1:
@@ -177,7 +182,9 @@ def unnormalised_mean_error(errors):
 
 
 def complete_errors(errors, benchmark, severities):
-    """Errors by plain name, arrays in the order of `severities`; refuses all but the whole benchmark."""
+    """Errors by plain name, arrays in the order of `severities`; refuses all but the whole
+    benchmark.
+    """
     members, prefix = benchmark_members(benchmark), PREFIX[benchmark]
     plain = {}
     for name, by_severity in errors.items():

@@ -5,8 +5,9 @@
     overlap.csv       corruption,<name>,<name>,...                       square, symmetric
     overlap_long.csv  i,j,O,se,T_ij,T_ji,flags                           one line per pair i before j
 
-Lines that start with `#` and empty lines are skipped. Names hold no comma, quote, `#` or white space,
-so no quoting is needed. Every refusal names the file, the line, what was expected and what was found.
+Lines that start with `#` and empty lines are skipped. Names hold no comma, quote, `#` or white
+space, so no quoting is needed. Every refusal names the file, the line, what was expected and what
+was found.
 """
 
 import math
@@ -89,8 +90,8 @@ def read_counts(path: str | pathlib.Path) -> list[Count]:
     """Reads counts.csv into a list of `Count`, in the order of the file.
 
     Raises:
-      ValueError: a line that is cut off, has the wrong number of fields or a field of the wrong kind,
-        correct > total, or a (model, seed, corruption, severity) that was given before.
+      ValueError: a line that is cut off, has the wrong number of fields or a field of the wrong
+        kind, correct > total, or a (model, seed, corruption, severity) that was given before.
     """
     rows, seen = [], {}
     for number, fields in read_lines(path, COUNTS_HEADER):

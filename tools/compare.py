@@ -1,14 +1,15 @@
-"""Compares two studies of the same corruptions: fine-tuned and trained from scratch, one architecture and another.
+"""Compares two studies of the same corruptions, or two feature extractors.
 
     python -m tools.compare --first=runs/noc_cpu --second=runs/noc_finetuned [--threshold=0.1] [--out=FILE]
 
-Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the matrices agree over pairs
-of corruptions and which benchmarks Algorithm 1 selects from each; writes SECOND/comparison.json.
+Reads overlap.csv and overlap_long.csv (and timing.json) of both workdirs. Prints how well the
+matrices agree over pairs of corruptions and which benchmarks Algorithm 1 selects from each; writes
+SECOND/comparison.json.
 
     python -m tools.compare --first=runs/wrn/msd --second=runs/vgg/msd
 
-compares two feature extractors by the folders of results of tools.msd: ranks of their distances, and how well either's
-correlate with error where correlations.csv has them.
+compares two feature extractors by the folders of results of tools.msd: ranks of their distances,
+and how well either's correlate with error where correlations.csv has them.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""Joins one run of a severity scan: the errors of one network and the features of another, for tools.select_cbar.
+"""Joins errors of one network and features of another into a scan for tools.select_cbar.
 
 Train two networks M and Phi with different seeds, then
 
@@ -9,8 +9,8 @@ Train two networks M and Phi with different seeds, then
     python -m tools.join_scan --errors=runs/m/counts.csv --features=runs/phi/msd/features.npz --out=runs/scan0.csv
     python -m tools.select_cbar --scan="runs/scan*.csv" --target=26.9
 
-Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The mean error of M over
-the references, the usual --target, is printed.
+Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. The
+mean error of M over the references, the usual --target, is printed.
 """
 
 import pathlib

@@ -1,13 +1,14 @@
-"""Tests whether cheap feature distances predict expensive overlaps, for corruptions with a measured overlap.
+"""Tests whether cheap feature distances predict expensive, measured overlaps.
 
     python -m tools.msd --config=configs/msd.py:bridge --workdir=runs/noc --config.msd.schemes="('noc_candidates',)" \\
         --config.msd.corruptions="('noc_candidates',)"
     python -m tools.predict_overlap --overlap=runs/noc/overlap.csv --msd=runs/noc/msd
 
-Prints, for three distances between corruptions (of their centres in feature space, the minimal sample distance, and the
-angle between the directions in which they move the clean centre), the rank correlation of nearness with overlap, and
-the benchmark that Algorithm 1 would have chosen from overlaps predicted from distance alone, beside the one from
-measured overlaps. Writes bridge.json beside msd.csv. For its limits see analysis/comparison/prediction.py.
+Prints, for three distances between corruptions (of their centres in feature space, the minimal
+sample distance, and the angle between the directions in which they move the clean centre), the rank
+correlation of nearness with overlap, and the benchmark that Algorithm 1 would have chosen from
+overlaps predicted from distance alone, beside the one from measured overlaps. Writes bridge.json
+beside msd.csv. For its limits see analysis/comparison/prediction.py.
 """
 
 import pathlib

@@ -2,9 +2,9 @@
 
     python -m tools.report --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH] [--nosamples]
 
-Reads the results that overlap.py left in a workdir and writes report.html, which holds everything it shows, and beside
-it figures/ with each figure as PNG (300 dpi) and PDF. JAX is only imported to draw sample images of the selected
-benchmark; --nosamples leaves them out.
+Reads the results that overlap.py left in a workdir and writes report.html, which holds everything
+it shows, and beside it figures/ with each figure as PNG (300 dpi) and PDF. JAX is only imported to
+draw sample images of the selected benchmark; --nosamples leaves them out.
 """
 
 import pathlib
@@ -48,7 +48,9 @@ def run(workdir, out=None, samples=True, image=""):
 
 
 def _sample_strips(study, asked, image):
-    """Draws sample pictures of the benchmark's members, or says in a sentence why there are none."""
+    """Draws sample pictures of the benchmark's members, or says in a sentence why there are
+    none.
+    """
     if study.samples is not None:
         return "The pictures are samples.png of the workdir."
     if study.benchmark is None or not asked:

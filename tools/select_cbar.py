@@ -1,11 +1,12 @@
-"""Selects ten corruptions of given mean error that lie far from a reference benchmark (how C-bar benchmarks are made).
+"""Selects ten corruptions far from a reference benchmark, as C-bar benchmarks are made.
 
     python -m tools.select_cbar --scan="scans/run*.csv" --target=26.9 [--seed=0] [--out=FILE]
 
-Every scan is one run: errors of a network on all candidates (10 levels) and references (5 levels), NAME.csv, and
-features of another, NAME.npz (see analysis/cbar/scans.py). --scan may be given several times. The target is the mean
-error of a standard network on the reference benchmark, in percent. Prints the ranking and the chosen benchmark with its
-levels, and writes them to FILE (default: cbar_benchmark.json beside the first scan). About one second for each run.
+Every scan is one run: errors of a network on all candidates (10 levels) and references (5 levels),
+NAME.csv, and features of another, NAME.npz (see analysis/cbar/scans.py). --scan may be given
+several times. The target is the mean error of a standard network on the reference benchmark, in
+percent. Prints the ranking and the chosen benchmark with its levels, and writes them to FILE
+(default: cbar_benchmark.json beside the first scan). About one second for each run.
 """
 
 import glob
@@ -48,7 +49,9 @@ def run(paths, target, seed=0, out=None):
 
 
 def _paths(patterns):
-    """Lists every file that a pattern names, sorted within a pattern, each once; a plain name stands for itself."""
+    """Lists every file that a pattern names, sorted within a pattern, each once; a plain name
+    stands for itself.
+    """
     paths = []
     for pattern in patterns:
         matches = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]

@@ -1,7 +1,7 @@
 """Half-sets: five candidates, each with a group of severities, whose mean error is the target.
 
-Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
-Robustness" (2021), supplement D.2 and the released code.
+Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in
+Natural Corruption Robustness" (2021), supplement D.2 and the released code.
 """
 
 import itertools
@@ -39,10 +39,12 @@ class HalfSets(NamedTuple):
 def half_sets(
     error: ArrayLike, distance: ArrayLike, target: float, rng: np.random.Generator, precision: float = PRECISION
 ) -> HalfSets:
-    """Draws for every five candidates one of the choices of groups that meet the target, uniformly, if any does.
+    """Draws for every five candidates one of the choices of groups that meet the target, uniformly,
+    if any does.
 
-    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first three candidates the
-    216 sums are sorted; for the last two each of the 36 sums then leaves an interval of them.
+    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first
+    three candidates the 216 sums are sorted; for the last two each of the 36 sums then leaves an
+    interval of them.
 
     Args:
       error, distance: of the groups, [n, 6].

@@ -1,13 +1,16 @@
-"""Files of a severity scan: what a benchmark of dissimilar corruptions is selected from. One run is two files.
+"""Files of a severity scan: what a benchmark of dissimilar corruptions is selected from. One run is
+two files.
 
     NAME.csv   role,corruption,level,error         error rate of network M in percent, on the whole test set
     NAME.npz   `role|corruption|level` -> [D]      mean penultimate feature of network Phi
 
-`role` is `candidate` (levels 1..10) or `reference` (levels 1..5). M and Phi are trained with different seeds; each run
-has its own two and its own images. Both files hold the same (role, corruption, level).
+`role` is `candidate` (levels 1..10) or `reference` (levels 1..5). M and Phi are trained with
+different seeds; each run has its own two and its own images. Both files hold the same (role,
+corruption, level).
 
-What the published rankings were made from is not published. In the released code the features of two CIFAR candidates
-(concentric_sine_waves, chromatic_aberration) come from misread parameters, so a ranking may differ for that alone.
+What the published rankings were made from is not published. In the released code the features of
+two CIFAR candidates (concentric_sine_waves, chromatic_aberration) come from misread parameters, so
+a ranking may differ for that alone.
 """
 
 import dataclasses
@@ -97,8 +100,8 @@ def read_scan(path: str | pathlib.Path) -> Scan:
 
     Raises:
       FileNotFoundError: no table, or no features beside it.
-      ValueError: another header, a row of the wrong kind or given twice; rows or features that are missing or have no
-        counterpart (they are named); features of different widths.
+      ValueError: another header, a row of the wrong kind or given twice; rows or features that are
+        missing or have no counterpart (they are named); features of different widths.
     """
     path = _table_path(path)
     errors = _read_errors(path)

@@ -1,4 +1,6 @@
-"""bridge.json: how well distances between features predict measured overlaps, from the files of both."""
+"""bridge.json: how well distances between features predict measured overlaps, from the files of
+both.
+"""
 
 import pathlib
 from typing import Any
@@ -13,9 +15,11 @@ from analysis.tables import CLEAN
 
 
 def read_distances(folder: pathlib.Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Reads the distances between corruptions from a folder of tools.msd: {what is measured: [n, n]}.
+    """Reads the distances between corruptions from a folder of tools.msd: {what is measured: [n,
+    n]}.
 
-    Directions are only known where the features of clean images are stored; older results lack them.
+    Directions are only known where the features of clean images are stored; older results lack
+    them.
 
     Raises:
       FileNotFoundError, ValueError: no such results, or of other corruptions.

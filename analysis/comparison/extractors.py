@@ -1,8 +1,10 @@
-"""Do two feature extractors measure the same distances? MSD or MMD of the same schemes and corruptions in two networks.
+"""Do two feature extractors measure the same distances? MSD or MMD of the same schemes and
+corruptions in two networks.
 
-Distances of two networks are on different scales, so ranks are compared. Points that share a corruption are not
-independent: intervals resample corruptions, each with all its schemes. E. Mintun, A. Kirillov, S. Xie (2021),
-supplement C.1, compare WRN-40-2 and VGG-19-BN by the correlation of either's MSD with error.
+Distances of two networks are on different scales, so ranks are compared. Points that share a
+corruption are not independent: intervals resample corruptions, each with all its schemes. E.
+Mintun, A. Kirillov, S. Xie (2021), supplement C.1, compare WRN-40-2 and VGG-19-BN by the
+correlation of either's MSD with error.
 """
 
 from collections.abc import Sequence
@@ -19,10 +21,12 @@ class Agreement(NamedTuple):
 
     Attributes:
       schemes, corruptions: those that both have.
-      spearman, interval: over all points (scheme, corruption), with the percentile interval over resampled corruptions.
-      ordering, ordering_interval: mean over corruptions of the correlation across schemes, which is what a correlation
-        with error depends on; NaN with fewer than 3 schemes.
-      by_corruption: {corruption: correlation across schemes}; NaN where a network does not tell them apart.
+      spearman, interval: over all points (scheme, corruption), with the percentile interval over
+        resampled corruptions.
+      ordering, ordering_interval: mean over corruptions of the correlation across schemes, which is
+        what a correlation with error depends on; NaN with fewer than 3 schemes.
+      by_corruption: {corruption: correlation across schemes}; NaN where a network does not tell
+        them apart.
     """
 
     schemes: tuple[str, ...]
@@ -46,8 +50,8 @@ def agreement(
     """Compares two lists of `analysis.distances.files.Distance`; `measure` is `msd` or `mmd`.
 
     Raises:
-      ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or distances that one has and the
-        other lacks among these, or at other severities.
+      ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or distances
+        that one has and the other lacks among these, or at other severities.
     """
     if measure not in ("msd", "mmd"):
         raise ValueError(f"expected the measure msd or mmd, found {measure!r}")

@@ -1,4 +1,6 @@
-"""comparison.json: how two studies of the same corruptions agree, or two feature extractors on the same distances."""
+"""comparison.json: how two studies of the same corruptions agree, or two feature extractors on the
+same distances.
+"""
 
 import pathlib
 from collections.abc import Sequence
@@ -19,7 +21,8 @@ def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float)
     """Compares the overlaps in two workdirs, and the benchmarks that are selected from each.
 
     Args:
-      first, second: workdirs with overlap.csv, overlap_long.csv and, for the training time, timing.json.
+      first, second: workdirs with overlap.csv, overlap_long.csv and, for the training time,
+        timing.json.
       threshold: largest overlap between two members of the benchmarks that are listed.
 
     Returns:
@@ -62,7 +65,8 @@ def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float)
 
 
 def compare_extractors(first: pathlib.Path, second: pathlib.Path) -> tuple[dict[str, Any], str]:
-    """Compares two folders of results of tools.msd: ranks of distances, and correlations with error.
+    """Compares two folders of results of tools.msd: ranks of distances, and correlations with
+    error.
 
     Args:
       first, second: folders with msd.csv and, for the correlations, correlations.csv.

@@ -1,7 +1,8 @@
-"""What models trained on a whole benchmark gain on each corruption, in and outside of it: mixtures.csv.
+"""What models trained on a whole benchmark gain on each corruption, in and outside of it:
+mixtures.csv.
 
-Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
-Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
+Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
+Using Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
 """
 
 import pathlib
@@ -27,7 +28,8 @@ HEADER = (
 
 
 def standard_reference(standard: Mapping[str, np.ndarray]) -> Reference:
-    """Takes the standard model of a study as the reference network of CE: its own CE is 100 everywhere.
+    """Takes the standard model of a study as the reference network of CE: its own CE is 100
+    everywhere.
 
     Args:
       standard: its correctness, `clean` and corruptions -> [N], severity drawn per image.
@@ -45,7 +47,8 @@ def write_mixtures(
 ) -> dict[str, Comparison]:
     """Writes mixtures.csv atomically; returns {mixture: `analysis.comparison.models.Comparison`}.
 
-    Corruptions under which the standard model loses no accuracy, where CE is not defined, are left out.
+    Corruptions under which the standard model loses no accuracy, where CE is not defined, are left
+    out.
 
     Args:
       path: file to write.
@@ -72,7 +75,9 @@ def write_mixtures(
 
 
 def mixture_text(mixture: str, comparison: Comparison, members: Collection[str]) -> str:
-    """Lists the relative CE of a model trained on a mixture, and its gain over the standard model, by corruption."""
+    """Lists the relative CE of a model trained on a mixture, and its gain over the standard model,
+    by corruption.
+    """
     lines = [f"{mixture}: relative CE, gain over the standard model (which has 100)"]
     for name, gain in comparison.relative.items():
         inside = "in the mixture" if name in members else ""

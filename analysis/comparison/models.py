@@ -1,17 +1,18 @@
 """One model against another: gains in corruption error with paired standard errors.
 
-Both models answer the same images under the same draws, so the gain on a corruption is a mean over images
-of a difference, and its standard error needs no assumption of independence. With the wrong answers w[s,i]
-of image i at severity s and w[0,i] on the clean image, and the errors E of a reference network:
+Both models answer the same images under the same draws, so the gain on a corruption is a mean over
+images of a difference, and its standard error needs no assumption of independence. With the wrong
+answers w[s,i] of image i at severity s and w[0,i] on the clean image, and the errors E of a
+reference network:
 
     raw CE      = mean_i  100 sum_s w[s,i] / sum_s E[s]
     relative CE = mean_i  100 sum_s (w[s,i] - w[0,i]) / sum_s (E[s] - E[0])
     gain        = CE of the standard model - CE of the model, positive if the model is better
 
-A benchmark covers a corruption outside it, in the sense of what training on all of it brings, if the model
-trained on the mixture of its members gains there.
-Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
-Non-Overlapping Corruptions", Table 1 (mixtures).
+A benchmark covers a corruption outside it, in the sense of what training on all of it brings, if
+the model trained on the mixture of its members gains there.
+Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
+Using Non-Overlapping Corruptions", Table 1 (mixtures).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,9 @@ from analysis.tables import CLEAN
 
 
 class Gain(NamedTuple):
-    """Corruption errors of two models in percent, standard - model, and its paired standard error."""
+    """Corruption errors of two models in percent, standard - model, and its paired standard
+    error.
+    """
 
     standard: float
     model: float
@@ -53,16 +56,17 @@ def gains(standard: Mapping[str, ArrayLike], model: Mapping[str, ArrayLike], ref
     """Computes the gains of a model over the standard one from the answers to every image.
 
     Args:
-      standard: the standard model's correctness: `clean` -> [N], corruption -> [S, N] at the severities
-        of the reference in their order (or [N], for one severity). 0 and 1, or the fraction of several
-        trainings that answered right; noise between trainings is then not in the standard error.
+      standard: the standard model's correctness: `clean` -> [N], corruption -> [S, N] at the
+        severities of the reference in their order (or [N], for one severity). 0 and 1, or the
+        fraction of several trainings that answered right; noise between trainings is then not in
+        the standard error.
       model: the same of the other model: the same conditions, images and draws.
       reference: an `analysis.references.Reference` with errors for every corruption, by plain or
         qualified name.
 
     Raises:
-      ValueError: other conditions, shapes or values; a corruption without reference errors; a reference
-        that loses nothing under a corruption.
+      ValueError: other conditions, shapes or values; a corruption without reference errors; a
+        reference that loses nothing under a corruption.
     """
     conditions = [name for name in standard if name != CLEAN]
     if CLEAN not in standard or not conditions or set(standard) != set(model):
@@ -93,7 +97,9 @@ def gains(standard: Mapping[str, ArrayLike], model: Mapping[str, ArrayLike], ref
 
 
 def reference_errors(reference: Reference, name: str) -> Sequence[float]:
-    """Looks up the errors of a reference network on a corruption, which may be named with its benchmark."""
+    """Looks up the errors of a reference network on a corruption, which may be named with its
+    benchmark.
+    """
     for key in (name, name.rpartition("/")[2]):
         if key in reference.errors:
             return reference.errors[key]

@@ -1,21 +1,26 @@
 """Does a cheap distance in feature space predict the expensive overlap?
 
-Overlap O_ij costs a training for each corruption; the distance between the features of i and j in one standard model
-costs a few thousand forward passes. Given both for the same corruptions this module asks
+Overlap O_ij costs a training for each corruption; the distance between the features of i and j in
+one standard model costs a few thousand forward passes. Given both for the same corruptions this
+module asks
 
 - how well their ranks agree: Spearman's rho between -distance and O over pairs (`rank_agreement`),
-- which overlap a distance predicts: a decreasing step function (isotonic regression), each pair predicted from pairs
+- which overlap a distance predicts: a decreasing step function (isotonic regression), each pair
+predicted from pairs
   that share no corruption with it (`predicted_overlap`),
-- what a selection from predictions is worth: Algorithm 1 on the predicted matrix, judged by the measured one
+- what a selection from predictions is worth: Algorithm 1 on the predicted matrix, judged by the
+measured one
   (`compare_selections`).
 
-Limits. Pairs are not independent: n corruptions are n observations, and intervals resample corruptions, not pairs; with
-fewer than about ten they are wide and only roughly of their nominal coverage. Both matrices hold measurement noise,
-which lowers rho, and O clipped at 0 ties at 0. Distances depend on the model, its features and the severities; O is
-symmetric, so a directed distance (MSD) must be made symmetric first. The step function is calibrated on overlaps that
-were measured in the same study: it says how much could be saved for further corruptions of the same kind, and nothing
-about other data or networks; it cannot predict values outside of those seen. Agreement is no explanation: two
-corruptions can be near in features while training on one does not help against the other.
+Limits. Pairs are not independent: n corruptions are n observations, and intervals resample
+corruptions, not pairs; with fewer than about ten they are wide and only roughly of their nominal
+coverage. Both matrices hold measurement noise, which lowers rho, and O clipped at 0 ties at 0.
+Distances depend on the model, its features and the severities; O is symmetric, so a directed
+distance (MSD) must be made symmetric first. The step function is calibrated on overlaps that were
+measured in the same study: it says how much could be saved for further corruptions of the same
+kind, and nothing about other data or networks; it cannot predict values outside of those seen.
+Agreement is no explanation: two corruptions can be near in features while training on one does not
+help against the other.
 """
 
 import itertools
@@ -39,15 +44,16 @@ class Comparison(NamedTuple):
     """A benchmark selected from predicted overlaps, judged by measured ones.
 
     Attributes:
-      benchmarks: `analysis.comparison.studies.BenchmarkAgreement`; `first` is selected from the predicted matrix, `second` from
-        the measured one.
+      benchmarks: `analysis.comparison.studies.BenchmarkAgreement`; `first` is selected from the
+        predicted matrix, `second` from the measured one.
       predicted_overlap: mean overlap of the predicted selection as predicted.
       mean_overlap: the same as measured.
       best_overlap: measured mean overlap of the measured selection.
       largest_overlap: largest measured overlap between two members of the predicted selection.
       violations: its pairs whose measured overlap exceeds the threshold.
       random_mean, random_std: of the measured mean overlap of sets of its size.
-      random_better: fraction of those sets whose mean overlap is no larger than that of the predicted selection.
+      random_better: fraction of those sets whose mean overlap is no larger than that of the
+        predicted selection.
       random_sets: how many sets that is: all of them, or 20,000 drawn at random.
     """
 
@@ -67,7 +73,8 @@ def centre_distances(centres: Mapping[tuple[str, int | str], np.ndarray], names:
     """Measures the L2 distances between mean features of corruptions: float64 [n, n].
 
     Args:
-      centres: {(corruption, severity): [D]} (`analysis.distances.files.read_centres`); severities are averaged first.
+      centres: {(corruption, severity): [D]} (`analysis.distances.files.read_centres`); severities
+        are averaged first.
       names: n corruptions.
 
     Raises:
@@ -78,16 +85,19 @@ def centre_distances(centres: Mapping[tuple[str, int | str], np.ndarray], names:
 
 
 def direction_distances(centres: Mapping[tuple[str, int | str], np.ndarray], names: Sequence[str]) -> np.ndarray:
-    """Measures how differently corruptions move the clean features, 1 - cos(f_i - f_clean, f_j - f_clean): float64 [n, n].
+    """Measures how differently corruptions move the clean features, 1 - cos(f_i - f_clean, f_j -
+    f_clean): float64 [n, n].
 
-    In 0..2 with a zero diagonal, 1 for directions at right angles; how far a corruption moves them does not count.
+    In 0..2 with a zero diagonal, 1 for directions at right angles; how far a corruption moves them
+    does not count.
 
     Args:
       centres: as in `centre_distances`, and the clean images' under `(CLEAN, 0)`.
       names: n corruptions.
 
     Raises:
-      ValueError: a name without features, no clean ones, or a corruption whose centre is the clean one.
+      ValueError: a name without features, no clean ones, or a corruption whose centre is the clean
+        one.
     """
     if (CLEAN, 0) not in centres:
         raise ValueError(
@@ -115,10 +125,12 @@ def _means(centres, names):
 
 
 def msd_distances(means: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> np.ndarray:
-    """Symmetric minimal sample distances, (MSD(i, j) + MSD(j, i)) / 2 off the diagonal and 0 on it: float64 [n, n].
+    """Symmetric minimal sample distances, (MSD(i, j) + MSD(j, i)) / 2 off the diagonal and 0 on it:
+    float64 [n, n].
 
     Args:
-      means: {(scheme, corruption): (msd, mmd)} (`analysis.distances.files.mean_distances`) with corruptions as schemes.
+      means: {(scheme, corruption): (msd, mmd)} (`analysis.distances.files.mean_distances`) with
+        corruptions as schemes.
       names: n corruptions.
 
     Raises:
@@ -132,9 +144,11 @@ def msd_distances(means: Mapping[tuple[str, str], Sequence[float]], names: Seque
 
 
 def rank_agreement(overlap: ArrayLike, distance: ArrayLike, names: Sequence[str], **options) -> studies.Agreement:
-    """Tells whether near corruptions overlap: `analysis.comparison.studies.agreement` of O and -distance.
+    """Tells whether near corruptions overlap: `analysis.comparison.studies.agreement` of O and
+    -distance.
 
-    Its `spearman` is rho over pairs, with an interval from resampling corruptions; its differences mean nothing here.
+    Its `spearman` is rho over pairs, with an interval from resampling corruptions; its differences
+    mean nothing here.
 
     Args:
       overlap: O [n, n], or before it is clipped at 0 (fewer ties).
@@ -146,7 +160,8 @@ def rank_agreement(overlap: ArrayLike, distance: ArrayLike, names: Sequence[str]
 
 
 def isotonic(distance: ArrayLike, overlap: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Fits the decreasing step function of least squares, (distances increasing, overlaps decreasing), for `np.interp`.
+    """Fits the decreasing step function of least squares, (distances increasing, overlaps
+    decreasing), for `np.interp`.
 
     distance, overlap: of pairs, [k]. Equal distances are averaged first.
     """
@@ -156,7 +171,8 @@ def isotonic(distance: ArrayLike, overlap: ArrayLike) -> tuple[np.ndarray, np.nd
 
 
 def predicted_overlap(overlap: ArrayLike, distance: ArrayLike) -> np.ndarray:
-    """Predicts O of every pair from its distance by `isotonic`, fitted to all pairs without either corruption.
+    """Predicts O of every pair from its distance by `isotonic`, fitted to all pairs without either
+    corruption.
 
     Between the distances of the fit it is interpolated linearly, beyond them constant. n >= 4.
 

@@ -21,7 +21,8 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     Args:
       distance: {(scheme, corruption): number}.
       errors: {(scheme, corruption): error in percent}.
-      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
+      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its
+        title.
       distance_name: label of the horizontal axes, under the lowest panels.
       title, provenance: lines above all panels.
 
@@ -67,7 +68,8 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
 
 
 def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str = "") -> Figure:
-    """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
+    """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced
+    evenly.
 
     Args:
       rows: (fraction, corruption, msd, mmd), fractions in ascending order.

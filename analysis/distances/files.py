@@ -24,8 +24,8 @@ MIN_SCHEMES = 3
 
 
 class Distance(NamedTuple):
-    """One line of msd.csv: distances of a scheme to a corruption at a severity (level, fraction or `random`), and
-    their standard deviations over halves (NaN when there are none)."""
+    """One line of msd.csv: distances of a scheme to a corruption at a severity (level, fraction or
+    `random`), and their standard deviations over halves (NaN when there are none)."""
 
     scheme: str
     corruption: str
@@ -37,7 +37,9 @@ class Distance(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """Spearman's rho across schemes between a corruption's distance and error, with 95 % intervals over schemes."""
+    """Spearman's rho across schemes between a corruption's distance and error, with 95 % intervals
+    over schemes.
+    """
 
     corruption: str
     schemes: int
@@ -50,7 +52,9 @@ class Correlation(NamedTuple):
 
 
 class MixtureDistance(NamedTuple):
-    """One line of toy.csv: distances of a mixture, with `fraction` of its first corruption, to one of its two."""
+    """One line of toy.csv: distances of a mixture, with `fraction` of its first corruption, to one
+    of its two.
+    """
 
     fraction: float
     corruption: str
@@ -59,7 +63,9 @@ class MixtureDistance(NamedTuple):
 
 
 class SubsetDistance(NamedTuple):
-    """One line of subsets.csv: mean MSD of a subset (closest, farthest or random) of `size` transforms."""
+    """One line of subsets.csv: mean MSD of a subset (closest, farthest or random) of `size`
+    transforms.
+    """
 
     kind: str
     size: int
@@ -137,7 +143,8 @@ def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[floa
 
 
 def mean_errors(counts):
-    """Errors in percent averaged over severities (and seeds): {(model, corruption): error}, without clean images.
+    """Errors in percent averaged over severities (and seeds): {(model, corruption): error}, without
+    clean images.
 
     counts: iterable of `analysis.tables.Count`; the model's name is the scheme's.
     """
@@ -155,8 +162,10 @@ def read_errors(
     """Reads the errors of schemes from counts.csv tables, see `mean_errors`.
 
     Args:
-      pattern: of the tables' paths; the models in them are trained with the schemes, or all of them adapted.
-      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is called SCHEME then.
+      pattern: of the tables' paths; the models in them are trained with the schemes, or all of them
+        adapted.
+      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is
+        called SCHEME then.
       targets: (corruption, severity) pairs that count.
 
     Raises:
@@ -218,7 +227,9 @@ def write_correlations(path: str | pathlib.Path, rows: Iterable[Correlation], co
 
 
 def read_correlations(path: str | pathlib.Path) -> list[Correlation]:
-    """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another kind."""
+    """Reads correlations.csv into a list of `Correlation`; ValueError for a line of another
+    kind.
+    """
     rows = []
     for number, (corruption, schemes, *values) in read_lines(path, CORRELATIONS_HEADER):
         try:
@@ -229,7 +240,9 @@ def read_correlations(path: str | pathlib.Path) -> list[Correlation]:
 
 
 def _over_severities(values):
-    """Means over the severities in keys (scheme, corruption, severity); all schemes must have the same ones."""
+    """Means over the severities in keys (scheme, corruption, severity); all schemes must have the
+    same ones.
+    """
     grouped, severities = {}, {}
     for (scheme, corruption, severity), value in values.items():
         grouped.setdefault((scheme, corruption), {})[severity] = value

@@ -1,20 +1,22 @@
 """Distances between distributions of transforms in the feature space of a network: MSD and MMD.
 
-Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed set of images, the
-same a applied to each; `evaluation.features`), a corruption c has the centre fbar(c), the mean of f over its draws.
+Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed
+set of images, the same a applied to each; `evaluation.features`), a corruption c has the centre
+fbar(c), the mean of f over its draws.
 
     MSD(p_a, p_c) = min over sampled a of |f(a) - fbar(c)|      minimal sample distance
     MMD(p_a, p_c) = |mean over a of f(a) - fbar(c)|             distance of the means
 
-Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
-Robustness" (2021), section 4; features are not normalised, and MMD is no kernel statistic. Both are asymmetric: only
-the corruption is averaged first.
+Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in
+Natural Corruption Robustness" (2021), section 4; features are not normalised, and MMD is no kernel
+statistic. Both are asymmetric: only the corruption is averaged first.
 
-Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the distance (its
-Figure 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes all images, draws and transforms,
-every other row a random half of each. Halves without replacement vary as much as whole samples drawn anew, for means
-and what is smooth in them; for a minimum the spread says how stable it is and is no standard error, and the minimum
-over a half is larger on average than that over all.
+Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the
+distance (its Figure 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes
+all images, draws and transforms, every other row a random half of each. Halves without replacement
+vary as much as whole samples drawn anew, for means and what is smooth in them; for a minimum the
+spread says how stable it is and is no standard error, and the minimum over a half is larger on
+average than that over all.
 """
 
 from collections.abc import Sequence
@@ -52,7 +54,8 @@ class Stream:
     """Running MSD and MMD to m centres, from chunks of transform features that need not be kept.
 
     Args:
-      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1: just the centres).
+      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1:
+        just the centres).
 
     Attributes:
       number: transforms seen in each weighting, int [G].
@@ -66,7 +69,9 @@ class Stream:
         self.number = np.zeros(groups, int)
 
     def add(self, features, members=None):
-        """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which weighting."""
+        """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which
+        weighting.
+        """
         features = _finite("features", features, 3)
         groups, _, width = self._centres.shape
         if features.shape[1:] != (groups, width):
@@ -102,10 +107,12 @@ class Stream:
 def mixture_distances(
     first: ArrayLike, second: ArrayLike, centres: ArrayLike, fractions: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy experiment.
+    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy
+    experiment.
 
-    A mixture of fraction p takes round(p n) transforms of the first and the others of the second. With centres of the
-    second, MSD should stay low until the fraction is 1, while MMD grows with it.
+    A mixture of fraction p takes round(p n) transforms of the first and the others of the second.
+    With centres of the second, MSD should stay low until the fraction is 1, while MMD grows with
+    it.
 
     Args:
       first, second: features [n, D] each.
@@ -127,7 +134,8 @@ def mixture_distances(
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y is constant.
+    """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y
+    is constant.
 
     x, y: [n] without NaN, n >= 2.
     """
@@ -137,7 +145,8 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 def spearman_interval(
     x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """Computes the percentile interval of `spearman` under resampling of the points with replacement: (lower, upper).
+    """Computes the percentile interval of `spearman` under resampling of the points with
+    replacement: (lower, upper).
 
     Resamples in which x or y is constant are not counted; (NaN, NaN) when fewer than half are left.
     """
@@ -166,7 +175,9 @@ def _spearman(x, y):
 
 
 def measure_distances(features: np.ndarray, centres: np.ndarray) -> "Stream":
-    """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result are [1, m]."""
+    """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result
+    are [1, m].
+    """
     stream = Stream(_finite("centres", centres, 2)[None])
     stream.add(_finite("features", features, 2)[:, None])
     return stream

@@ -1,7 +1,9 @@
-"""Which of many augmentation transforms are closest to a set of corruptions: the order behind the subset experiment.
+"""Which of many augmentation transforms are closest to a set of corruptions: the order behind the
+subset experiment.
 
-E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption Robustness"
-(2021), supplement A, with the order of their released code: rank r of every corruption before rank r + 1 of any.
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
+Corruption Robustness" (2021), supplement A, with the order of their released code: rank r of every
+corruption before rank r + 1 of any.
 """
 
 import numpy as np
@@ -13,8 +15,9 @@ KINDS = ("closest", "farthest", "random")
 def closest_first(distances: ArrayLike) -> np.ndarray:
     """Orders transforms by closeness to any of the references.
 
-    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
-    append those not yet listed. Equal distances keep the order of the transforms, then that of the references.
+    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their
+    distance to it, and append those not yet listed. Equal distances keep the order of the
+    transforms, then that of the references.
 
     Args:
       distances: [N, m], of transform n to reference c.

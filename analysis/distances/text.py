@@ -20,7 +20,9 @@ def distances_text(rows: Sequence[Distance]) -> str:
 
 
 def correlations_text(rows: Sequence[Correlation]) -> str:
-    """Tabulates Spearman's rho between distance and error, with its interval, for every corruption."""
+    """Tabulates Spearman's rho between distance and error, with its interval, for every
+    corruption.
+    """
     width = max(len(row.corruption) for row in rows)
     lines = [
         f"Spearman's rho with the error, across schemes\n{'corruption':{width}}  schemes  MSD (95 %)            MMD"

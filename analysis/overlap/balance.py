@@ -28,7 +28,9 @@ class Balance(NamedTuple):
 
 
 def balance(values: ArrayLike) -> Balance:
-    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
+    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained
+    with each.
+    """
     values = np.asarray(values, float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
         raise ValueError(f"expected two or more finite values, found {values.tolist()}")
@@ -36,12 +38,15 @@ def balance(values: ArrayLike) -> Balance:
 
 
 def mean_overlap(matrix: ArrayLike) -> np.ndarray:
-    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
+    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN
+    ignored.
+    """
     return _mean_off_diagonal(matrix, axis=1)
 
 
 def mean_transfer(transfer: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each [n].
+    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each
+    [n].
 
     Outgoing: how much training on a corruption helps the others (it predicts the mCE of models
     trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the

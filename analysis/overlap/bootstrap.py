@@ -1,4 +1,6 @@
-"""Resampling of test images: accuracies of every model as they would be on other draws of the same test set."""
+"""Resampling of test images: accuracies of every model as they would be on other draws of the same
+test set.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +11,15 @@ _CHUNK_BYTES = 256 << 20
 def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.ndarray:
     """Resamples test images with replacement and recomputes every accuracy.
 
-    All models and corruptions are shown the same resampled images, whose difficulty correlates their answers; errors
-    computed from these accuracies see that. Counts of correct answers under all resamples are one matrix product of the
-    bits with the images' multinomial multiplicities. With several seeds of training the accuracies are averaged over
-    them; noise between trainings is not in the result.
+    All models and corruptions are shown the same resampled images, whose difficulty correlates
+    their answers; errors computed from these accuracies see that. Counts of correct answers under
+    all resamples are one matrix product of the bits with the images' multinomial multiplicities.
+    With several seeds of training the accuracies are averaged over them; noise between trainings is
+    not in the result.
 
     Args:
-      bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]: models (standard first) x
-        conditions (clean first) x test images in one order for all.
+      bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]:
+        models (standard first) x conditions (clean first) x test images in one order for all.
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator; equal seeds give equal results.
 

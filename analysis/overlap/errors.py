@@ -1,9 +1,11 @@
-"""The standard errors of an overlap study: those in overlap_long.csv, in overlap.png and in the report.
+"""The standard errors of an overlap study: those in overlap_long.csv, in overlap.png and in the
+report.
 
 Two variances add: that of the test images, and, with several seeds, the jackknife over seeds (as in
-`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled,
-which sees that all models were shown the same images. Without it each accuracy is drawn anew from its binomial
-distribution, independently; then errors of differences between models come out too large.
+`analysis.overlap.score`). Where the correctness of every answer is known, the test images
+themselves are resampled, which sees that all models were shown the same images. Without it each
+accuracy is drawn anew from its binomial distribution, independently; then errors of differences
+between models come out too large.
 """
 
 from typing import NamedTuple
@@ -22,13 +24,16 @@ class Errors(NamedTuple):
 
     Attributes:
       clean: of clean accuracies, [1 + n].
-      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one trained with j, [n].
+      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one
+        trained with j, [n].
       gain: of G[j], [n].
       overlap: of the unclipped overlap, the standard deviation over resamples, [n, n].
       transfer: of T, [n, n].
       mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
-      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
-      resampled: whether the test images were resampled; if not, accuracies were drawn independently.
+      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that
+        resample.
+      resampled: whether the test images were resampled; if not, accuracies were drawn
+        independently.
     """
 
     clean: np.ndarray
@@ -49,8 +54,9 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study.
 
-    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard deviation where
-    they are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
+    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard
+    deviation where they are normal, and not carried away by the few resamples in which a weak gain
+    all but vanishes.
 
     Args:
       accuracy: [S, 1 + n, 1 + n], clean first (`analysis.accuracies.accuracies`).

@@ -17,7 +17,8 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 class Pair(NamedTuple):
     """One line of overlap_long.csv: overlap of i and j, its standard error, both directed transfers
-    (trained with the first, tested on the second) and flags such as `weak:i` joined by `;`, or `-`."""
+    (trained with the first, tested on the second) and flags such as `weak:i` joined by `;`, or
+    `-`."""
 
     i: str
     j: str
@@ -34,8 +35,10 @@ class MeasuredOverlap(NamedTuple):
     Attributes:
       names: corruptions, n of them.
       overlap: O, [n, n], of overlap.csv.
-      unclipped: overlap before it is clipped at 0, [n, n], diagonal 1; None without overlap_long.csv.
-      se: standard errors of `unclipped`, [n, n], NaN on the diagonal; None without overlap_long.csv.
+      unclipped: overlap before it is clipped at 0, [n, n], diagonal 1; None without
+        overlap_long.csv.
+      se: standard errors of `unclipped`, [n, n], NaN on the diagonal; None without
+        overlap_long.csv.
       files: those that were read.
     """
 
@@ -85,7 +88,9 @@ def read_measured(path: str | pathlib.Path) -> MeasuredOverlap:
 def write_overlap(
     path: str | pathlib.Path, names: Iterable[str], matrix: np.ndarray, comment: str | None = None
 ) -> None:
-    """Writes a square overlap matrix [n, n] with its names as header and first column, atomically."""
+    """Writes a square overlap matrix [n, n] with its names as header and first column,
+    atomically.
+    """
     names, matrix = tuple(names), np.asarray(matrix, float)
     _check_matrix("matrix", names, matrix)
     rows = ((name, *row) for name, row in zip(names, matrix, strict=True))
@@ -97,8 +102,8 @@ def read_overlap(path: str | pathlib.Path) -> tuple[tuple[str, ...], np.ndarray]
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: a line that is cut off, a field that is no number, a matrix that is not square, rows
-        named otherwise than columns, repeated names, or a matrix that is not symmetric with a
+      ValueError: a line that is cut off, a field that is no number, a matrix that is not square,
+        rows named otherwise than columns, repeated names, or a matrix that is not symmetric with a
         diagonal of 1 (or NaN, an invalid corruption).
     """
     lines = list(read_lines(path))
@@ -135,7 +140,9 @@ def write_overlap_long(path: str | pathlib.Path, overlap: Overlap, comment: str 
 
 
 def read_overlap_long(path: str | pathlib.Path) -> list[Pair]:
-    """Reads overlap_long.csv into a list of `Pair`; refuses repeated pairs and fields of another kind."""
+    """Reads overlap_long.csv into a list of `Pair`; refuses repeated pairs and fields of another
+    kind.
+    """
     pairs, seen = [], set()
     for number, (i, j, *values, flags) in read_lines(path, LONG_HEADER):
         where = f"{path}, line {number}"
@@ -167,7 +174,9 @@ def pair_matrix(pairs: Iterable[Pair], names: Sequence[str], value: Callable[[Pa
 
 
 def unclipped_matrix(pairs: Iterable[Pair], names: Sequence[str]) -> np.ndarray:
-    """Computes the unclipped overlap [n, n] from the directed transfers: (T_ij + T_ji) / 2, diagonal 1."""
+    """Computes the unclipped overlap [n, n] from the directed transfers: (T_ij + T_ji) / 2,
+    diagonal 1.
+    """
     matrix = pair_matrix(pairs, names, lambda pair: (pair.T_ij + pair.T_ji) / 2)
     np.fill_diagonal(matrix, 1.0)
     return matrix

@@ -5,8 +5,8 @@ corruption c, A[m,0] on clean images.
 
     R[m,c]    = A[m,c] / A[m,0]                             robustness
     G[j]      = R[j,j] - R[0,j]                             gain
-    T[i->j]   = (R[i,j] - R[0,j]) / G[j]                    directed transfer, trained with i, tested on j
-    O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
+    T[i->j]   = (R[i,j] - R[0,j]) / G[j]                    directed transfer, trained with i,
+    tested on j O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
 
 Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks"
 (2021). The variant `bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
@@ -27,15 +27,16 @@ _CLEAN_DROP = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained, tested].
+    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained,
+    tested].
 
     Attributes:
       names: corruptions, n of them.
       overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
-      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
-        to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.errors` has no
-        such limit).
+      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or
+        seeds). First order: up to an eighth too small where a gain is only a few of its own
+        standard errors (`analysis.overlap.errors` has no such limit).
       transfer: T; column j is NaN where j is invalid.
       gain: G, [n].
       gain_se: standard error of G, [n].
@@ -81,9 +82,9 @@ def overlap_matrix(
     seeds, the jackknife variance over seeds (all models of a seed left out together).
 
     Args:
-      accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained with
-        names[i - 1], columns in the order of names. Without `clean_accuracy`: one more column, first,
-        with clean accuracies.
+      accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained
+        with names[i - 1], columns in the order of names. Without `clean_accuracy`: one more column,
+        first, with clean accuracies.
       clean_accuracy: [1 + n] or [S, 1 + n].
       names: the n corruptions, each once.
       number: test images behind each accuracy, >= 1; None leaves binomial noise out.
@@ -91,7 +92,8 @@ def overlap_matrix(
       num_classes: for the check that the standard model is better than chance; None skips it.
 
     Raises:
-      ValueError: shapes that do not fit, values outside [0, 1], clean accuracy 0, or a standard model
+      ValueError: shapes that do not fit, values outside [0, 1], clean accuracy 0, or a standard
+        model
         near chance: A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)) for K classes.
     """
     names = tuple(names)
@@ -127,7 +129,8 @@ def overlap_matrix(
 
 
 def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
+    """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches
+    lead.
 
     Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips.
     """
@@ -183,13 +186,17 @@ def _overlap_variance(full, number, variant):
 
 
 def leave_one_out(accuracy: np.ndarray) -> np.ndarray:
-    """Means of accuracies [S >= 2, ...] over all seeds but one, for each seed left out: [S, ...]."""
+    """Means of accuracies [S >= 2, ...] over all seeds but one, for each seed left out: [S,
+    ...].
+    """
     seeds = len(accuracy)
     return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
 
 
 def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
-    """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with each seed left out."""
+    """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with
+    each seed left out.
+    """
     seeds = len(left_out)
     return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
 

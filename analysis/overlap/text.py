@@ -7,7 +7,9 @@ from analysis.tables import STANDARD
 
 
 def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
-    """Lists the accuracies behind an overlap matrix, then the matrix with its median standard error; se is [n, n]."""
+    """Lists the accuracies behind an overlap matrix, then the matrix with its median standard
+    error; se is [n, n].
+    """
     names, width = overlap.names, max(map(len, overlap.names))
     models = [
         f"{name:{width}}  {overlap.clean_accuracy[k + 1]:10.3f}  {overlap.robustness[0, k]:7.3f} "

@@ -1,4 +1,6 @@
-"""Sections of a report about benchmarks: balance of the candidates, thresholds, the selected one and its stability."""
+"""Sections of a report about benchmarks: balance of the candidates, thresholds, the selected one
+and its stability.
+"""
 
 from collections.abc import Sequence
 
@@ -53,7 +55,8 @@ def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
 
     Args:
       study: `analysis.report.inputs.Study`.
-      swept: `analysis.selection.Selection` at ascending thresholds, or None where nothing can be selected.
+      swept: `analysis.selection.Selection` at ascending thresholds, or None where nothing can be
+        selected.
     """
     if swept is None:
         return section(
@@ -124,7 +127,9 @@ def threshold(study: Study) -> float:
 
 
 def sweep(study: Study) -> tuple[Selection, ...] | None:
-    """Selects benchmarks at thresholds 0, .05, ... 1 and at the study's; None where no overlap is defined."""
+    """Selects benchmarks at thresholds 0, .05, ... 1 and at the study's; None where no overlap is
+    defined.
+    """
     if algorithm.undefined(study.overlap.overlap).all():
         return None
     thresholds = sorted({*(round(0.05 * k, 2) for k in range(21)), threshold(study)})

@@ -20,7 +20,8 @@ def document(study: Study, selections: Sequence[Selection] | None, strips) -> ht
     Args:
       study: of `analysis.report.inputs.read`.
       selections: benchmarks by threshold (`analysis.report.benchmark.sweep`), or None.
-      strips: sample pictures (`analysis.report.samples.Strips`), or a sentence that says why there are none.
+      strips: sample pictures (`analysis.report.samples.Strips`), or a sentence that says why there
+        are none.
     """
     sections = (
         ("study", "What was run", study_page.study_section(study)),

@@ -16,7 +16,9 @@ _DPI = 300
 
 
 def write_figures(study: Study, selections: Sequence[Selection] | None, strips, folder: pathlib.Path) -> None:
-    """Writes every figure that the study has results for; arguments as of `analysis.report.document.document`."""
+    """Writes every figure that the study has results for; arguments as of
+    `analysis.report.document.document`.
+    """
     drawn = dict(_figures(study, selections, strips))
     for stem, figure in tqdm(drawn.items(), desc="figures", unit="figure", dynamic_ncols=True, leave=False):
         figures.save(figure, folder / stem, dpi=_DPI)

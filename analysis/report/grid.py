@@ -1,7 +1,9 @@
-"""Matrices of a report as HTML tables: coloured cells, one order for rows and columns, read by pointer or arrow keys.
+"""Matrices of a report as HTML tables: coloured cells, one order for rows and columns, read by
+pointer or arrow keys.
 
-The script of the page reorders them (`data-clusters` and `data-alphabetical` are the places of a heading) and shows the
-title of the cell that is pointed at. Without it the table is complete, in the order of the clusters.
+The script of the page reorders them (`data-clusters` and `data-alphabetical` are the places of a
+heading) and shows the title of the cell that is pointed at. Without it the table is complete, in
+the order of the clusters.
 """
 
 import matplotlib
@@ -18,7 +20,8 @@ _WIDTH = 47  # rem, what the cells of a row should fit into
 
 
 def matrix(study, values, ses, colours, limits, describe, label, margins=None, directed=False):
-    """The table. A pair with a weak gain says `weak` in place of its numbers (`figures.weak_pairs`).
+    """The table. A pair with a weak gain says `weak` in place of its numbers
+    (`figures.weak_pairs`).
 
     Args:
       study: `analysis.report.inputs.Study`.
@@ -109,7 +112,9 @@ def _size(study):
 
 
 def framed(study, grid, beside, legend):
-    """A matrix with its order buttons above, `beside` (or None) at its right, legend and readout below."""
+    """A matrix with its order buttons above, `beside` (or None) at its right, legend and readout
+    below.
+    """
     box = tag("div", tag("div", grid, beside, class_="aligned"), class_="scroll matrix-box", style=_size(study))
     return join((_order_control(), box, legend, _readout()))
 

@@ -1,6 +1,8 @@
-"""HTML from Python values: elements whose text is escaped unless it is HTML already, and the page around them.
+"""HTML from Python values: elements whose text is escaped unless it is HTML already, and the page
+around them.
 
-The page's skeleton, style and script are the files of `analysis/report/page/`; all are put into the one HTML file.
+The page's skeleton, style and script are the files of `analysis/report/page/`; all are put into the
+one HTML file.
 """
 
 import base64
@@ -30,8 +32,8 @@ def tag(name: str, *children, **attributes) -> Html:
     Args:
       name: of the element.
       *children: `Html`, or values shown as text; None shows nothing.
-      **attributes: `class_` is written class and `aria_label` aria-label; None and False leave an attribute out, True
-        writes it without a value.
+      **attributes: `class_` is written class and `aria_label` aria-label; None and False leave an
+        attribute out, True writes it without a value.
     """
     text = []
     for key, value in attributes.items():

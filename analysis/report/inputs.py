@@ -1,4 +1,6 @@
-"""What a report is made of: the result files in a workdir of overlap.py, read strictly and held against each other."""
+"""What a report is made of: the result files in a workdir of overlap.py, read strictly and held
+against each other.
+"""
 
 import hashlib
 import pathlib
@@ -38,16 +40,21 @@ class Study(NamedTuple):
     Attributes:
       workdir: folder.
       config, provenance: as stored.
-      names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay distinct.
-      overlap: the `Overlap`, computed from counts.csv and found equal to overlap.csv and overlap_long.csv.
+      names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay
+        distinct.
+      overlap: the `Overlap`, computed from counts.csv and found equal to overlap.csv and
+        overlap_long.csv.
       seeds: of the trainings.
-      errors: `analysis.overlap.errors.Errors`; where no answers are stored, `overlap` is the `se` of overlap_long.csv.
-      benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or None.
+      errors: `analysis.overlap.errors.Errors`; where no answers are stored, `overlap` is the `se`
+        of overlap_long.csv.
+      benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or
+        None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
       distances: rows of msd/msd.csv (`analysis.distances.files.Distance`), or None.
       files: (name, bytes, SHA-256) of every file that was read.
-      models: (model/seed, revision, device) of every trained model's own provenance, where recorded.
+      models: (model/seed, revision, device) of every trained model's own provenance, where
+        recorded.
       revisions: of the code that the tables name in their first lines, {file: revision}.
     """
 
@@ -113,13 +120,17 @@ def read(workdir: str | pathlib.Path) -> Study:
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shortens `imagenet_c/gaussian_noise` to `gaussian noise`; names that differ only by their benchmark keep it."""
+    """Shortens `imagenet_c/gaussian_noise` to `gaussian noise`; names that differ only by their
+    benchmark keep it.
+    """
     last = [name.split("/", 1)[-1] for name in names]
     return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
 
 
 def _check(workdir, overlap, matrix, pairs):
-    """Standard errors of overlap_long.csv; refuses tables that were not made from the counts beside them."""
+    """Standard errors of overlap_long.csv; refuses tables that were not made from the counts beside
+    them.
+    """
     index = {name: k for k, name in enumerate(overlap.names)}
     _same(workdir / "overlap.csv", overlap, matrix, overlap.overlap)
     transfer = np.array(overlap.transfer)
@@ -145,7 +156,9 @@ def _same(path, overlap, stored, computed):
 
 
 def _optional(path, names):
-    """Content of an optional JSON file, or None; refuses one without its keys, or that is of other corruptions."""
+    """Content of an optional JSON file, or None; refuses one without its keys, or that is of other
+    corruptions.
+    """
     if not path.is_file():
         return None
     content = read_json(path)

@@ -95,8 +95,8 @@ def central(study: Study) -> str:
 
 
 def _pair_text(study, i, j):
-    """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both transfers; of a pair with a
-    weak gain only that."""
+    """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both
+    transfers; of a pair with a weak gain only that."""
     overlap, errors = study.overlap, study.errors
     first, second, se = study.names[i], study.names[j], errors.overlap[i, j]
     if np.isnan(overlap.overlap[i, j]):
@@ -126,7 +126,9 @@ def _weak(study, *which):
 
 
 def _clear_pairs(study):
-    """The largest overlaps that are known well: no flag on either corruption, more than two standard errors above 0."""
+    """The largest overlaps that are known well: no flag on either corruption, more than two
+    standard errors above 0.
+    """
     overlap, se = study.overlap, study.errors.overlap
     good = [k for k, flag in enumerate(overlap.flags) if not flag]
     pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if overlap.unclipped[i, j] > 2 * se[i, j]]

@@ -1,6 +1,8 @@
-"""Section of a report for results that not every study has, and for what is missing, the command that makes it.
+"""Section of a report for results that not every study has, and for what is missing, the command
+that makes it.
 
-Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of augmentation schemes.
+Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of
+augmentation schemes.
 """
 
 from analysis.distances.files import mean_distances

@@ -1,4 +1,5 @@
-"""Sample pictures of corruptions: one picture clean and at five severities of the range that a study used.
+"""Sample pictures of corruptions: one picture clean and at five severities of the range that a
+study used.
 
 Imports JAX; a report that draws no pictures does without this module.
 """
@@ -42,7 +43,8 @@ def draw(names, config, image=""):
 
     Args:
       names: qualified names.
-      config: of the study; `dataset.image_size` and `train.corruption_options` (calibrated ranges) are used.
+      config: of the study; `dataset.image_size` and `train.corruption_options` (calibrated ranges)
+        are used.
       image: a photograph to corrupt instead of a test image of `shapes`.
     """
     size = config.get("dataset", {}).get("image_size") or 32
@@ -65,7 +67,8 @@ def draw(names, config, image=""):
 
 
 def corrupted(name, image, options):
-    """(uint8 [6, H, W, 3], texts of five severities): the image clean and corrupted, all under one key.
+    """(uint8 [6, H, W, 3], texts of five severities): the image clean and corrupted, all under one
+    key.
 
     With a calibrated range in `options` the severities are fractions of it.
     """

@@ -1,4 +1,6 @@
-"""Figures of a whole study: overlap with its dendrogram, stability of the selection, sample pictures."""
+"""Figures of a whole study: overlap with its dendrogram, stability of the selection, sample
+pictures.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,8 +12,8 @@ VALUES, ERRORS = 30, 16  # largest matrices whose cells show values, and errors 
 
 
 def overlap(matrix, names, se=None, **options):
-    """`figures.heatmap` in the order of the clusters, with their dendrogram at the right: two branches join at the mean
-    overlap of their members."""
+    """`figures.heatmap` in the order of the clusters, with their dendrogram at the right: two
+    branches join at the mean overlap of their members."""
     n = len(names)
     figure = figures.heatmap(matrix, names, se=se if n <= ERRORS else None, values=n <= VALUES, cluster=True, **options)
     if n < 3:
@@ -51,7 +53,9 @@ def transfer(matrix, names, order, se=None, **options):
 
 
 def stability(shares, names, members, *, title="Stability of the selection", provenance=""):
-    """Percentage of resamples that select each corruption, sorted, members of the benchmark in another colour."""
+    """Percentage of resamples that select each corruption, sorted, members of the benchmark in
+    another colour.
+    """
     shares, names = np.asarray(shares, float), tuple(names)
     if shares.shape != (len(names),) or not len(names):
         raise ValueError(f"expected one share for each of {len(names)} names, found {shares.shape}")

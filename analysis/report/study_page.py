@@ -1,4 +1,6 @@
-"""Sections of a report about the study itself: summary, what was run, its models, and what to be careful about."""
+"""Sections of a report about the study itself: summary, what was run, its models, and what to be
+careful about.
+"""
 
 import datetime
 import json

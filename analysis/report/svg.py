@@ -1,7 +1,8 @@
-"""Small charts of a report as inline SVG: bars with error bars, two values on one axis, steps, and a dendrogram.
+"""Small charts of a report as inline SVG: bars with error bars, two values on one axis, steps, and
+a dendrogram.
 
-Bars, pairs and the dendrogram are stretched to the room they get; lines keep their width (the style sets
-`vector-effect`). Colours are those of `analysis.figures`.
+Bars, pairs and the dendrogram are stretched to the room they get; lines keep their width (the style
+sets `vector-effect`). Colours are those of `analysis.figures`.
 """
 
 import math
@@ -29,7 +30,9 @@ def bar(value, se, low, high, kind=None):
 
 
 def bar_range(values, ses):
-    """(low, high) of an axis for bars: holds 0, every value, and error bars up to twice the largest value."""
+    """(low, high) of an axis for bars: holds 0, every value, and error bars up to twice the largest
+    value.
+    """
     known = [(v, s if math.isfinite(s) else 0.0) for v, s in zip(values, ses) if math.isfinite(v)]
     room = 2 * max((abs(v) for v, _ in known), default=0.0) or 1.0
     low = min((v - min(s, room) for v, s in known), default=0.0) if any(v < 0 for v, _ in known) else 0.0
@@ -51,7 +54,9 @@ def pair(before, after, low, high):
 
 
 def dendrogram(tree, n):
-    """The tree of SciPy's linkage beside a matrix of n rows: leaves at the left, distance 0..1 to the right."""
+    """The tree of SciPy's linkage beside a matrix of n rows: leaves at the left, distance 0..1 to
+    the right.
+    """
     drawn = hierarchy.dendrogram(tree, no_plot=True)
     links = []
     for y, x in zip(drawn["icoord"], drawn["dcoord"]):
@@ -122,7 +127,9 @@ def _scale(low, high):
 
 
 def _round_up(value):
-    """The next of 1, 1.2, 1.6, 2 ... 10 times a power of ten, all with simple halves; 1 for nothing."""
+    """The next of 1, 1.2, 1.6, 2 ... 10 times a power of ten, all with simple halves; 1 for
+    nothing.
+    """
     if value <= 0:
         return 1.0
     power = 10 ** math.floor(math.log10(value))

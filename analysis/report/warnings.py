@@ -19,7 +19,9 @@ def warnings(study: Study) -> list[tuple[bool, str]]:
 
 
 def near_threshold(study: Study, threshold: float, names: Sequence[str]) -> list[tuple[str, str, float, float]]:
-    """[(first, second, unclipped overlap, standard error)] of the pairs within two standard errors of the threshold."""
+    """[(first, second, unclipped overlap, standard error)] of the pairs within two standard errors
+    of the threshold.
+    """
     index = [study.names.index(name) for name in names]
     values, se = study.overlap.unclipped, study.errors.overlap
     return [

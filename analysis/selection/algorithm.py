@@ -3,11 +3,12 @@
 Given overlaps O and the largest overlap t allowed between two members: find all largest sets with
 every pair at O <= t; among them take the one of smallest mean overlap.
 Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
-Using Non-Overlapping Corruptions", Algorithm 1. The paper leaves open: whether O = t is allowed (here
-yes; `strict` says no), and ties, which go to the smaller mean of the overlap before it is clipped at
-0, then to the names in alphabetical order.
+Using Non-Overlapping Corruptions", Algorithm 1. The paper leaves open: whether O = t is allowed
+(here yes; `strict` says no), and ties, which go to the smaller mean of the overlap before it is
+clipped at 0, then to the names in alphabetical order.
 
-Exact: the sets are the maximum cliques of the graph of compatible pairs (`analysis.selection.cliques`).
+Exact: the sets are the maximum cliques of the graph of compatible pairs
+(`analysis.selection.cliques`).
 """
 
 import math
@@ -39,8 +40,8 @@ class Selection:
       sets: all sets of the largest size, best first; at most `max_sets` of them.
       complete: False if there are more sets than that. The winner is found all the same, by branch
         and bound over all of them.
-      exact: False if that search gave up after `MAX_NODES` branches: no set is larger than the winner,
-        but one of smaller mean overlap may exist.
+      exact: False if that search gave up after `MAX_NODES` branches: no set is larger than the
+        winner, but one of smaller mean overlap may exist.
       ties: the sets in `sets`, besides the winner, whose mean O equals the winner's (to 1e-10).
       dropped: candidates without a defined overlap, left out.
       threshold: largest overlap that was allowed between two members.
@@ -96,8 +97,8 @@ def select(
       A `Selection`.
 
     Raises:
-      ValueError: matrices that are not square, symmetric and as large as `names`; a threshold outside
-        [0, 1]; NaN between two valid candidates; no valid candidate.
+      ValueError: matrices that are not square, symmetric and as large as `names`; a threshold
+        outside [0, 1]; NaN between two valid candidates; no valid candidate.
     """
     names = tuple(names)
     matrix = _matrix("overlap", overlap, names)
@@ -145,7 +146,9 @@ def select(
 
 
 def undefined(overlap: ArrayLike) -> np.ndarray:
-    """Tells which candidates have no defined overlap, bool [n]: NaN on the diagonal or all along the row."""
+    """Tells which candidates have no defined overlap, bool [n]: NaN on the diagonal or all along
+    the row.
+    """
     overlap = np.asarray(overlap, float)
     missing = np.isnan(overlap)
     others = missing | np.eye(len(overlap), dtype=bool)
@@ -188,8 +191,9 @@ def stability(
 ) -> Stability:
     """Repeats the selection on resampled overlaps [B, n, n] (`analysis.overlap.bootstrap`).
 
-    `unclipped`: the same resamples before the maximum with 0, or None. Corruptions that are undefined
-    in a resample are dropped there; a resample without any valid corruption is not counted.
+    `unclipped`: the same resamples before the maximum with 0, or None. Corruptions that are
+    undefined in a resample are dropped there; a resample without any valid corruption is not
+    counted.
     """
     names, samples = tuple(names), np.asarray(samples, float)
     if samples.ndim != 3 or not len(samples):

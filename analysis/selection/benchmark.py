@@ -1,4 +1,6 @@
-"""benchmark.json: what Algorithm 1 selects from the matrix of a study, with all that was asked for beside it."""
+"""benchmark.json: what Algorithm 1 selects from the matrix of a study, with all that was asked for
+beside it.
+"""
 
 import itertools
 import pathlib
@@ -38,8 +40,8 @@ def select_benchmark(
 ) -> dict[str, Any]:
     """Selects a benchmark, prints it and writes benchmark.json.
 
-    Where overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, members within two
-    standard errors of the threshold are listed, and coverage is tested.
+    Where overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it,
+    members within two standard errors of the threshold are listed, and coverage is tested.
 
     Args:
       path: overlap.csv of a study.
@@ -48,16 +50,19 @@ def select_benchmark(
       sweep: whether to select at thresholds 0, .05, ... 1 too.
       out: file to write; None is benchmark.json beside the matrix.
       categories: whether to cluster the candidates into categories.
-      coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json, names with commas between
-        them, or a name of `analysis.references.BENCHMARKS`; None tests none.
-      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside `out`; None draws none.
+      coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json,
+        names with commas between them, or a name of `analysis.references.BENCHMARKS`; None tests
+        none.
+      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside
+        `out`; None draws none.
       nk_unbalanced: whether to add less balanced ones of the same size.
 
     Returns:
       The content of the file.
 
     Raises:
-      FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the candidates.
+      FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the
+        candidates.
     """
     if nk_unbalanced and nk is None:
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
@@ -131,7 +136,9 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def _write_nk(
     out: pathlib.Path, clusters: Sequence[Sequence[str]], nk: str, unbalanced: bool, inputs: Mapping[str, str]
 ) -> str:
-    """Draws and writes random benchmarks of n categories with k members each; returns the file's path."""
+    """Draws and writes random benchmarks of n categories with k members each; returns the file's
+    path.
+    """
     try:
         n, k, number = (int(part) for part in nk.split(","))
     except ValueError:

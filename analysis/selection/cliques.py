@@ -1,7 +1,7 @@
 """Maximum cliques on bitmasks: exact size, all of them, and the cheapest one.
 
-A graph of n vertices is a list of n Python integers; bit j of `adjacent[i]` says that i and j may be
-together. All searches branch in the order of a greedy colouring (Tomita and Seki 2003): a clique
+A graph of n vertices is a list of n Python integers; bit j of `adjacent[i]` says that i and j may
+be together. All searches branch in the order of a greedy colouring (Tomita and Seki 2003): a clique
 takes at most one vertex of a colour class, so |clique| + colours bounds what a branch can reach.
 """
 
@@ -86,8 +86,8 @@ def cheapest_clique(adjacent, size, costs, start, max_nodes):
     """The clique of `size` vertices with the smallest cost, by branch and bound.
 
     The cost of a clique is a tuple compared in order: the sum of `costs[0]` over its pairs, that of
-    `costs[1]`, ..., and last its vertices in increasing order, so the cheapest is unique. A branch is
-    cut when lower bounds on all sums (`_bounds`) compare above the best clique so far.
+    `costs[1]`, ..., and last its vertices in increasing order, so the cheapest is unique. A branch
+    is cut when lower bounds on all sums (`_bounds`) compare above the best clique so far.
 
     Args:
       adjacent: the graph.
@@ -97,8 +97,8 @@ def cheapest_clique(adjacent, size, costs, start, max_nodes):
       max_nodes: branches to look at before giving up on a proof.
 
     Returns:
-      (bitmask of the cheapest clique, exact): exact is False when the search gave up, and the clique
-      is then the cheapest one seen.
+      (bitmask of the cheapest clique, exact): exact is False when the search gave up, and the
+      clique is then the cheapest one seen.
     """
     n = len(adjacent)
     joined = np.array([[mask >> j & 1 for j in range(n)] for mask in adjacent], bool).reshape(n, n)
@@ -107,7 +107,9 @@ def cheapest_clique(adjacent, size, costs, start, max_nodes):
     nodes = 0
 
     def search(clique, spent, need, candidates, linked):
-        """`spent`: cost of the chosen pairs, a tuple; `linked` [k, n]: cost of v with the chosen."""
+        """`spent`: cost of the chosen pairs, a tuple; `linked` [k, n]: cost of v with the
+        chosen.
+        """
         nonlocal best, nodes
         nodes += 1
         if need == 0:
@@ -172,7 +174,8 @@ def _earliest(clique, lists, need):
 
 
 def clique_keys(masks, costs):
-    """For each clique (sum of each cost over its pairs, ..., its vertices): what cliques are compared by.
+    """For each clique (sum of each cost over its pairs, ..., its vertices): what cliques are
+    compared by.
 
     `costs`: int64 arrays [n, n] with diagonal 0; sums are exact.
     """

@@ -1,12 +1,13 @@
-"""Random benchmarks of given size and balance, to see how both matter for a benchmark's predictions.
+"""Random benchmarks of given size and balance, to see how both matter for a benchmark's
+predictions.
 
-An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each. From it,
-benchmarks of the same n and size but less balance are made by substitution: one corruption leaves a
-category, one enters a category that is represented at least as well, so the standard deviation of the
-counts grows at every step.
+An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each.
+From it, benchmarks of the same n and size but less balance are made by substitution: one corruption
+leaves a category, one enters a category that is represented at least as well, so the standard
+deviation of the counts grows at every step.
 Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
-Distribution Shifts" (BMVC 2021). The functions that draw and substitute are in no published version of its
-code; the laws below (uniform at each choice) are ours.
+Distribution Shifts" (BMVC 2021). The functions that draw and substitute are in no published version
+of its code; the laws below (uniform at each choice) are ours.
 """
 
 import itertools
@@ -22,7 +23,9 @@ _BATCH = 20_000
 
 
 def count_balanced(clusters: Clusters, n: int, k: int) -> int:
-    """Counts the different (n, k) benchmarks, exactly: over all n categories, the product of C(size, k)."""
+    """Counts the different (n, k) benchmarks, exactly: over all n categories, the product of
+    C(size, k).
+    """
     _check(clusters, n, k)
     sums = [1] + [0] * n  # elementary symmetric polynomials
     for cluster in clusters:
@@ -33,8 +36,8 @@ def count_balanced(clusters: Clusters, n: int, k: int) -> int:
 
 
 def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) -> tuple[tuple[str, ...], ...]:
-    """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more, then k
-    members of each uniformly, until there are `number` different ones.
+    """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more,
+    then k members of each uniformly, until there are `number` different ones.
 
     Args:
       clusters: categories, a sequence of tuples of names, each name once.
@@ -75,10 +78,12 @@ def unbalanced(
 ) -> tuple[tuple[str, ...], ...]:
     """Makes all different benchmarks met on the way from balanced to as unbalanced as possible.
 
-    Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them, where
-    possible: the pair of categories (left, entered), the corruption that leaves and the one that enters are
-    drawn uniformly among what is allowed. The category left must keep one; the category entered must have as
-    many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
+    Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them,
+    where
+    possible: the pair of categories (left, entered), the corruption that leaves and the one that
+    enters are drawn uniformly among what is allowed. The category left must keep one; the category
+    entered must have as many as the one left, or more, and an unused one. Ends when a sweep changes
+    nothing.
 
     Args:
       benchmarks: tuples of names, as from `balanced`.
@@ -110,7 +115,9 @@ def representation(benchmarks: Sequence[Sequence[str]], clusters: Clusters) -> n
 
 
 def spread(counts: ArrayLike) -> np.ndarray:
-    """Computes the population standard deviation of the non-zero counts of each row [benchmarks, categories]."""
+    """Computes the population standard deviation of the non-zero counts of each row [benchmarks,
+    categories].
+    """
     counts = np.asarray(counts)
     represented = counts > 0
     n = represented.sum(axis=-1)
@@ -121,7 +128,9 @@ def spread(counts: ArrayLike) -> np.ndarray:
 def by_spread(
     benchmarks: Iterable[Sequence[str]], clusters: Clusters, *, more_than: int = 200
 ) -> dict[float, tuple[tuple[str, ...], ...]]:
-    """Sorts benchmarks by the standard deviation of their counts, rounded to .1, ascending; keeps bins of more than so many."""
+    """Sorts benchmarks by the standard deviation of their counts, rounded to .1, ascending; keeps
+    bins of more than so many.
+    """
     benchmarks = tuple(benchmarks)
     rounded = np.round(spread(representation(benchmarks, clusters)), 1)
     bins = {float(value): np.flatnonzero(rounded == value) for value in np.unique(rounded)}
@@ -141,8 +150,8 @@ def _subsets(size, k, number, rng):
 
 
 def _draw_from_list(eligible, n, k, number, rng):
-    """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first (Efraimidis
-    and Spirakis, 2006)."""
+    """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first
+    (Efraimidis and Spirakis, 2006)."""
     rows, weights = [], []
     for represented in itertools.combinations(eligible, n):
         weight = -sum(math.log(math.comb(len(c), k)) for c in represented)

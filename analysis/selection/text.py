@@ -1,4 +1,6 @@
-"""What select_noc.py and overlap.py print: plain text tables of selections, their stability, categories and coverage."""
+"""What select_noc.py and overlap.py print: plain text tables of selections, their stability,
+categories and coverage.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,7 +15,8 @@ from analysis.selection.coverage import Coverage
 def selection_text(
     selection: Selection, names: Sequence[str], overlap: np.ndarray, near_threshold: Sequence[dict] | None
 ) -> str:
-    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the threshold.
+    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the
+    threshold.
 
     Args:
       selection: of `analysis.selection.select`.
@@ -52,7 +55,9 @@ def sweep_text(selections: Sequence[Selection]) -> str:
 
 
 def stability_text(stability: Stability, names: Sequence[str], members: Collection[str]) -> str:
-    """Lists how often resampled test images select each corruption, most often first, and marks the members."""
+    """Lists how often resampled test images select each corruption, most often first, and marks the
+    members.
+    """
     lines = [f"selected under {stability.resamples} resamples of the test images:"]
     for name in sorted(names, key=lambda name: -stability.members.get(name, 0)):
         percent = 100 * stability.members.get(name, 0)
@@ -61,7 +66,9 @@ def stability_text(stability: Stability, names: Sequence[str], members: Collecti
 
 
 def categories_text(categories: Categories) -> str:
-    """Lists clusters, one on a line, and the correlation within clusters at each number of clusters K."""
+    """Lists clusters, one on a line, and the correlation within clusters at each number of clusters
+    K.
+    """
     tried = ", ".join(f"K = {k}: {value:.3f}" for k, value in categories.correlations)
     return "\n".join([
         f"{len(categories.clusters)} categories, mean correlation within them {categories.correlation:.3f} ({tried})",
@@ -71,7 +78,9 @@ def categories_text(categories: Categories) -> str:
 
 
 def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float) -> str:
-    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones last."""
+    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones
+    last.
+    """
     order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
     width = max(len(name) for name in ("corruption", *rows))
     beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
