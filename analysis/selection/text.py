@@ -42,10 +42,15 @@ def selection_text(
         *(f"  tie: {', '.join(other)}" for other in selection.ties[:5]),
         f"dropped (no defined overlap): {', '.join(selection.dropped) or 'none'}",
         *(
-            f"near the threshold: {' / '.join(row['pair'])} {row['overlap']:.3f} +- {row['se']:.3f}"
+            f"near the threshold: {' / '.join(row['pair'])} {_overlap_text(row['overlap'], row['se'])}"
             for row in near_threshold or ()
         ),
     ])  # fmt: skip
+
+
+def _overlap_text(overlap, se):
+    """An error above the whole scale of the score comes from a gain near zero and tells nothing."""
+    return f"{overlap:.3f} +- {se:.3f}" if se <= 1 else "weak"
 
 
 def sweep_text(selections: Sequence[Selection]) -> str:

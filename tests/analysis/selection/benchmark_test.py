@@ -11,7 +11,9 @@ import pytest
 
 from analysis.overlap import overlap_matrix
 from analysis.overlap.files import write_overlap, write_overlap_long
+from analysis.selection import select
 from analysis.selection.benchmark import select_benchmark
+from analysis.selection.text import selection_text
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C
 
@@ -110,6 +112,16 @@ def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, caps
     }
     assert close == expected != set()
     assert "near the threshold: " in capsys.readouterr().out
+
+
+def test_a_pair_with_a_meaningless_error_prints_no_number():
+    """A gain near zero makes errors of hundreds: +- 271 beside a score from 0 to 1."""
+    overlap = np.array([[1.0, 0.1], [0.1, 1.0]])
+    pair = {"pair": ["a", "b"], "overlap": 0.1, "se": 271.2}
+    selection = select(overlap, ("a", "b"), 0.1)
+    text = selection_text(selection, ("a", "b"), overlap, [pair, pair | {"se": 0.25}])
+    lines = [line for line in text.splitlines() if line.startswith("near the threshold")]
+    assert lines == ["near the threshold: a / b weak", "near the threshold: a / b 0.100 +- 0.250"]
 
 
 def test_long_form_of_another_study_is_refused(tmp_path):
