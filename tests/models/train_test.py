@@ -1,16 +1,22 @@
-"""Models in pure functions: split, merged inside `jax.grad` under `jit` and `scan`, dropout keys from outside."""
+"""Models in training: under `jit`, `grad` and `scan`, with dropout keys from outside."""
 
 from functools import partial
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 
 import models
 from models.layers import Dropout
 from tests.models import tiny
+from training import states, steps
+
+SGD = optax.sgd(0.1)
+train_block = jax.jit(steps.train_block, static_argnums=(0, 1))
 
 
 def batch(number=16, size=8):
@@ -28,52 +34,38 @@ def forward(model, images):
     return model(images, train=False)[0]
 
 
-def step_function(graphdef, key=None):
-    """(params, rest), (images, labels) -> new (params, rest), loss: plain gradient descent."""
-
-    def step(carry, data):
-        params, rest = carry
-        images, labels = data
-
-        def loss_fn(params):
-            model = nnx.merge(graphdef, params, rest, copy=True)
-            logits, _ = model(images, train=True, key=key)
-            loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
-            return loss, nnx.split(model, nnx.Param, ...)[2]
-
-        (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params)
-        return (jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest), loss
-
-    return step
+def trained(model, images, labels, number):
+    """Takes `number` steps of gradient descent on one batch; returns (state before, after, losses)."""
+    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+    state = states.initial_state(params, rest, SGD)
+    repeated = jnp.stack([images] * number), jnp.stack([labels] * number)
+    after, metrics = train_block(graphdef, SGD, state, *repeated, jax.random.key(0))
+    return state, after, metrics["loss"]
 
 
 @pytest.mark.parametrize("name", ["small_resnet", pytest.param("wrn_16_4", marks=pytest.mark.slow)])
 def test_scanned_training_learns_and_equals_single_steps(name):
-    graphdef, params, rest = nnx.split(models.build(name, 3, dtype="float32"), nnx.Param, ...)
     images, labels = batch()
-    step = step_function(graphdef)
-    repeated = jnp.stack([images] * 6), jnp.stack([labels] * 6)
-    (_, statistics), losses = jax.jit(lambda c, d: jax.lax.scan(step, c, d))((params, rest), repeated)
+    model = models.build(name, 3, dtype="float32")
+    before, after, losses = trained(model, images, labels, 6)
     assert losses[-1] < 0.5 * losses[0]
-    assert not np.array_equal(statistics["normalize"]["mean"][...], np.zeros(3))
-    np.testing.assert_array_equal(statistics["normalize"]["mean"][...], rest["normalize"]["mean"][...])
-    carry, single = (params, rest), jax.jit(step)
+    assert not np.array_equal(after.statistics["normalize"]["mean"][...], np.zeros(3))
+    chex.assert_trees_all_equal(after.statistics["normalize"], before.statistics["normalize"])
+    graphdef, state = nnx.split(model)[0], before
     for expected in losses[:2]:
-        carry, loss = single(carry, (images, labels))
-        np.testing.assert_allclose(loss, expected, rtol=1e-3)
+        state, metrics = train_block(graphdef, SGD, state, images[None], labels[None], jax.random.key(0))
+        np.testing.assert_allclose(metrics["loss"][0], expected, rtol=1e-3)
 
 
 def test_gradients_do_not_depend_on_the_path_of_the_convolutions():
     images, labels = batch(8)
     results = []
     for path in ("cpu", "xla"):
-        model = models.build("wrn_16_4", 3, dtype="float32", conv=path)
-        graphdef, params, rest = nnx.split(model, nnx.Param, ...)
-        (after, _), loss = jax.jit(step_function(graphdef))((params, rest), (images, labels))
-        results.append((loss, jax.tree.map(lambda new, old: new - old, after, params)))
+        before, after, losses = trained(models.build("wrn_16_4", 3, dtype="float32", conv=path), images, labels, 1)
+        results.append((losses[0], jax.tree.map(lambda new, old: new - old, after.params, before.params)))
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
-    for one, other in zip(jax.tree.leaves(results[0][1]), jax.tree.leaves(results[1][1])):
-        np.testing.assert_allclose(one, other, rtol=1e-2, atol=2e-4 * float(jnp.abs(other).max()) + 1e-7)
+    for by_hand, by_xla in zip(*(jax.tree.leaves(moved) for _, moved in results), strict=True):
+        np.testing.assert_allclose(by_hand, by_xla, rtol=1e-2, atol=2e-4 * float(jnp.abs(by_xla).max()) + 1e-7)
 
 
 def test_uint8_images_are_divided_by_255():
@@ -150,7 +142,7 @@ def test_a_step_downhill_lowers_the_loss(name, dtype, monkeypatch):
     def loss_and_gradient(params):
         def loss_fn(params):
             logits, _ = nnx.merge(graphdef, params, rest, copy=True)(images, train=True)
-            return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+            return steps.cross_entropy(logits, labels)
 
         return jax.value_and_grad(loss_fn)(params)
 

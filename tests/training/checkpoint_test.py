@@ -1,8 +1,8 @@
 """Checkpoints come back bit for bit, and a damaged one gives way to the one before."""
 
+import chex
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from training.checkpoint import CheckpointError, Checkpoints, digest
@@ -38,7 +38,7 @@ def test_round_trip(tmp_path):
     assert restore(tmp_path) is None
     save(tmp_path, [1, 2])
     found = restore(tmp_path)
-    jax.tree.map(np.testing.assert_array_equal, found, state(2))
+    chex.assert_trees_all_equal(found, state(2))
     assert digest(found) == digest(state(2)) != digest(state(1))
 
 
@@ -58,10 +58,10 @@ def test_damaged_checkpoint_falls_back_and_says_so(tmp_path, damage, caplog):
     save(tmp_path, [1, 2])
     damage(largest_file(tmp_path / "2" / "state"))
     found = restore(tmp_path)
-    jax.tree.map(np.testing.assert_array_equal, found, state(1))
+    chex.assert_trees_all_equal(found, state(1))
     assert "2 is damaged" in caplog.text
     save(tmp_path, [2])  # the same step can be written again
-    jax.tree.map(np.testing.assert_array_equal, restore(tmp_path), state(2))
+    chex.assert_trees_all_equal(restore(tmp_path), state(2))
 
 
 def test_nothing_readable_is_an_error_that_says_what_to_do(tmp_path):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -121,7 +122,7 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
     first = run(tiny.config(), dataset, tmp_path, mesh)
     lines = (tmp_path / "metrics.jsonl").read_text()
     again = run(tiny.config(), dataset, tmp_path, mesh)
-    jax.tree.map(np.testing.assert_array_equal, first, again)
+    chex.assert_trees_all_equal(first, again)
     assert (tmp_path / "metrics.jsonl").read_text() == lines
     assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
 

@@ -57,10 +57,6 @@ def close(one, other, rtol=1e-4):
         np.testing.assert_allclose(a, b, rtol=0, atol=rtol * max(1e-3, np.abs(b).max()))
 
 
-def equal(one, other):
-    jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
 def shapes_of_meshes():
     one = meshes.data_mesh()
 

@@ -7,13 +7,14 @@ import pathlib
 import signal
 import tempfile
 
+import chex
 import jax
 import numpy as np
 
 from data.dataset import Split
 from runtime import compiles, meshes
 from tests.training import tiny
-from tests.training.mesh_checks import SIDE, close, equal, grid, run_named
+from tests.training.mesh_checks import SIDE, close, grid, run_named
 from training import loop, run, steps, study
 
 
@@ -79,7 +80,7 @@ def rows_share_the_work_and_one_program():
             assert compiled["train_models_block"] == 1, compiled
             # The same jobs again, the other way round: nothing is left to do.
             with counted_rounds() as rounds:
-                equal(setting.train(f"rows{rows}", MEMBERS[::-1], grid(rows, 1)), found[rows])
+                chex.assert_trees_all_equal(setting.train(f"rows{rows}", MEMBERS[::-1], grid(rows, 1)), found[rows])
             assert rounds == []
         close(found[4], found[1])  # bits may differ: two programs
         first, other = (jax.tree.leaves(found[4]["standard", seed].params)[0] for seed in (0, 1))
@@ -87,7 +88,7 @@ def rows_share_the_work_and_one_program():
         # Neither the row nor the neighbours of a model matter.
         few = [MEMBERS[k] for k in (5, 1, 3)]
         again = setting.train("few", few, grid(4, 1))
-        equal(again, {member: found[4][member] for member in few})
+        chex.assert_trees_all_equal(again, {member: found[4][member] for member in few})
         # A study may continue with more or fewer rows than it began with.
         for before, after in ((1, 4), (4, 1)):
             with ended_after(3) as saved:
@@ -125,7 +126,7 @@ def stopped_between_the_checkpoints_of_two_models():
             setting.train("halves", members, grid(3, 2))
         assert saved == [5, 5]
         continued = setting.train("halves", members, grid(3, 2))
-        equal(continued, whole)
+        chex.assert_trees_all_equal(continued, whole)
         lines = [
             [
                 [json.loads(line)["loss"] for line in (path / "metrics.jsonl").read_text().splitlines()]
@@ -156,7 +157,7 @@ def terminated_in_a_group(setting, members, whole):
     finally:
         steps.train_models_block = send
     assert sorted(path.name for path in setting.root.glob("terminated/*/checkpoints/[0-9]*")) == ["5", "5", "5"]
-    equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
+    chex.assert_trees_all_equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
 
 
 def finetuned_models_wait_for_their_standard_model():
@@ -175,7 +176,7 @@ def finetuned_models_wait_for_their_standard_model():
     for seed in (0, 1):
         standard, border = found["standard", seed][1], found["noc/border", seed][1]
         assert (int(standard.step), int(border.step)) == (10, 5)
-        equal(standard.params, border.params)  # at learning rate 0
+        chex.assert_trees_all_equal(standard.params, border.params)  # at learning rate 0
 
 
 if __name__ == "__main__":
