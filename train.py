@@ -2,8 +2,8 @@
 
     python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog [--config.seed=3 --config.train.epochs=10]
 
-Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run that was stopped continues when the same
-command is given again.
+Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run that was stopped
+continues when the same command is given again.
 """
 
 from absl import app
@@ -17,7 +17,7 @@ from training import augmentation, cli, loop, study
 
 
 def train_and_evaluate(config, workdir):
-    """Trains the model of `config` in `workdir` (see training.loop) and returns its accuracy on clean test images."""
+    """Trains the model of `config` in `workdir`; returns its accuracy on clean test images."""
     study.refuse_checkpoint(config)
     mesh = meshes.data_mesh(config.train.batch_size)
     one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])

@@ -1,12 +1,12 @@
-"""What augmentation schemes add to a training step: time per image beside a step of small_resnet and of cifar_resnet18.
+"""What augmentation schemes add to a training step of small_resnet and of cifar_resnet18.
 
     python -m benchmarks.augment --out=benchmarks/results/augment_cpu.md
     python -m benchmarks.augment --batch=128 --steps=20 --out=benchmarks/results/augment_gpu.md      # on a GPU
 
-Images of 32 x 32 pixels in memory, uint8 to float32 as in training; a step is forward, backward and SGD with momentum
-and weight decay (`training.steps.train_block`). On a CPU the clock is CPU seconds of all threads, which other work on
-the machine disturbs little; on an accelerator it is wall time. The least of several rounds. The bar: AugMix adds less
-than 15 % to a ResNet-18 step on a GPU.
+Images of 32 x 32 pixels in memory, uint8 to float32 as in training; a step is forward, backward and
+SGD with momentum and weight decay (`training.steps.train_block`). On a CPU the clock is CPU seconds
+of all threads, which other work on the machine disturbs little; on an accelerator it is wall time.
+The least of several rounds. The bar: AugMix adds less than 15 % to a ResNet-18 step on a GPU.
 """
 
 import os
@@ -33,15 +33,15 @@ _OUT = flags.DEFINE_string("out", "", "Markdown file for the table; empty prints
 
 
 def least_seconds(work, rounds):
-    """Of several calls after a first one, by the clock of the device."""
+    """Measures the least seconds of several calls after a first one, by the clock of the device."""
     clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
     work()
-    found = []
+    times = []
     for _ in range(rounds):
         started = clock()
         work()
-        found.append(clock() - started)
-    return min(found)
+        times.append(clock() - started)
+    return min(times)
 
 
 def scheme_seconds(name, images, rounds):

@@ -1,14 +1,14 @@
-"""CPU time per image of every C-bar candidate, with compile seconds, against NumPy definitions in the same run.
+"""CPU time per image of every C-bar candidate, with compile seconds, beside NumPy definitions.
 
     python -m benchmarks.cbar --size=224 --out=benchmarks/results/cbar_224.md
     python -m benchmarks.cbar --size=32 --out=benchmarks/results/cbar_32.md
 
-The released code needs a NumPy below 1.24 and cannot be installed beside JAX. In its place stand the definitions that
-our tests compare pixels with (`benchmarks/reference/cbar/`, NumPy and SciPy in float64, vectorised, one
-image at a time); the seconds that the authors' code took on one core are given where they are known. Times are CPU
-seconds of all threads together, the least of several repeats, which other work on the machine disturbs little; so a
-ratio is one of cores needed, and above 1 we are faster. Compile seconds are those of a first call without JAX's cache
-on disk.
+The released code needs a NumPy below 1.24 and cannot be installed beside JAX. In its place stand
+the definitions that our tests compare pixels with (`benchmarks/reference/cbar/`, NumPy and SciPy in
+float64, vectorised, one image at a time); the seconds that the authors' code took on one core are
+given where they are known. Times are CPU seconds of all threads together, the least of several
+repeats, which other work on the machine disturbs little; so a ratio is one of cores needed, and
+above 1 we are faster. Compile seconds are those of a first call without JAX's cache on disk.
 """
 
 import os
@@ -107,7 +107,8 @@ def _ratio(x):
 
 
 def summary(ratios, released, compiles):
-    """Lines on how the candidates stand: ratios {name: number}, those to the released seconds where known."""
+    """Writes lines on how the candidates stand, from {name: ratio} and those to released
+    seconds."""
     slow = [f"{name} ({_ratio(ratio)})" for name, ratio in ratios.items() if ratio < SLOWEST]
     lines = [
         f"Mean of the {len(ratios)} ratios to the NumPy definitions: {_ratio(statistics.mean(ratios.values()))}. "

@@ -1,11 +1,11 @@
-"""Images per second of every corruption, with compile seconds, against a peer package in the same run.
+"""Images per second of every corruption, with compile seconds, beside a peer package.
 
     python -m benchmarks.corruptions --size=224 --out=benchmarks/results/corruptions_224.md
     python -m benchmarks.corruptions --size=32 --peer_python=PATH/TO/python    # a Python with imagecorruptions-imaug
 
-The floor of a corruption is reading and writing each image once as uint8, at the copy bandwidth that the same run
-measures. The peer works on the same images with as many processes as there are CPU cores. Medians of alternating
-rounds; a ratio above 1 means that we are faster.
+The floor of a corruption is reading and writing each image once as uint8, at the copy bandwidth
+that the same run measures. The peer works on the same images with as many processes as there are
+CPU cores. Medians of alternating rounds; a ratio above 1 means that we are faster.
 """
 
 import pathlib
@@ -32,7 +32,8 @@ _OUT = flags.DEFINE_string("out", "", "Markdown file for the table; empty prints
 
 
 def photographs(number, size, seed=0):
-    """Smooth random pictures with edges, uint8 [N, size, size, 3]: what corruptions cost does not depend on content."""
+    """Draws smooth pictures with edges, uint8 [N, size, size, 3]: costs do not depend on
+    content."""
     rng = np.random.default_rng(seed)
     coarse = rng.uniform(0, 255, (number, 8, 8, 3)).astype(np.float32)
     images = np.array(jax.image.resize(coarse, (number, size, size, 3), "cubic"))

@@ -1,4 +1,4 @@
-"""The peer of benchmarks/corruptions.py: imagecorruptions-imaug, one process per CPU core. Runs in its own Python."""
+"""The peer of benchmarks/corruptions.py in its own Python: imagecorruptions-imaug on every core."""
 
 import importlib.metadata
 import multiprocessing

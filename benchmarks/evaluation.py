@@ -1,9 +1,10 @@
-"""Evaluation of a study: seconds spent on corrupting the test set against seconds of inference of all its models.
+"""Evaluation of a study: seconds of corrupting the test set beside seconds of inference.
 
     python -m benchmarks.evaluation --config=configs/noc_cifar10.py:cpu --config.dataset.data_dir=DIR
 
-Every condition is corrupted once and shown to every model (24 for 23 candidates). Prints a table in Markdown: seconds
-of corruption of each condition, of one model's inference on the test set, and what share of the whole corruption takes.
+Every condition is corrupted once and shown to every model (24 for 23 candidates). Prints a table in
+Markdown: seconds of corruption of each condition, of one model's inference on the test set, and
+what share of the whole corruption takes.
 """
 
 import time
@@ -32,8 +33,8 @@ def main(argv):
     config, _ = cli.read_flags(argv)
     mesh = meshes.data_mesh(config.train.batch_size)
     dataset, _, split = study.load_data(config, mesh)
-    one = study.model_config(config, "standard", 0)
-    graphdef, params, statistics = states.build_model(one, dataset.num_classes, dataset.image_shape[0])
+    model_config = study.model_config(config, "standard", 0)
+    graphdef, params, statistics = states.build_model(model_config, dataset.num_classes, dataset.image_shape[0])
     model = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     labels = jnp.asarray(split.labels)
     batch = config.eval.batch_size

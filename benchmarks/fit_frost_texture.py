@@ -1,9 +1,10 @@
-"""Fits the constants of corruptions/primitives/frost_texture.py to statistics measured on ImageNet-C's photographs.
+"""Fits the constants of corruptions/primitives/frost_texture.py to ImageNet-C's photographs.
 
     python -m benchmarks.fit_frost_texture
 
-Prints AMPLITUDES and QUANTILES, and how close the textures come: some minutes. Bands are differences of Gaussians of
-standard deviation 0.6 * 2^(k-1) and 0.6 * 2^k (the first: of the image and 0.6); the residual is what is left.
+Prints AMPLITUDES and QUANTILES, and how close the textures come: some minutes. Bands are
+differences of Gaussians of standard deviation 0.6 * 2^(k-1) and 0.6 * 2^k (the first: of the image
+and 0.6); the residual is what is left.
 """
 
 import itertools
@@ -14,7 +15,8 @@ from scipy import ndimage, optimize
 
 from corruptions.primitives import frost_texture
 
-# Of the luminance: standard deviation of the bands, and of the residual; mean absolute step between neighbours.
+# Of the luminance: standard deviation of the bands, and of the residual; mean absolute step between
+# neighbours.
 BANDS = (
     (4.1, 3.8, 2.7, 1.9, 2.0, 2.5, 3.0, 3.9),
     (4.2, 4.4, 4.1, 3.9, 3.2, 2.6, 2.3, 3.2),
@@ -24,8 +26,9 @@ BANDS = (
 RESIDUALS = (8.9, 11.4, 11.9, 21.5)
 STEPS = (7.8, 8.1, 13.6, 17.5)
 SIZES = ((600, 900), (315, 560), (350, 527), (495, 660))
-# The residual is aimed at this share of the measured one. It is the photographs' bright rims for a good part, which
-# lie within one sheet; our slow changes go on beyond it, so that as much of them would leave too little for the rest.
+# The residual is aimed at this share of the measured one. It is the photographs' bright rims for a
+# good part, which lie within one sheet; our slow changes go on beyond it, so that as much of them
+# would leave too little for the rest.
 RESIDUAL_SHARES = (1.0, 0.75, 0.9, 0.75)
 SEEDS = 5
 SPARSE = 17 * np.arange(400)  # pixels far and wide: the distribution of an endless sheet
@@ -45,7 +48,8 @@ def parts_of(key, rows, columns, patchiness):
 
 
 def fit(look):
-    """Amplitudes, percentiles, the luminance of the fitted textures, and their bands over the measured ones."""
+    """Fits amplitudes and percentiles; returns them, the textures' luminance and their band
+    ratios."""
     target = np.array([*BANDS[look], RESIDUAL_SHARES[look] * RESIDUALS[look]])
     patchiness = frost_texture.PATCHINESS[look]
     sheet = [np.arange(size) for size in SIZES[look]]
@@ -77,8 +81,10 @@ def main():
         crops = [x[y : y + 224, z : z + 224] for x in luminance for y in (0, height - 224) for z in (0, width - 224)]
         print(f"{name}: bands / target {np.round(ratios, 2)}, step {abs(step).mean():.1f} of {STEPS[look]},")
         print(f"  kurtosis of steps {(step**4).mean() / (step**2).mean() ** 2:.1f}, std {np.std(luminance):.1f},")
-        print(f"  crops: deviation of means {np.std([c.mean() for c in crops]):.1f}, "
-              f"inside {np.mean([c.std() for c in crops]):.1f}")  # fmt: skip
+        print(
+            f"  crops: deviation of means {np.std([c.mean() for c in crops]):.1f}, "
+            f"inside {np.mean([c.std() for c in crops]):.1f}"
+        )
     print("AMPLITUDES =", tuple(amplitudes))
     print("QUANTILES =", tuple(quantiles))
 

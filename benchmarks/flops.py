@@ -1,4 +1,4 @@
-"""Floating-point operations of training, counted from the network, and what a device can do at most."""
+"""Floating-point operations of training, counted from the network, and a device's peak."""
 
 import time
 
@@ -10,7 +10,8 @@ from jax.extend.core import jaxprs_in_params
 
 import models
 
-# device_kind as JAX names it (the first part that fits) -> bfloat16 FLOP/s, dense, from the makers' data sheets
+# device_kind as JAX names it (the first part that fits) -> bfloat16 FLOP/s, dense, from the makers'
+# data sheets
 PEAK = {
     "NVIDIA H100": 989e12,
     "NVIDIA H200": 989e12,
@@ -27,11 +28,13 @@ _SIDE = 2048  # of the matrices of a CPU's peak
 
 
 def training_flops(name, image_size=32, num_classes=10, **options):
-    """Operations of one training step per image: three times the forward pass's, less the first layer's input gradient.
+    """Counts the operations of a training step per image.
 
-    Multiplications and additions of convolutions and matrix products count one each; the gradients with respect to
-    input and kernel cost as much as the forward pass. What is elementwise is not counted, as usual for a chip's
-    utilisation.
+    Three times the forward pass's, less the first layer's input gradient.
+
+    Multiplications and additions of convolutions and matrix products count one each; the gradients
+    with respect to input and kernel cost as much as the forward pass. What is elementwise is not
+    counted, as usual for a chip's utilisation.
     """
     model = models.abstract(name, num_classes, dtype="float32", conv="xla", image_size=image_size, **options)
     graphdef, state = nnx.split(model)

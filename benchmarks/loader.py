@@ -1,10 +1,11 @@
-"""Speed of preparing ImageNet, of streaming the result at 224 pixels, and of a network that consumes it.
+"""Speed of preparing ImageNet, of streaming it at 224 pixels, and of a network that consumes it.
 
     python -m benchmarks.loader [--photographs=TREE] > benchmarks/results/loader_cpu.md
 
-Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn here, or those of a tree.
-Streaming reads random places of a store of 2,000 images (page cache, not disk) and puts whole blocks on the device. The
-network is ResNet-18 at 224 pixels, trained from device memory and streamed.
+Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn here,
+or those of a tree. Streaming reads random places of a store of 2,000 images (page cache, not disk)
+and puts whole blocks on the device. The network is ResNet-18 at 224 pixels, trained from device
+memory and streamed.
 """
 
 import argparse
@@ -44,7 +45,8 @@ class Clock:
 
 
 def drawn_photographs(number):
-    """[(name, label, JPEG file)]: noise of all scales, its amplitude growing with the scale as in photographs."""
+    """Draws [(name, label, JPEG file)]: noise whose amplitude grows with its scale as in
+    photographs."""
     rng = np.random.default_rng(0)
     found = []
     for i in range(number):
@@ -124,9 +126,9 @@ def main():
         prepared, kilobytes = preparation(items, folder)
         split = stored(folder, 2000)
         streamed, per_core = streaming(split, mesh)
-        few = Split(split.images[:32], split.labels[:32], split.index[:32])
-        resident = consumption(few.to_device(meshes.replicated(mesh)), mesh, folder / "resident", flags.model)
-        fed = consumption(few, mesh, folder / "streamed", flags.model)
+        part = Split(split.images[:32], split.labels[:32], split.index[:32])
+        resident = consumption(part.to_device(meshes.replicated(mesh)), mesh, folder / "resident", flags.model)
+        fed = consumption(part, mesh, folder / "streamed", flags.model)
     record = provenance()
     print(f"""# Preparing and streaming ImageNet
 

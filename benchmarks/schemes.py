@@ -6,8 +6,9 @@
     done
     python -m benchmarks.schemes runs/schemes/*
 
-Prints Markdown: clean error and mean error over 15 corruptions x 5 severities in percent, with binomial standard errors
-over the test images (all severities show the same images, so the mean's is bounded by that of one condition).
+Prints Markdown: clean error and mean error over 15 corruptions x 5 severities in percent, with
+binomial standard errors over the test images (all severities show the same images, so the mean's is
+bounded by that of one condition).
 """
 
 import argparse
@@ -19,23 +20,24 @@ import numpy as np
 from analysis import tables
 from corruptions import names
 
-# Mintun, Kirillov & Xie (2021), supplement, Table 2: WRN-40-2, 100 epochs, 10 runs; AugMix with the JSD loss.
+# Mintun, Kirillov & Xie (2021), supplement, Table 2: WRN-40-2, 100 epochs, 10 runs; AugMix with the
+# JSD loss.
 PUBLISHED = {"baseline": 27.0, "autoaugment_cifar": 19.4, "patch_gaussian": 17.0, "augmix+jsd": 11.1}
 
 
 def row(workdir):
-    """(scheme, clean error, mean corruption error, its standard error, config) of a workdir of train.py."""
+    """Reads (scheme, clean error, mean corruption error, standard error, config) of a workdir."""
     config = json.loads((workdir / "config.json").read_text())
     scheme = (config["train"]["scheme"] or "baseline") + ("+jsd" if config["train"]["jsd_weight"] else "")
     counts = tables.read_counts(workdir / "counts.csv")
     error = {(c.corruption, c.severity): 1 - c.correct / c.total for c in counts}
-    wanted = [(name, level) for name in names("imagenet_c") for level in range(1, 6)]
-    missing = [condition for condition in wanted if condition not in error]
+    conditions = [(name, level) for name in names("imagenet_c") for level in range(1, 6)]
+    missing = [condition for condition in conditions if condition not in error]
     if missing:
         raise ValueError(
             f"{workdir}: expected 15 corruptions at 5 levels in counts.csv, {len(missing)} missing, such as {missing[0]}"
         )
-    mean = float(np.mean([error[condition] for condition in wanted]))
+    mean = float(np.mean([error[condition] for condition in conditions]))
     return scheme, error[tables.CLEAN, 0], mean, (mean * (1 - mean) / counts[0].total) ** 0.5, config
 
 

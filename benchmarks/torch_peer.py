@@ -1,11 +1,11 @@
-"""The networks of `models/` in PyTorch, and one timed block of training steps: the peer of train_cpu.py.
+"""The networks of `models/` in PyTorch, with a timed block of steps: the peer of train_cpu.py.
 
     python benchmarks/torch_peer.py --threads=2
 
-Reads one JSON request a line, {"model", "batch", "steps", "channels_last"}, and answers each with {"wall", "cpu"}: the
-seconds, of the clock and of all threads, that `steps` full training steps took (forward, backward, SGD momentum with
-weight decay). Everything is random data; the first request for a model also warms it up. `{"count": NAME}` answers
-with the number of parameters.
+Reads one JSON request a line, {"model", "batch", "steps", "channels_last"}, and answers each with
+{"wall", "cpu"}: the seconds, of the clock and of all threads, that `steps` full training steps took
+(forward, backward, SGD momentum with weight decay). Everything is random data; the first request
+for a model also warms it up. `{"count": NAME}` answers with the number of parameters.
 """
 
 import argparse

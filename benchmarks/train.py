@@ -1,10 +1,11 @@
-"""Speed of training as the real loop does it: images per second, share of the chip's peak, and where the rest goes.
+"""Speed of the real training loop: images per second, share of the peak, where the rest goes.
 
     python -m benchmarks.train                                        # the rows for this kind of device
     python -m benchmarks.train --rows resnet18:224:8 small_resnet:32:128:float32 --out=FILE
 
-A row is MODEL:SIZE:BATCH or MODEL:SIZE:BATCH:DTYPE. Writes benchmarks/results/train_DEVICE.md, after each row, so that
-a run cut short leaves what it measured. The same network in PyTorch on a CPU: benchmarks/train_cpu.py.
+A row is MODEL:SIZE:BATCH or MODEL:SIZE:BATCH:DTYPE. Writes benchmarks/results/train_DEVICE.md,
+after each row, so that a run cut short leaves what it measured. The same network in PyTorch on a
+CPU: benchmarks/train_cpu.py.
 """
 
 import argparse

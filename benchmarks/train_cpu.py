@@ -1,15 +1,17 @@
-"""Images per second of a full training step on CPU, beside the same network in PyTorch and the physical floor.
+"""Images per second of a training step on a CPU, beside PyTorch and the physical floor.
 
     python benchmarks/train_cpu.py --peer-python=PATH --threads 2 1 --out=benchmarks/results/train_cpu.md
 
-A step is forward, backward and SGD with momentum and weight decay, on random uint8 images already in memory; ours runs
-`training.steps.train_block` (lax.scan over the steps, donated state), the peer is torch_peer.py in both memory layouts.
-The two run in turn, each in a process of its own, and medians over rounds are compared. Two clocks: `wall`, and `cpu`,
-the seconds all threads of the process were running. On a machine shared with others only `cpu` with one thread is
-meaningful: waiting OpenMP threads of the peer spin, which `cpu` counts with two.
+A step is forward, backward and SGD with momentum and weight decay, on random uint8 images already
+in memory; ours runs `training.steps.train_block` (lax.scan over the steps, donated state), the peer
+is torch_peer.py in both memory layouts. The two run in turn, each in a process of its own, and
+medians over rounds are compared. Two clocks: `wall`, and `cpu`, the seconds all threads of the
+process were running. On a machine shared with others only `cpu` with one thread is meaningful:
+waiting OpenMP threads of the peer spin, which `cpu` counts with two.
 
-Floor: the floating-point operations per image (forward, input and weight gradients of every convolution but the first's
-input gradient), divided by the speed of a 2048 x 2048 float32 matrix product on the same threads.
+Floor: the floating-point operations per image (forward, input and weight gradients of every
+convolution but the first's input gradient), divided by the speed of a 2048 x 2048 float32 matrix
+product on the same threads.
 """
 
 import argparse
@@ -91,7 +93,7 @@ def serve():
 
 
 def training_block(name, batch, steps, conv):
-    """A callable that trains `steps` steps and keeps the state; `.compile` is the seconds its compilation took."""
+    """Makes a callable that trains `steps` steps; its `.compile` is the seconds of compilation."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -122,7 +124,8 @@ def training_block(name, batch, steps, conv):
 
 
 def compare(ours, peer, name, batch, rounds, steps):
-    """Medians of images per second over alternating rounds: {side: {clock: images / s}}, and seconds to compile."""
+    """Measures {side: {clock: images / s}}, medians of alternating rounds, and seconds to
+    compile."""
     request = {"model": name, "batch": batch, "steps": steps}
     sides = {"ours": (ours, {})}
     if peer:

@@ -1,10 +1,11 @@
-"""Measures training of one network in a process of its own, so that its peak of memory is its own: JSON in, JSON out.
+"""Measures training of one network in its own process, for its own memory peak: JSON in, JSON out.
 
     python -m benchmarks.train_row '{"model": "small_resnet", "image_size": 32, "batch_size": 128}'
 
-The step: the compiled block of steps of `training.loop`, run back to back on one block of images on the device.
-The loop: `training.loop.train` on random images, from the times in its metrics.jsonl: gathering, mirroring and the
-host's work between blocks come on top. Best block of each, so that other work on the machine counts little.
+The step: the compiled block of steps of `training.loop`, run back to back on one block of images on
+the device. The loop: `training.loop.train` on random images, from the times in its metrics.jsonl:
+gathering, mirroring and the host's work between blocks come on top. Best block of each, so that
+other work on the machine counts little.
 """
 
 import json
@@ -28,7 +29,7 @@ CLASSES = {32: 10, 224: 100}  # of CIFAR-10 and ImageNet-100
 
 
 def measure(model, image_size, batch_size, dtype="", steps=0, seconds=2.0, blocks=5, corruption_names=()):
-    """What one row of the table needs.
+    """Measures what one row of the table needs.
 
     Args:
       model: name of the network.
@@ -83,7 +84,8 @@ def _random_split(image_size, number, classes):
 
 
 def _step_seconds(config, split, classes, mesh, repeats):
-    """Seconds of a step when blocks follow each other with nothing between; the first call compiles."""
+    """Measures seconds of a step, block after block with nothing between; the first call
+    compiles."""
     plan = batches.Plan(config.train, split.images.shape)
     optimizer = states.make_optimizer(config.train, plan.steps_per_epoch)
     graphdef, fresh = run.fresh(config, optimizer, classes, plan.image_size, mesh)

@@ -1,9 +1,10 @@
-"""A model trained with one corruption, or with a mixture of a benchmark: half of each batch is corrupted.
+"""A model trained with one corruption or a benchmark's mixture: half of each batch is corrupted.
 
 python train.py --config=configs/aug.py:noc/border --workdir=runs/border
 python train.py --config=configs/aug.py:mixture=imagenet_noc --workdir=runs/m_inoc
 
-Settings and time are those of configs/default.py, on the embedded dataset unless --config.dataset.name says otherwise.
+Settings and time are those of configs/default.py, on the embedded dataset unless
+--config.dataset.name says otherwise.
 """
 
 from configs import default

@@ -2,8 +2,9 @@
 
 python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. On a CPU an epoch of
-this network takes minutes; --config.model.name=small_resnet --config.train.epochs=4 is over in a few.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
+On a CPU an epoch of this network takes minutes; --config.model.name=small_resnet
+--config.train.epochs=4 is over in a few.
 """
 
 from configs import aug

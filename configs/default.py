@@ -2,11 +2,12 @@
 
     python train.py --config=configs/default.py --workdir=runs/default
 
-Expected: 40 epochs of the papers' recipe at about 3,000 images a second on 2 free CPU cores; the training images are
-learned by heart after some 25 epochs. For a good model in half a minute see configs/overlap_shapes.py.
+Expected: 40 epochs of the papers' recipe at about 3,000 images a second on 2 free CPU cores; the
+training images are learned by heart after some 25 epochs. For a good model in half a minute see
+configs/overlap_shapes.py.
 
-Settings are overridden on the command line, `--config.seed=3 --config.train.epochs=10`; a misspelt name is answered
-with a suggestion.
+Settings are overridden on the command line, `--config.seed=3 --config.train.epochs=10`; a misspelt
+name is answered with a suggestion.
 """
 
 from ml_collections import ConfigDict
@@ -41,9 +42,11 @@ def get_config():
                 "flip": True,  # mirror with probability 1/2
                 "flip_alternates": False,  # each image is drawn once and then mirrored every second epoch
                 "crop": 0,  # pad by so many pixels and crop at random (papers on CIFAR augmentation: 4)
-                # side of random boxes, resized, cut from training images (ImageNet: 224 with dataset.train_size 256)
+                # side of random boxes, resized, cut from training images (ImageNet: 224 with
+                # dataset.train_size 256)
                 "random_resized_crop": 0,
-                # of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE
+                # of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize,
+                # stored=FILE
                 "scheme": "",
                 "transforms": "",  # where stored transforms lie; set from scheme=stored=FILE
                 "mix_in": {  # a second dataset of the same classes; an epoch shows its training images too
@@ -62,7 +65,8 @@ def get_config():
                 "momentum": 0.9,
                 "nesterov": False,
                 "weight_decay": 1e-4,
-                # or per_device, or groups=G: statistics of parts of a batch (training/batch_norm.py)
+                # or per_device, or groups=G: statistics of parts of a batch
+                # (training/batch_norm.py)
                 "batch_norm": "synchronised",
                 "checkpoint_epochs": 1,  # save every so many epochs, and at the end
                 "init_from": "",  # start from a trained model: a workdir; in overlap.py `standard`, the study's own
@@ -101,7 +105,8 @@ def get_config():
                 "model_seed": 0,
                 "seed": 0,  # of the images and of all draws
                 "images": 100,  # training images, without mirroring or cropping
-                # standard (no augmentation), schemes (augment.names()), augmix=* (512), corruptions, benchmarks
+                # standard (no augmentation), schemes (augment.names()), augmix=* (512),
+                # corruptions, benchmarks
                 "schemes": ("standard", "autoaugment_cifar", "augmix", "patch_gaussian"),
                 "transforms": 1000,  # drawn for each scheme; the paper's figures take 100,000
                 "corruptions": ("imagenet_c",),  # corruptions and benchmarks

@@ -1,19 +1,21 @@
-"""CIFAR-10 in as little time as we can: a recipe of its own, not the papers', and not for overlap studies.
+"""CIFAR-10 in as little time as we can: not the papers' recipe, and not for overlap studies.
 
 python train.py --config=configs/fast_cifar10.py --workdir=runs/fast
 python train.py --config=configs/fast_cifar10.py:cpu --workdir=runs/fast_cpu
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
 
-Training images are cropped at random places: translation is a candidate corruption (noc/translation), and a model that
-has met it in training says nothing about what overlaps with it. Label smoothing and a large batch are not the papers'
-either.
+Training images are cropped at random places: translation is a candidate corruption
+(noc/translation), and a model that has met it in training says nothing about what overlaps with it.
+Label smoothing and a large batch are not the papers' either.
 
-What makes it fast: a first layer that whitens patches of the training images and is not learned, bfloat16 with float32
-BatchNorm, SGD with Nesterov momentum and a triangular learning rate, label smoothing, mirroring that alternates between
-epochs, and crops. What it does without: test-time augmentation, filtering of the data, tuning on the test set.
+What makes it fast: a first layer that whitens patches of the training images and is not learned,
+bfloat16 with float32 BatchNorm, SGD with Nesterov momentum and a triangular learning rate, label
+smoothing, mirroring that alternates between epochs, and crops. What it does without: test-time
+augmentation, filtering of the data, tuning on the test set.
 
-Expected: not yet measured; the aim is 94 % on a GPU. `cpu` is a small network with the same tricks for 4 epochs.
+Expected: not yet measured; the aim is 94 % on a GPU. `cpu` is a small network with the same tricks
+for 4 epochs.
 """
 
 from configs import default

@@ -3,18 +3,19 @@
 python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50-0676ba61.pth \\
     --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
-IMAGENET is what `python -m data.prepare` wrote, or a tree with val/ and in it a folder for each of the 1000 WordNet
-IDs: sorted, they are the order of torchvision's logits. Preprocessing is that of the published numbers: shorter side
-256 (bilinear with antialiasing), centre 224, corrupted as uint8, normalised by the model. Weights called V2 were made
-for a shorter side of 232. The published tests were stored as JPEG, here nothing is stored:
---config.eval.stored=PATH/TO/ImageNet-C reads the published images.
+IMAGENET is what `python -m data.prepare` wrote, or a tree with val/ and in it a folder for each of
+the 1000 WordNet IDs: sorted, they are the order of torchvision's logits. Preprocessing is that of
+the published numbers: shorter side 256 (bilinear with antialiasing), centre 224, corrupted as
+uint8, normalised by the model. Weights called V2 were made for a shorter side of 232. The published
+tests were stored as JPEG, here nothing is stored: --config.eval.stored=PATH/TO/ImageNet-C reads the
+published images.
 
-Expected of resnet50-0676ba61: 76.1 % clean (torchvision); mCE 76.7 on the published images (Hendrycks and Dietterich
-2019).
+Expected of resnet50-0676ba61: 76.1 % clean (torchvision); mCE 76.7 on the published images
+(Hendrycks and Dietterich 2019).
 
-`imagenet.py:resnet50,100` evaluates the same weights on ImageNet-100, every tenth class, with the images and logits of
-these classes alone. From then on the workdir is one like train.py's: tools.calibrate and tools.msd take it, and train.py
-starts from it (--config.train.init_from).
+`imagenet.py:resnet50,100` evaluates the same weights on ImageNet-100, every tenth class, with the
+images and logits of these classes alone. From then on the workdir is one like train.py's:
+tools.calibrate and tools.msd take it, and train.py starts from it (--config.train.init_from).
 """
 
 from configs import default

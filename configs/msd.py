@@ -1,17 +1,18 @@
-"""Distances of augmentation schemes to the 15 corruptions of ImageNet-C, in the features of a standard model.
+"""Distances of augmentation schemes to ImageNet-C's corruptions, in a standard model's features.
 
 python -m tools.msd --config=configs/msd.py --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 python -m tools.msd_subsets --config=configs/msd.py:subsets --workdir=runs/baseline
 
-The workdir is one of train.py or overlap.py; only the settings under `msd` are used. The variant `bridge` takes the
-corruptions themselves as schemes, each at its random severities: distances between corruptions, to be compared with
-their overlap (analysis.comparison.prediction). `subsets` has the pool and the sizes of the paper's subset experiment. `shapes` belongs
-to the demo: 1,000 transforms of each scheme as in `paper`, but fewer images and six corruptions of one severity.
+The workdir is one of train.py or overlap.py; only the settings under `msd` are used. The variant
+`bridge` takes the corruptions themselves as schemes, each at its random severities: distances
+between corruptions, to be compared with their overlap (analysis.comparison.prediction). `subsets`
+has the pool and the sizes of the paper's subset experiment. `shapes` belongs to the demo: 1,000
+transforms of each scheme as in `paper`, but fewer images and six corruptions of one severity.
 
-The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with BatchNorm.
-Distances do not come out alike in both; how well they agree is told by tools.compare:
+The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
+BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.compare:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg

@@ -1,4 +1,4 @@
-"""The 23 candidates of ImageNet-NOC on CIFAR-10: overlap of all pairs, and the benchmark Algorithm 1 selects.
+"""The 23 candidates of ImageNet-NOC on CIFAR-10: overlap of all pairs, and the selected benchmark.
 
 python overlap.py --config=configs/noc_cifar10.py --workdir=runs/noc_cifar10
 python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_cpu \\
@@ -6,10 +6,12 @@ python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_cpu \\
 python overlap.py --config=configs/noc_cifar10.py:cpu --workdir=runs/noc_finetuned --config.train.init_from=standard \\
     --config.ranges=configs/ranges/cifar10_cpu.json
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. The first is the
-papers' recipe (ResNet-18, 40 epochs), for an accelerator, not yet measured; `cpu` is a small network for 4 epochs.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
+The first is the papers' recipe (ResNet-18, 40 epochs), for an accelerator, not yet measured; `cpu`
+is a small network for 4 epochs.
 
-Expected of `cpu`: clean accuracy 73.1 %, a benchmark of six, in 53 minutes on 2 shared CPU cores (docs/noc_cifar10.md).
+Expected of `cpu`: clean accuracy 73.1 %, a benchmark of six, in 53 minutes on 2 shared CPU cores
+(docs/noc_cifar10.md).
 """
 
 from configs import overlap_cifar10

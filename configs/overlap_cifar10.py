@@ -1,14 +1,14 @@
-"""Overlap of twelve corruptions on CIFAR-10 with the papers' recipe: ResNet-18, 40 epochs, SGD .1, batch 256.
+"""Overlap of twelve corruptions on CIFAR-10 by the papers' recipe: ResNet-18, 40 epochs, batch 256.
 
 python overlap.py --config=configs/overlap_cifar10.py --workdir=runs/overlap_cifar10
 python overlap.py --config=configs/overlap_cifar10.py:smoke --workdir=runs/overlap_smoke
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
 
-Expected: the paper recipe has not been run yet (it wants an accelerator). The smoke variant, a small network for 4
-epochs, took 21 minutes on 2 CPU cores that were shared with other work: clean accuracy 73.5 % (standard), gaussian and
-impulse noise overlap .85, hue overlaps with nothing (docs/results/overlap_cifar10_smoke; JPEG copy of CIFAR-10, one
-seed).
+Expected: the paper recipe has not been run yet (it wants an accelerator). The smoke variant, a
+small network for 4 epochs, took 21 minutes on 2 CPU cores that were shared with other work: clean
+accuracy 73.5 % (standard), gaussian and impulse noise overlap .85, hue overlaps with nothing
+(docs/results/overlap_cifar10_smoke; JPEG copy of CIFAR-10, one seed).
 """
 
 from configs import default

@@ -1,9 +1,10 @@
-"""The demo: overlap of nine corruptions on the embedded dataset, from nothing to a selected benchmark.
+"""The demo: overlap of nine corruptions on the embedded dataset, up to a selected benchmark.
 
 python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 
-Expected on 2 CPU cores: 3 minutes; standard model 96.4 % on clean images, gaussian and impulse noise overlap .92 +-
-.04, fog and contrast .44 +- .05, hue, obstruction and border at most .16 with each other (one seed, 1,000 test images).
+Expected on 2 CPU cores: 3 minutes; standard model 96.4 % on clean images, gaussian and impulse
+noise overlap .92 +- .04, fog and contrast .44 +- .05, hue, obstruction and border at most .16 with
+each other (one seed, 1,000 test images).
 """
 
 from configs import default

@@ -1,4 +1,4 @@
-"""A model trained with an augmentation scheme on every image of CIFAR-10: WRN-40-2, 100 epochs (Mintun et al., 2021).
+"""A model trained with an augmentation scheme on CIFAR-10: WRN-40-2, 100 epochs (Mintun 2021).
 
 python train.py --config=configs/scheme.py:augmix --workdir=runs/augmix
 python train.py --config=configs/scheme.py:augmix+jsd --workdir=runs/augmix_jsd
@@ -9,11 +9,13 @@ python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_
 python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=image_folder \\
     --config.train.mix_in.data_dir=DIR --workdir=runs/stylized
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset. `baseline` is mirror
-and crop alone; `,cpu` is a small network for 12 epochs. The cosine moves with every step, theirs with every epoch.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
+`baseline` is mirror and crop alone; `,cpu` is a small network for 12 epochs. The cosine moves with
+every step, theirs with every epoch.
 
-Stored transforms are files of tools.msd_subsets. Images that are mixed in come from any dataset with the same classes and
-size, such as a stylised copy of the training images (Stylized-ImageNet): an epoch shows all images of both.
+Stored transforms are files of tools.msd_subsets. Images that are mixed in come from any dataset
+with the same classes and size, such as a stylised copy of the training images (Stylized-ImageNet):
+an epoch shows all images of both.
 """
 
 from configs import default

@@ -1,7 +1,26 @@
-"""Image classifiers in Flax NNX: `build(name, num_classes)` gives `model(images, train) -> (logits, features)`."""
+"""Image classifiers in Flax NNX: `build(name, num_classes)` gives a model.
+
+`model(images, train)` returns (logits, features). Families:
+
+small_resnet.py  a residual network for 32x32 images and CPUs
+fast_cifar.py    a plain network that learns in few steps
+resnet.py        ResNets; resnext.py: ResNeXts; wide_resnet.py: WRNs of 32x32 images
+densenet.py      DenseNets
+vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
+
+and what they share:
+
+layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input
+pooling.py       poolings that differentiate fast on a CPU
+conv_cpu.py      convolutions whose gradients are fast on a CPU
+initial.py       initial values by named rules
+torchvision.py   torchvision's weights as values of these models
+torch_files.py   files of PyTorch weights as NumPy arrays
+"""
 
 import difflib
 import inspect
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,18 +45,26 @@ _REGISTRY = (
 _SMALLEST = densenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
 
 
-def names():
-    """Names that `build` knows, as a tuple."""
+def names() -> tuple[str, ...]:
+    """Lists the names that `build` knows."""
     return tuple(_REGISTRY)
 
 
-def smallest_size(name):
-    """Side in pixels of the smallest images that a model takes."""
+def smallest_size(name: str) -> int:
+    """Returns the side in pixels of the smallest images that a model takes."""
     return _SMALLEST.get(name, 8)
 
 
-def build(name, num_classes, *, dtype=None, seed=0, image_size=None, **kwargs):
-    """A model with freshly drawn parameters.
+def build(
+    name: str,
+    num_classes: int,
+    *,
+    dtype: Any = None,
+    seed: int = 0,
+    image_size: int | None = None,
+    **kwargs: Any,
+) -> nnx.Module:
+    """Builds a model with freshly drawn parameters.
 
     Args:
       name: one of `names()`.
@@ -59,8 +86,10 @@ def build(name, num_classes, *, dtype=None, seed=0, image_size=None, **kwargs):
     return _build(name, num_classes, np.random.default_rng(seed), dtype, image_size, kwargs)
 
 
-def abstract(name, num_classes, *, dtype=None, image_size=None, **kwargs):
-    """`build` without values: the same module with a jax.ShapeDtypeStruct in place of each array.
+def abstract(
+    name: str, num_classes: int, *, dtype: Any = None, image_size: int | None = None, **kwargs: Any
+) -> nnx.Module:
+    """Builds the same module with a jax.ShapeDtypeStruct in place of each array.
 
     Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`. Nothing is drawn, however
     large the model.

@@ -1,7 +1,8 @@
 """AlexNet (Krizhevsky 2014, arXiv:1404.5997, the one-column network) as in torchvision.
 
-`convs` are torchvision's `features` 0, 3, 6, 8, 10; `hidden` and `head` its `classifier` 1, 4 and 6. Maps are flattened
-channels first, as there, so that the kernel of a linear layer is the transpose of torchvision's.
+`convs` are torchvision's `features` 0, 3, 6, 8, 10; `hidden` and `head` its `classifier` 1, 4 and
+6. Maps are flattened channels first, as there, so that the kernel of a linear layer is the
+transpose of torchvision's.
 """
 
 from functools import partial
@@ -15,7 +16,7 @@ HIDDEN = 4096
 
 
 class AlexNet(nnx.Module):
-    """Five convolutions with ReLU, three 3x3 max-poolings / 2, mean over 6x6 windows, hidden layers of 4096, linear.
+    """Five convolutions with ReLU, three 3x3 max-poolings / 2, two hidden layers of 4096, linear.
 
     Args:
       num_classes: number of logits.
@@ -23,8 +24,8 @@ class AlexNet(nnx.Module):
       dtype: of the computation.
       dropout: probability of dropping an input of a hidden layer in training, in [0, 1).
       mean, std: of the input normalisation; None takes ImageNet's.
-      init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He fan-out, linear
-        N(0, 0.01^2)); see initial.py.
+      init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He
+        fan-out, linear N(0, 0.01^2)); see initial.py.
       conv: path of the convolutions, see layers.convolve.
     """
 
@@ -47,10 +48,10 @@ class AlexNet(nnx.Module):
         self.head = linear(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32 [N, 4096]. `key` is
-        that of dropout, needed when training with dropout > 0.
+        features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32
+        [N, 4096]. `key` is that of dropout, needed when training with dropout > 0.
         """
         x, features = self.normalize(images), {}
         for i, conv in enumerate(self.convs):

@@ -1,18 +1,23 @@
-"""2-D convolution whose backward pass is fast on CPU, also inside `lax.scan`. NHWC images, HWIO kernels.
+"""2-D convolution, NHWC, HWIO, whose backward pass is fast on a CPU, also inside `lax.scan`.
 
 XLA's CPU compiler has fast convolution kernels, but they are chosen only for the canonical layout
-(`b01f_01io->b01f`), and convolutions are rewritten to that layout only in the entry computation. The two backward
-convolutions that JAX derives are not canonical, so inside `lax.scan` or `fori_loop` (every scanned training step) they
-fall to a scalar loop that is tens of times slower. Here the three convolutions are written in canonical form by hand:
+(`b01f_01io->b01f`), and convolutions are rewritten to that layout only in the entry computation.
+The two backward convolutions that JAX derives are not canonical, so inside `lax.scan` or
+`fori_loop` (every scanned training step) they fall to a scalar loop that is tens of times slower.
+Here the three convolutions are written in canonical form by hand:
 
 * forward: as it stands;
-* input gradient: output gradient * flipped, transposed kernel; with stride s all s x s phases of the input are
-  computed as channels of one stride-1 convolution and interleaved (no multiplication with inserted zeros);
-* weight gradient: images transposed to [C_in, H, W, N], output gradient used as the kernel [H', W', N, C_out].
+* input gradient: output gradient * flipped, transposed kernel; with stride s all s x s phases of
+  the input are computed as channels of one stride-1 convolution and interleaved (no multiplication
+  with inserted zeros);
+* weight gradient: images transposed to [C_in, H, W, N], output gradient used as the kernel
+  [H', W', N, C_out].
 
-Reverse mode only (a `jax.custom_vjp`), to any order. Results equal `lax.conv_general_dilated` to float32 rounding.
+Reverse mode only (a `jax.custom_vjp`), to any order. Results equal `lax.conv_general_dilated` to
+float32 rounding.
 
-Grouped convolutions have no fast kernel at all: `grouped_conv2d` writes them as one matrix product per group.
+Grouped convolutions have no fast kernel at all: `grouped_conv2d` writes them as one matrix product
+per group.
 """
 
 from functools import partial
@@ -58,7 +63,13 @@ conv2d.defvjp(_forward, _backward)
 
 
 def input_gradient(grad, kernel, shape, strides, padding):
-    """dL/dx for `conv2d`: grad float[N, H', W', C_out], kernel, `shape` of the images -> float[N, H, W, C_in]."""
+    """Computes dL/dx of `conv2d`, float[N, H, W, C_in].
+
+    Args:
+      grad: dL/dy, float[N, H', W', C_out].
+      kernel, strides, padding: as in `conv2d`.
+      shape: of the images.
+    """
     n, height, width, c_in = shape
     size, c_out = kernel.shape[:2], kernel.shape[3]
     (top, _), (left, _) = padding
@@ -72,7 +83,8 @@ def input_gradient(grad, kernel, shape, strides, padding):
         flipped = jnp.flip(kernel, (0, 1)).swapaxes(2, 3)
         pads = [(k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(size, padding)]
         return _canonical(grad, flipped, pads)
-    # Padded row p = s q + r receives sum_m grad[q - m] kernel[r + s m]: phase r is a set of output channels.
+    # Padded row p = s q + r receives sum_m grad[q - m] kernel[r + s m]: phase r is a set of output
+    # channels.
     taps = [-(-k // s) for k, s in zip(size, strides)]
     kernel = jnp.pad(kernel, [(0, m * s - k) for m, s, k in zip(taps, strides, size)] + [(0, 0), (0, 0)])
     kernel = kernel.reshape(taps[0], strides[0], taps[1], strides[1], c_in, c_out)
@@ -85,19 +97,27 @@ def input_gradient(grad, kernel, shape, strides, padding):
 
 
 def weight_gradient(grad, images, shape, strides, padding):
-    """dL/dw for `conv2d`: grad float[N, H', W', C_out], images, shape of kernel -> float[K_h, K_w, C_in, C_out]."""
+    """Computes dL/dw of `conv2d`, float[K_h, K_w, C_in, C_out].
+
+    Args:
+      grad: dL/dy, float[N, H', W', C_out].
+      images, strides, padding: as in `conv2d`.
+      shape: of the kernel.
+    """
     if shape[:2] == (1, 1) and not any(map(any, padding)):
         columns = images[:, :: strides[0], :: strides[1]].reshape(-1, shape[2])
         return (columns.T @ grad.reshape(-1, shape[3])).reshape(shape)
-    # One more row and column where their number is even: planes a power of two apart would share a few cache sets.
+    # One more row and column where their number is even: planes a power of two apart would share a
+    # few cache sets.
     extra = [1 - full % 2 for full in images.shape[1:3]]
     columns = jnp.pad(images.transpose(3, 1, 2, 0), [(0, 0), (0, extra[0]), (0, extra[1]), (0, 0)])
     pads = [
         (lo, k + (out - 1) * s - full - lo)
         for k, out, s, full, (lo, _) in zip(shape, grad.shape[1:3], strides, columns.shape[1:3], padding)
     ]
-    # Dilating both operands by 2 along the rows and reading every second result changes nothing in the sum, but keeps
-    # XLA from handing this convolution, whose kernel is as large as the image, to YNNPACK, which is 2-3 times slower.
+    # Dilating both operands by 2 along the rows and reading every second result changes nothing in
+    # the sum, but keeps XLA from handing this convolution, whose kernel is as large as the image,
+    # to YNNPACK, which is 2-3 times slower.
     (top, bottom), sides = pads
     result = lax.conv_general_dilated(
         columns,
@@ -116,10 +136,11 @@ def _canonical(images, kernel, padding):
 
 
 def grouped_conv2d(images, kernel, strides, padding, groups):
-    """Convolution of each of `groups` runs of channels by its own kernels, as matrix products of windows and kernels.
+    """Convolves each of `groups` runs of channels by its own kernels, as matrix products.
 
-    With few channels a group, as in ResNeXt, a training step is 4 to 10 times as fast in `lax.scan` as with
-    `lax.conv_general_dilated`, and 80 to 130 times outside of it (two cores, 32 groups of 4 and 16 channels).
+    With few channels a group, as in ResNeXt, a training step is 4 to 10 times as fast in `lax.scan`
+    as with `lax.conv_general_dilated`, and 80 to 130 times outside of it (two cores, 32 groups of 4
+    and 16 channels).
 
     Args:
       images: float[N, H, W, C_in].

@@ -1,8 +1,9 @@
 """DenseNets (Huang et al. 2017, arXiv:1608.06993), BC form, with the ImageNet or the CIFAR stem.
 
-Every layer reads the concatenation of all maps before it in its block. Kept for the backward pass, these concatenations
-and what BatchNorm makes of them grow with the square of the depth; so they are made again there (Pleiss et al. 2017,
-arXiv:1707.06990). Convolutions are not repeated: only their results are kept.
+Every layer reads the concatenation of all maps before it in its block. Kept for the backward pass,
+these concatenations and what BatchNorm makes of them grow with the square of the depth; so they are
+made again there (Pleiss et al. 2017, arXiv:1707.06990). Convolutions are not repeated: only their
+results are kept.
 """
 
 from functools import partial
@@ -23,7 +24,8 @@ recomputed = nnx.remat(activate_and_convolve, static_argnums=3)
 
 
 class DenseLayer(nnx.Module):
-    """BatchNorm, ReLU, 1x1 convolution to 4 growth channels; BatchNorm, ReLU, 3x3 convolution to `growth` channels."""
+    """BatchNorm, ReLU, 1x1 convolution to 4 growth channels; the same, 3x3, to `growth`
+    channels."""
 
     def __init__(self, c_in, growth, *, conv, norm, memory_efficient):
         self.norm1, self.conv1 = norm(c_in), conv(c_in, 4 * growth, 1)
@@ -50,20 +52,23 @@ class Transition(nnx.Module):
 
 
 class DenseNet(nnx.Module):
-    """Stem, four blocks of dense layers with transitions between them, BatchNorm, ReLU, mean over pixels, linear.
+    """Stem, four blocks of dense layers with transitions, BatchNorm, ReLU, mean over pixels,
+    linear.
 
     Args:
       num_classes: number of logits.
       growth: maps that each layer adds; the stem has twice as many.
       block_sizes: layers in each block.
-      stem: `imagenet` (7x7 convolution / 2, BatchNorm, ReLU, 3x3 max-pooling / 2) or `cifar` (3x3 convolution,
-        BatchNorm, ReLU).
+      stem: `imagenet` (7x7 convolution / 2, BatchNorm, ReLU, 3x3 max-pooling / 2) or `cifar` (3x3
+        convolution, BatchNorm, ReLU).
       rng: np.random.Generator of the initial parameters.
       dtype: of the computation.
       mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
-      init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see initial.py.
+      init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
+        initial.py.
       conv: path of the convolutions, see layers.convolve.
-      memory_efficient: make concatenations and activations again in the backward pass instead of keeping them.
+      memory_efficient: make concatenations and activations again in the backward pass instead of
+        keeping them.
     """
 
     def __init__(
@@ -106,10 +111,11 @@ class DenseNet(nnx.Module):
         self.head = Linear(channels, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and `penultimate` float32 [N, C]
-        after the last BatchNorm, ReLU and the mean over pixels. `key` is not used.
+        features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and
+        `penultimate` float32 [N, C] after the last BatchNorm, ReLU and the mean over pixels. `key`
+        is not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))

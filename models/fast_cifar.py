@@ -1,8 +1,8 @@
-"""A plain network for 32x32 images that learns in few steps of an accelerator, in the form of airbench (Jordan 2024).
+"""A plain network for 32x32 images that learns in few steps, in the form of airbench (Jordan 2024).
 
-The first layer is no parameter: 2x2 filters that whiten patches of the training images, and their negatives (filled in
-by `training.whitening`). Each stage halves height and width between its two convolutions, which start as the identity
-on as many channels as they can.
+The first layer is no parameter: 2x2 filters that whiten patches of the training images, and their
+negatives (filled in by `training.whitening`). Each stage halves height and width between its two
+convolutions, which start as the identity on as many channels as they can.
 """
 
 from functools import partial
@@ -17,16 +17,18 @@ WHITENING_SIZE = 2  # side of the whitened patches, in pixels
 
 
 class FastCifar(nnx.Module):
-    """Whitening; stages of convolution, 2x2 max-pooling, BatchNorm, GELU, convolution, BatchNorm, GELU; max; linear.
+    """Whitening, three stages of two convolutions with BatchNorm and GELU, max over pixels, linear.
 
-    With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514 parameters for 10 classes.
+    With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514
+    parameters for 10 classes.
 
     Args:
       num_classes: number of logits.
       rng: np.random.Generator of the initial parameters.
       dtype: of the computation.
       widths: channels of the stages.
-      scale: factor of the logits; below 1 it keeps them small in the first steps at large learning rates.
+      scale: factor of the logits; below 1 it keeps them small in the first steps at large learning
+        rates.
       mean, std: of the input normalisation; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, of what does not start as the identity, see layers.py.
       conv: path of the convolutions, see layers.convolve.
@@ -60,9 +62,10 @@ class FastCifar(nnx.Module):
         self.scale, self.dtype, self.conv = scale, dtype, conv
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is
+        not used.
         """
         del key
         x = self.normalize(images).astype(self.dtype)
@@ -93,7 +96,8 @@ class Stage(nnx.Module):
 
 
 def start_as_identity(kernel, channels):
-    """The first `channels` outputs of a convolution kernel [K, K, C_in, C_out] copy their input channels."""
+    """Lets the first `channels` outputs of a kernel [K, K, C_in, C_out] copy their input
+    channels."""
     value = kernel[...].at[..., :channels].set(0)
     middle, index = value.shape[0] // 2, jnp.arange(channels)
     kernel.set_value(value.at[middle, middle, index, index].set(1))

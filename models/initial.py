@@ -1,7 +1,7 @@
-"""Initial values of convolutions and linear layers by named rules, and the shapes alone when nothing is to be drawn.
+"""Initial values of convolutions and linear layers by named rules, or their shapes alone.
 
-fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out as PyTorch counts it (not divided by the
-groups). N is normal, U uniform in [-b, b].
+fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out as PyTorch counts it
+(not divided by the groups). N is normal, U uniform in [-b, b].
 
 | rule | kernel | bias | source |
 |---|---|---|---|
@@ -19,7 +19,7 @@ import numpy as np
 
 
 def kernel(rng, shape, rule):
-    """float32 array of `shape` [..., C_in / groups, C_out] drawn from `rng`, an np.random.Generator."""
+    """Draws a float32 array of `shape` [..., C_in / groups, C_out] from an np.random.Generator."""
     fan_in = int(np.prod(shape[:-1]))
     fan_out = fan_in // shape[-2] * shape[-1]
     deviations = {"he": (2 / fan_out) ** 0.5, "he_in": (2 / fan_in) ** 0.5, "small": 0.01}
@@ -38,7 +38,7 @@ def bias(rng, kernel_shape, rule):
 
 
 class ShapesOnly:
-    """Stands for the generator under `jax.eval_shape`: draws cost neither time nor memory, however large."""
+    """Stands for the generator under `jax.eval_shape`: draws cost neither time nor memory."""
 
     def standard_normal(self, shape, dtype):
         return jnp.zeros(shape, dtype)

@@ -1,8 +1,8 @@
 """The layers the families share: convolution, BatchNorm, linear, dropout and input normalisation.
 
-Parameters and BatchNorm statistics are float32 always; `dtype` is that of the computation. Initial values are drawn
-by a NumPy generator handed from layer to layer: the same on every device, and no compilation before the first step.
-`init` of a layer is one of the rules in initial.py.
+Parameters and BatchNorm statistics are float32 always; `dtype` is that of the computation. Initial
+values are drawn by a NumPy generator handed from layer to layer: the same on every device, and no
+compilation before the first step. `init` of a layer is one of the rules in initial.py.
 """
 
 import os
@@ -65,7 +65,10 @@ class Conv(nnx.Module):
         self.dtype, self.conv = dtype, conv
 
     def __call__(self, x):
-        """float[N, H, W, c_in] -> float[N, H', W', c_out], H' = (H + 2 padding - size) // stride + 1."""
+        """Convolves float[N, H, W, c_in] to float[N, H', W', c_out].
+
+        H' = (H + 2 padding - size) // stride + 1.
+        """
         kernel = self.kernel[...].astype(self.dtype)
         pads, strides = ((self.padding, self.padding),) * 2, (self.stride, self.stride)
         y = convolve(x.astype(self.dtype), kernel, strides, pads, self.conv, self.groups)
@@ -75,7 +78,8 @@ class Conv(nnx.Module):
 def convolve(x, kernel, strides, padding, path="auto", groups=1):
     """NHWC, HWIO convolution by `lax.conv_general_dilated` (`xla`) or conv_cpu.py (`cpu`).
 
-    `auto` is the environment variable JAXC_CONV if set, else `cpu` for float32 on the CPU backend and `xla` elsewhere.
+    `auto` is the environment variable JAXC_CONV if set, else `cpu` for float32 on the CPU backend
+    and `xla` elsewhere.
     """
     if path == "auto":
         path = os.environ.get("JAXC_CONV") or ("cpu" if use_cpu_path(x.dtype) else "xla")
@@ -95,17 +99,20 @@ def use_cpu_path(dtype):
 
 
 class BatchNorm(nnx.Module):
-    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe and Szegedy 2015).
+    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy
+    2015).
 
-    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
-    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
-    `group_batch_norm` equal parts of the batch are normalised each by its own statistics.
+    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the
+    batch's mean and unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms).
+    Statistics are float32. After `group_batch_norm` equal parts of the batch are normalised each by
+    its own statistics.
 
     Args:
       channels: size of the last axis.
       rng: np.random.Generator, used by `xavier` only.
       init: `he`, `goyal`: gamma 1, beta 0; `xavier`: gamma ~ N(1, 0.02^2), beta 0.
-      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al. 2017, section 5.1).
+      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al.
+        2017, section 5.1).
       dtype: of the output.
     """
 
@@ -126,7 +133,7 @@ class BatchNorm(nnx.Module):
         self.dtype = dtype
 
     def __call__(self, x, train):
-        """float[..., channels] -> the same shape in `dtype`; `train` moves the running statistics."""
+        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics."""
         shape = x.shape
         x = x.astype(jnp.float32)
         if train:
@@ -157,10 +164,11 @@ def channels_last(values, rank):
 
 
 def group_batch_norm(model, groups):
-    """From now on every `BatchNorm` of a model takes its training statistics over each of `groups` parts of a batch.
+    """Makes every `BatchNorm` of a model take its training statistics over `groups` parts of a
+    batch.
 
-    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running statistics move towards
-    the mean over parts of their means and unbiased variances.
+    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running
+    statistics move towards the mean over parts of their means and unbiased variances.
     """
     for _, module in nnx.iter_modules(model):
         if isinstance(module, BatchNorm):
@@ -173,7 +181,8 @@ class Linear(nnx.Module):
     Args:
       c_in, c_out: features.
       rng: np.random.Generator.
-      init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before a softmax.
+      init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before
+        a softmax.
       dtype: of the factors of the product; it is summed in float32.
     """
 
@@ -190,7 +199,9 @@ class Linear(nnx.Module):
 
 
 class Dropout(nnx.Module):
-    """In training each value is 0 with probability `rate` and x / (1 - rate) otherwise (Srivastava et al. 2014).
+    """Sets values to 0 with probability `rate` in training, others to x / (1 - rate).
+
+    Srivastava et al. 2014.
 
     Args:
       rate: in [0, 1).
@@ -203,7 +214,7 @@ class Dropout(nnx.Module):
         self.rate, self.number = rate, number
 
     def require_key(self, train, key):
-        """Raises ValueError where `key` is needed and None; models ask before they move any running statistics."""
+        """Refuses a missing `key` (ValueError), before any running statistics are moved."""
         if train and self.rate and key is None:
             raise ValueError(f"expected key= when training with dropout {self.rate}, found None")
 
@@ -216,11 +227,11 @@ class Dropout(nnx.Module):
 
 
 class Normalize(nnx.Module):
-    """(x - mean) / std per channel; uint8 images are divided by 255 first. float32 [N, H, W, 3] out.
+    """(x - mean) / std per channel, float32 [N, H, W, 3]; uint8 images are divided by 255 first.
 
     Args:
-      mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images as they are. None
-        takes those of `default`.
+      mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images
+        as they are. None takes those of `default`.
       default: `imagenet` or `cifar`.
     """
 

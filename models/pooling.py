@@ -8,9 +8,9 @@ from jax import lax
 def max_pool(x, size, stride, padding=0, *, ceil=False):
     """Maximum over windows of size x size pixels, [N, H, W, C] -> [N, H', W', C].
 
-    H' = floor((H + 2 padding - size) / stride) + 1. With `ceil` it is rounded up, so that the last window may reach
-    over the edge; a window that would start in the upper padding or beyond is left out. What lies outside the image
-    never is the maximum.
+    H' = floor((H + 2 padding - size) / stride) + 1. With `ceil` it is rounded up, so that the last
+    window may reach over the edge; a window that would start in the upper padding or beyond is left
+    out. What lies outside the image never is the maximum.
 
     Raises:
       ValueError: the maps are too small for one window.
@@ -39,10 +39,11 @@ def mean_pool(x):
 
 
 def adaptive_mean_pool(x, size):
-    """Mean over size x size windows that cover any map, [N, H, W, C] -> [N, size, size, C] in x's dtype.
+    """Averages over size x size windows that cover any map: [N, H, W, C] -> [N, size, size, C].
 
-    Window i has the rows floor(i H / size) ... ceil((i + 1) H / size) - 1; they overlap where size does not divide H,
-    and repeat pixels where the map is smaller than `size`. PyTorch's AdaptiveAvgPool2d.
+    Window i has the rows floor(i H / size) ... ceil((i + 1) H / size) - 1; they overlap where size
+    does not divide H, and repeat pixels where the map is smaller than `size`. PyTorch's
+    AdaptiveAvgPool2d.
     """
     if x.shape[1:3] == (size, size):
         return x

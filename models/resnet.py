@@ -1,6 +1,7 @@
 """Residual networks (He et al. 2016, arXiv:1512.03385) with the ImageNet or the CIFAR stem.
 
-ResNet-18, 34, 50, 101, 152 and Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146, section 3.4).
+ResNet-18, 34, 50, 101, 152 and Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146,
+section 3.4).
 """
 
 from functools import partial
@@ -31,7 +32,7 @@ class BasicBlock(nnx.Module):
 
 
 class Bottleneck(nnx.Module):
-    """1x1, 3x3 (with the stride, as torchvision does), 1x1 to 4 width channels, each with BatchNorm.
+    """1x1, 3x3 (with the stride, as in torchvision), 1x1 to 4 width channels, each with BatchNorm.
 
     The 3x3 convolution has `groups` groups of `width / 64 * group_width` channels.
     """
@@ -60,7 +61,8 @@ class WideBottleneck(Bottleneck):
 
 
 class Shortcut(nnx.Module):
-    """Identity, or 1x1 convolution with BatchNorm where the shape changes (option B of the paper)."""
+    """Identity, or 1x1 convolution with BatchNorm where the shape changes (the paper's option
+    B)."""
 
     def __init__(self, c_in, c_out, stride, *, conv, norm):
         self.projects = stride != 1 or c_in != c_out
@@ -108,9 +110,10 @@ class ResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not
+        used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
@@ -126,7 +129,8 @@ class ResNet(nnx.Module):
 
 
 def family(variants):
-    """{name: (block, stage sizes)} -> the registry's entries, each also with the prefix `cifar_` and the CIFAR stem."""
+    """Makes registry entries of {name: (block, stage sizes)}, each also as `cifar_` with its
+    stem."""
     return {
         prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem)
         for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))

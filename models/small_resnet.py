@@ -1,9 +1,9 @@
-"""A small residual network for 32x32 images and CPUs: much accuracy for a second of training on two cores.
+"""A small residual network for 32x32 images and CPUs: much accuracy in a second of training.
 
 Work at full resolution brings little in the first minutes of training, so the network leaves it
 at once (2x2 pixels become 12 channels) and spends its multiplications at 8x8 and 4x4 pixels, where
-convolutions are large matrix products. Halving is by mean over 2x2 blocks: strided 3x3 convolutions are slower, their
-input gradients above all.
+convolutions are large matrix products. Halving is by mean over 2x2 blocks: strided 3x3 convolutions
+are slower, their input gradients above all.
 """
 
 from functools import partial
@@ -17,9 +17,10 @@ from models.resnet import BasicBlock
 
 
 class SmallResNet(nnx.Module):
-    """2x2 pixels to channels, 3x3 convolution; then per stage mean over 2x2 blocks and residual blocks; linear.
+    """2x2 pixels to channels, 3x3 convolution; stages of 2x2 means and residual blocks; linear.
 
-    With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters for 10 classes.
+    With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters
+    for 10 classes.
 
     Args:
       num_classes: number of logits.
@@ -62,9 +63,10 @@ class SmallResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is
+        not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(space_to_depth(self.normalize(images))), train))
@@ -79,7 +81,8 @@ class SmallResNet(nnx.Module):
 
 
 def space_to_depth(x):
-    """[N, H, W, C] -> [N, H // 2, W // 2, 4 C]: each 2x2 block of pixels becomes one; odd rests are cut."""
+    """Makes each 2x2 block one pixel, [N, H // 2, W // 2, 4 C] of [N, H, W, C]; odd rests are
+    cut."""
     n, h, w, c = x.shape
     blocks = x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
     return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // 2, w // 2, 4 * c)

@@ -13,7 +13,8 @@ from models.pooling import max_pool
 
 
 class Fire(nnx.Module):
-    """1x1 convolution to few channels; 1x1 and 3x3 convolutions of these side by side; ReLU after each."""
+    """1x1 convolution to few channels, 1x1 and 3x3 convolutions of these side by side, with
+    ReLU."""
 
     def __init__(self, c_in, squeezed, expanded, *, conv):
         self.squeeze = conv(c_in, squeezed, 1)
@@ -25,7 +26,8 @@ class Fire(nnx.Module):
 
 
 class SqueezeNet(nnx.Module):
-    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, dropout, 1x1 convolution, ReLU, mean of pixels.
+    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, 1x1 convolution, mean of
+    pixels.
 
     Logits are means of ReLUs, so never negative.
 
@@ -37,8 +39,8 @@ class SqueezeNet(nnx.Module):
       dtype: of the computation.
       dropout: probability of dropping an input of the last convolution in training, in [0, 1).
       mean, std: of the input normalisation; None takes ImageNet's.
-      init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier` or `goyal` (He
-        fan-out; the last N(0, 0.01^2)); see initial.py.
+      init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier`
+        or `goyal` (He fan-out; the last N(0, 0.01^2)); see initial.py.
       conv: path of the convolutions, see layers.convolve.
     """
 
@@ -69,11 +71,11 @@ class SqueezeNet(nnx.Module):
         self.head = make_conv(c_in, num_classes, 1, init=init if init == "xavier" else "small")
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and `penultimate`
-        float32 [N, 512], the mean over pixels of what the last convolution reads. `key` is that of dropout, needed when
-        training with dropout > 0.
+        features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and
+        `penultimate` float32 [N, 512], the mean over pixels of what the last convolution reads.
+        `key` is that of dropout, needed when training with dropout > 0.
         """
         x, features = nnx.relu(self.stem(self.normalize(images))), {}
         for i, fire in enumerate(self.fires):

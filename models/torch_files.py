@@ -1,7 +1,9 @@
-"""Files of PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth` and `.pt` by PyTorch's safe loader.
+"""PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth`, `.pt` by its safe
+loader.
 
-A `.pth` file is a pickle, and a pickle can run any program. It is only handed to `torch.load(weights_only=True)`, which
-builds tensors and plain containers and refuses everything else. This module never unpickles.
+A `.pth` file is a pickle, and a pickle can run any program. It is only handed to
+`torch.load(weights_only=True)`, which builds tensors and plain containers and refuses everything
+else. This module never unpickles.
 """
 
 import pathlib
@@ -17,8 +19,8 @@ _CONVERT = """python -c "import torch, safetensors.torch as s; s.save_file(torch
 def read(path):
     """{name: array} of a file of weights.
 
-    Training scripts often save more than the weights and wrap the model: an entry `state_dict` is opened, and
-    `module.` before every name is dropped.
+    Training scripts often save more than the weights and wrap the model: an entry `state_dict` is
+    opened, and `module.` before every name is dropped.
 
     Args:
       path: a file ending in .safetensors, .pth or .pt.
@@ -29,7 +31,8 @@ def read(path):
     Raises:
       FileNotFoundError: no such file.
       ValueError: another kind of file, a damaged one, or one with something besides tensors.
-      RuntimeError: a .pth file, and PyTorch is missing or too old to be safe; says how to convert the file.
+      RuntimeError: a .pth file, and PyTorch is missing or too old to be safe; says how to convert
+        the file.
     """
     path = pathlib.Path(path).expanduser()
     if not path.name.endswith((".safetensors", *_PICKLES)):

@@ -1,10 +1,11 @@
 """Weights of torchvision's models in ours: `load("resnet50", "resnet50-0676ba61.pth")`.
 
-A family is described by how its modules are called there: regular expressions that turn the path of one of our modules
-into torchvision's name. The arrays' names and layouts follow for all families:
+A family is described by how its modules are called there: regular expressions that turn the path of
+one of our modules into torchvision's name. The arrays' names and layouts follow for all families:
 
 * kernel -> weight: convolutions OIHW -> HWIO, linear layers [out, in] -> [in, out];
-* BatchNorm: scale -> weight, mean -> running_mean, var -> running_var; `num_batches_tracked` is of no use here;
+* BatchNorm: scale -> weight, mean -> running_mean, var -> running_var; `num_batches_tracked` is of
+  no use here;
 * linear layers read flattened maps channels first, as in PyTorch, so that nothing is permuted.
 """
 
@@ -41,7 +42,8 @@ _DENSENET = (
 
 
 def _vgg(sizes, batch_norm):
-    """torchvision numbers all in `features`: a layer has 2 places, 3 with BatchNorm, a pooling behind a stage has 1."""
+    """torchvision numbers all in `features`: a layer takes 2, 3 with BatchNorm, a pooling takes
+    1."""
     places = 3 if batch_norm else 2
 
     def number(match):
@@ -63,7 +65,8 @@ _ALEXNET = (
 
 
 def _squeezenet(pools):
-    """`features` are convolution and ReLU, then the Fire modules, with a pooling before those numbered in `pools`."""
+    """`features`: convolution, ReLU, then Fire modules, a pooling before those numbered in
+    `pools`."""
     return (
         (r"^stem$", "features.0"),
         (r"^fires\.(\d+)", lambda m: f"features.{2 + int(m[1]) + sum(pool <= int(m[1]) for pool in pools)}"),
@@ -72,8 +75,15 @@ def _squeezenet(pools):
 
 
 _RESNETS = (
-    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50", "resnext101",
-)  # fmt: skip
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "wide_resnet50_2",
+    "resnext50",
+    "resnext101",
+)
 _RULES = {
     **dict.fromkeys(_RESNETS, _RESNET),
     **dict.fromkeys(("densenet121", "densenet161", "densenet169", "densenet201"), _DENSENET),
@@ -97,18 +107,19 @@ def load(name, path, *, class_stride=1, **options):
 
     Args:
       name: one of `names()`.
-      path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see `torch_files.read`.
-      class_stride: keep the logits of every so many-th class; 10 makes a model of ImageNet-100, every tenth class of
-        ImageNet by WordNet ID, the order of torchvision's logits.
+      path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see
+        `torch_files.read`.
+      class_stride: keep the logits of every so many-th class; 10 makes a model of ImageNet-100,
+        every tenth class of ImageNet by WordNet ID, the order of torchvision's logits.
       **options: of `models.build`: dtype, mean, std, conv ...
 
     Returns:
-      (model, num_classes): an nnx.Module as of `models.build` and the number of its logits, that of the file divided
-      by the stride and rounded up.
+      (model, num_classes): an nnx.Module as of `models.build` and the number of its logits, that of
+      the file divided by the stride and rounded up.
 
     Raises:
-      ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those of the model; one
-        message lists what is missing, unexpected and of the wrong shape.
+      ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those
+        of the model; one message lists what is missing, unexpected and of the wrong shape.
       FileNotFoundError, RuntimeError: see `torch_files.read`.
     """
     _check_name(name)
@@ -136,7 +147,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
 
 
 def shapes(name, num_classes):
-    """{torchvision's name: its shape} of the arrays that make up a model, without num_batches_tracked."""
+    """Lists {torchvision's name: shape} of a model's arrays, without num_batches_tracked."""
     _check_name(name)
     variables = _named(name, nnx.state(models.abstract(name, num_classes)))
     return {key: _torch_shape(variable.get_value().shape) for key, variable in variables.items()}
@@ -177,14 +188,14 @@ def _our_layout(array):
 
 
 def _check(name, source, arrays, expected):
-    """Raises ValueError unless `arrays` has the names and shapes of `expected`, no more and no fewer."""
-    found = {key: np.shape(array) for key, array in arrays.items()}
-    missing = sorted(expected.keys() - found)
-    unexpected = sorted(found.keys() - expected)
+    """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`."""
+    given = {key: np.shape(array) for key, array in arrays.items()}
+    missing = sorted(expected.keys() - given)
+    unexpected = sorted(given.keys() - expected)
     wrong = [
-        f"{key}: expected {list(shape)}, found {list(found[key])}"
+        f"{key}: expected {list(shape)}, found {list(given[key])}"
         for key, shape in sorted(expected.items())
-        if key in found and found[key] != shape
+        if key in given and given[key] != shape
     ]
     lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}
     if any(lists.values()):

@@ -1,10 +1,11 @@
 """VGG (Simonyan and Zisserman 2015, arXiv:1409.1556): 11 and 19 layers, with and without BatchNorm.
 
-The convolutions, in order, are those of torchvision's `features`; `hidden` and `head` are its `classifier`. Maps are
-flattened channels first, as there, so that the kernel of a linear layer is the transpose of torchvision's.
+The convolutions, in order, are those of torchvision's `features`; `hidden` and `head` are its
+`classifier`. Maps are flattened channels first, as there, so that the kernel of a linear layer is
+the transpose of torchvision's.
 
-`init` of both networks: `he` and `goyal` draw convolutions by He's rule (fan-out) and linear layers from N(0, 0.01^2),
-as torchvision; `xavier` as everywhere.
+`init` of both networks: `he` and `goyal` draw convolutions by He's rule (fan-out) and linear layers
+from N(0, 0.01^2), as torchvision; `xavier` as everywhere.
 """
 
 from functools import partial
@@ -43,7 +44,8 @@ def make_stages(sizes, **options):
 
 
 def run_stages(stages, x, train):
-    """{"stage1": ...}: maps after each stage and its 2x2 max-pooling, the last 1/32 of the image's size."""
+    """Makes {"stage1": ...}, maps after each stage and its 2x2 max-pooling, the last 1/32 in
+    size."""
     features = {}
     for i, layers in enumerate(stages, 1):
         for layer in layers:
@@ -89,10 +91,11 @@ class VGG(nnx.Module):
         self.head = linear(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the last layer reads
-        (after dropout). `key` is that of dropout, needed when training with dropout > 0.
+        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the
+        last layer reads (after dropout). `key` is that of dropout, needed when training with
+        dropout > 0.
         """
         self.dropouts[0].require_key(train, key)
         features = run_stages(self.stages, self.normalize(images), train)
@@ -104,7 +107,8 @@ class VGG(nnx.Module):
 
 
 class CifarVGG(nnx.Module):
-    """The form usual for 32x32 images: one pixel is left of them (else the mean is taken), then one linear layer.
+    """The form usual for 32x32 images: one pixel is left (else the mean is taken), then one linear
+    layer.
 
     Args: as of `VGG`, without dropout; the input normalisation is CIFAR-10's by default.
     """

@@ -1,4 +1,4 @@
-"""Wide residual networks (Zagoruyko and Komodakis 2016, arXiv:1605.07146) for 32x32 images, pre-activation."""
+"""Wide residual networks (Zagoruyko, Komodakis 2016, arXiv:1605.07146) for 32x32 images."""
 
 from functools import partial
 
@@ -9,7 +9,8 @@ from models.layers import BatchNorm, Conv, Dropout, Linear, Normalize
 
 
 class WideBlock(nnx.Module):
-    """x + conv(dropout(relu(bn(conv(relu(bn(x))))))); where channels change, the shortcut convolves relu(bn(x))."""
+    """x + conv(dropout(relu(bn(conv(relu(bn(x)))))); a shortcut to other channels convolves
+    relu(bn(x))."""
 
     def __init__(self, c_in, c_out, stride, *, dropout, conv, norm):
         self.norm1, self.conv1 = norm(c_in), conv(c_in, c_out, 3, stride=stride)
@@ -26,7 +27,7 @@ class WideBlock(nnx.Module):
 
 
 class WideResNet(nnx.Module):
-    """WRN-depth-widen: 3x3 stem to 16 channels, three stages of (depth - 4) / 6 blocks of 16, 32, 64 times widen.
+    """WRN-depth-widen: 3x3 stem, three stages of (depth - 4) / 6 blocks of 16, 32, 64 times widen.
 
     Args:
       num_classes: number of logits.
@@ -64,10 +65,11 @@ class WideResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Images float [N, H, W, 3] in [0, 1] or uint8 -> (logits float32 [N, num_classes], features).
+        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
-        ReLU and the mean over pixels. `key` is that of dropout, needed when training with dropout > 0.
+        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate`
+        float32 [N, C] after it, ReLU and the mean over pixels. `key` is that of dropout, needed
+        when training with dropout > 0.
         """
         self.stages[0][0].dropout.require_key(train, key)
         x, features = self.stem(self.normalize(images)), {}

@@ -18,7 +18,7 @@ _MIXTURE = "mixture="
 
 
 def members(augmentation: str) -> tuple[str, ...]:
-    """Lists the qualified names of the corruptions behind an augmentation: none, one, or a benchmark's.
+    """Lists the corruptions behind an augmentation: none, one, or a benchmark's.
 
     Args:
       augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of
@@ -107,7 +107,7 @@ def corrupt_on_mesh(
     index: jax.Array,
     options: Mapping[str, Any],
 ) -> jax.Array:
-    """Corrupts a batch split over the mesh; the result of `corruptions.corrupt`, whatever the split."""
+    """Corrupts a batch split over the mesh, as `corruptions.corrupt` does, whatever the split."""
     if _stays_whole(mesh, images):
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
@@ -156,7 +156,7 @@ def _stays_whole(mesh, images):
 
 @functools.lru_cache(maxsize=64)
 def _scheme_shards(mesh, scheme):
-    """Makes (program, its argument): stored transforms lie on the devices, too many for constants."""
+    """Makes (program, argument): stored transforms lie on the devices, too many for constants."""
 
     def local(key, images, index, choices):
         return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))

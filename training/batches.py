@@ -30,8 +30,8 @@ class Plan:
 
     Attributes:
       views: images shown in an epoch.
-      steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block, which
-        divides the epoch.
+      steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block,
+        which divides the epoch.
       image_size: side of the network's input in pixels.
       scheme: the augmentation scheme, or None.
       norm_groups, label_smoothing: as `training.steps.train_block` takes them.
@@ -213,8 +213,8 @@ def _mirror(images, key, identity, turn=0):
 def _crop(images, key, identity, padding):
     """Pads each image with zeros on all sides and cuts it back at a uniform place.
 
-    The result takes the memory of `images`. (dm_pix.random_crop draws row and column from other keys:
-    runs begun before would not continue to the same parameters. It takes 1.3 times as long.)
+    The result takes the memory of `images`. (dm_pix.random_crop draws row and column from other
+    keys: runs begun before would not continue to the same parameters. It takes 1.3 times as long.)
     """
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
 

@@ -30,7 +30,7 @@ def digest(state: Any) -> str:
 
 
 def _reason(error):
-    """Shortens an error's text to its first line, a long one to its ends: TensorStore repeats paths."""
+    """Shortens an error's text to its first line, a long one to its ends."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 

@@ -1,4 +1,4 @@
-"""The consistency loss of AugMix: cross-entropy of clean images, agreement of three views of each."""
+"""The consistency loss of AugMix: cross-entropy of clean images, agreement of three views."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Training: whole blocks of steps on the device, resumable, each model a pure function of (config, seed)."""
+"""Training: blocks of steps on the device, resumable, each model a function of (config, seed)."""
 
 import collections
 import contextlib
@@ -61,15 +61,16 @@ def train(
 # What happens when, in each round of `train_jobs`:
 #
 #  1. A free row takes the next waiting job: its workdir is opened and locked, its newest checkpoint
-#     restored, or a first state drawn. A job without a step left is finished at once, without a row.
+#     restored, or a first state drawn. A job without a step left is finished at once, without a
+#     row.
 #  2. Each row's next block of batches is made on the row's devices; a row without a job gets zeros.
 #  3. One program starts the block of steps in all rows. The device works; the host goes on.
 #  4. Meanwhile the block before is reported: its loss is checked to be finite, a line is added to
 #     metrics.jsonl, the progress bar moves.
 #  5. The host asks whether SIGTERM has come; many processes give one answer.
 #  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new
-#     block is reported first, so that no state with a non-finite loss is saved; then the row's state
-#     is copied to the host and saved.
+#     block is reported first, so that no state with a non-finite loss is saved; then the row's
+#     state is copied to the host and saved.
 #  7. A run after its last step leaves its row: final.json is written, its workdir released,
 #     `on_finish` called. The others begin the next round.
 #  8. After SIGTERM the process leaves with status 143; the same command continues at 1.

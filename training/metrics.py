@@ -1,4 +1,4 @@
-"""Metrics as JSON lines, one a block of steps, consistent with the checkpoint a run resumes from."""
+"""Metrics as JSON lines, one a block of steps, consistent with the checkpoint resumed from."""
 
 import json
 import pathlib

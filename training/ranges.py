@@ -8,7 +8,7 @@ from runtime.workdirs import read_json
 
 
 def check_image_shape(path, shape):
-    """Raises ValueError when the ranges file `path` ("" or None: no ranges) was made for images of another shape."""
+    """Refuses (ValueError) a ranges file, "" or None: none, made for images of another shape."""
     if path and (made := read_json(path)["image_shape"]) != list(shape):
         raise ValueError(f"{path}: expected severity ranges for images of shape {list(shape)}, found ranges for {made}")
 

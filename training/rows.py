@@ -1,4 +1,4 @@
-"""The rows of a mesh in training: the run in each row, one stacked state, one program for all of them."""
+"""The rows of a mesh in training: the run in each row, one stacked state, one program for all."""
 
 from jax.sharding import Mesh
 
@@ -14,7 +14,8 @@ class Rows:
 
     Args:
       mesh: (M, D / M).
-      split: what every run trains on, replicated over at least the devices of `mesh`, or on the host.
+      split: what every run trains on, replicated over at least the devices of `mesh`, or on the
+        host.
       target: mesh over which the states given back are replicated.
     """
 
@@ -97,7 +98,7 @@ class Rows:
             run.report(step, {name: values[row] for name, values in metrics.items()})
 
     def saved(self, stop: bool) -> list[tuple[int, Run, TrainState]]:
-        """Saves the runs whose checkpoint is due after the last block; returns (row, run, state) of each.
+        """Saves the runs whose checkpoint is due; returns (row, run, state) of each.
 
         Args:
           stop: the process is about to end: every run is due.

@@ -50,7 +50,8 @@ class Job(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a compiled block of steps depends on besides devices; models that train together share it."""
+    """What a compiled block of steps depends on besides devices; shared by models that train
+    together."""
 
     graphdef: nnx.GraphDef
     optimizer: optax.GradientTransformation
@@ -140,7 +141,7 @@ class Run:
         return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
 
     def checkpoint_due(self, stop: bool) -> bool:
-        """Says whether to save the state after the last block; `stop`: the process is about to end."""
+        """Says whether to save the state after the last block; `stop`: the process ends now."""
         epoch, offset = divmod(self._step, self._plan.steps_per_epoch)
         return stop or self.done or (offset == 0 and epoch % self._config.train.checkpoint_epochs == 0)
 

@@ -43,7 +43,8 @@ def train_models_block(
     Args:
       mesh: (M, devices for each model).
       states: TrainState with leaves [M, ...], donated.
-      images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
+      images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
+        'data'.
       keys: typed keys [M].
       graphdef, optimizer, jsd_weight, norm_groups, label_smoothing: as `train_block`.
 

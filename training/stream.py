@@ -1,7 +1,7 @@
 """Images that are not on the device: training blocks read ahead by Grain, test sets read in pieces.
 
-What fits stays in device memory (`place_splits`). What does not is a memory map on the host; of it a
-`Stream` gathers the views of each step in background threads and puts whole blocks on the devices
+What fits stays in device memory (`place_splits`). What does not is a memory map on the host; of it
+a `Stream` gathers the views of each step in background threads and puts whole blocks on the devices
 while the steps before run. The order is that of the device-resident path, so are the batches, bit
 for bit.
 """
@@ -85,7 +85,7 @@ def on_device(split: Split) -> bool:
 def source(
     split: Split, plan: "Plan", batch_size: int, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
 ) -> "Iterator[Split | Stream]":
-    """Yields what `batches.block` takes images from: the split on the device, else a `Stream` of it.
+    """Yields what `batches.block` reads: the split when on the device, else a `Stream` of it.
 
     Arguments as of `Stream`.
     """
@@ -99,8 +99,8 @@ def source(
 class Stream:
     """The views of a run's blocks, in order, on the devices ahead of time.
 
-    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a function
-    of the orders.
+    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a
+    function of the orders.
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
@@ -131,8 +131,8 @@ class Stream:
         """Takes the block of steps that begins at `step`.
 
         Returns:
-          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]); `doubled` says which views
-          are the corrupted copies of the code reading.
+          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]); `doubled` says which
+          views are the corrupted copies of the code reading.
 
         Raises:
           ValueError: another block comes next.
@@ -175,7 +175,7 @@ def _put(part, sharding):
 
 
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
-    """Yields a split in parts on the devices, whole batches each; in one part when it is there already.
+    """Yields a split in parts on the devices, whole batches each; in one part when it is there.
 
     The next part is read while the caller works on the one before.
     """

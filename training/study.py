@@ -117,8 +117,8 @@ def train_models(
 
     Args:
       config: of the study.
-      trainings: augmentations (see `augmentation.members`), `standard` among them where others start
-        from it.
+      trainings: augmentations (see `augmentation.members`), `standard` among them where others
+        start from it.
       seeds: of the models of each augmentation.
       workdir: of the study.
       dataset: gives the number of classes.

@@ -1,4 +1,4 @@
-"""The parity report: how far our ImageNet-C is from the original, corruption by corruption, at every severity.
+"""The parity report: how far our ImageNet-C is from the original, at every severity.
 
 __main__.py     the command, `python -m benchmarks.parity`
 measures.py     differences of pixels and of distributions

@@ -1,11 +1,12 @@
-"""The parity report: how far our ImageNet-C is from the original, corruption by corruption, at every severity.
+"""The parity report: how far our ImageNet-C is from the original, at every severity.
 
     python -m benchmarks.parity --shared=FOLDER --out=docs/parity.md
     python -m benchmarks.parity --sections=errors --workdir=runs/MODEL --peer_python=PATH --out=docs/parity.md
 
-FOLDER/golden holds figures and pictures made by the original code. `--workdir` is one of train.py on CIFAR-10,
-`--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in --data; a section that is not asked
-for is reported from there, one that was never measured is reported as not measured. Needs the `dev` extra.
+FOLDER/golden holds figures and pictures made by the original code. `--workdir` is one of train.py
+on CIFAR-10, `--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in the
+file of --data; a section that is not asked for is reported from there, one that was never measured
+is reported as not measured. Needs the `dev` extra.
 """
 
 import importlib.metadata
@@ -40,7 +41,7 @@ _OUT = flags.DEFINE_string("out", "docs/parity.md", "The report.")
 
 
 def measure(section, names, kept):
-    """The rows of one section, {part: rows}; what is not asked for is that in `kept`. None when it cannot be run."""
+    """Measures {part: rows} of a section over those in `kept`; None when it cannot be run."""
     golden = pathlib.Path(_SHARED.value) / "golden"
     if section == "pixels":
         return kept | {t: kept.get(t, {}) | measures.pixels(names, t) for t in _TABLES.value}
@@ -56,7 +57,7 @@ def measure(section, names, kept):
 
 
 def record():
-    """What the numbers of a run come from."""
+    """Records what the numbers of a run come from."""
     origin = provenance.provenance()
     return {
         # Where folders are is this machine's business.

@@ -18,7 +18,8 @@ from runtime import meshes
 from runtime.workdirs import read_json
 from training import study
 
-# Where the peer is not the original, on images of 32x32. What is not named here is the same computation.
+# Where the peer is not the original, on images of 32x32. What is not named here is the same
+# computation.
 DEPARTURES = {
     "glass_blur": "same copies, its own random generator",
     "motion_blur": "sums in floats, without the original's 16-bit step; stops, without renormalising, where the motion "
@@ -63,8 +64,9 @@ def first_images(workdir, number, data_dir):
 
 
 def error_rates(workdir, names, python, number, folder, data_dir=""):
-    """Error of a model (the standard one if there is one) in `workdir` under the `imagenet` levels, on our and on the
-    peer's images.
+    """Measures a model's error under the `imagenet` levels, on our and on the peer's images.
+
+    The model is the standard one of the workdir if there is one.
 
     Args:
       workdir: a workdir of train.py (or overlap.py) on CIFAR-10 or another dataset of small images.
@@ -74,8 +76,9 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
       folder: where the peer's images are kept.
 
     Returns:
-      A dictionary: `clean` (error, per cent), `model`, `peer` (version), `number`, and `rows`: {name: {"ours": [5],
-      "peer": [5] (per cent), "difference": mean over severities of ours - peer, "se": its standard error over images}}.
+      A dictionary: `clean` (error, per cent), `model`, `peer` (version), `number`, and `rows`:
+      {name: {"ours": [5], "peer": [5] (per cent), "difference": mean over severities of ours - peer,
+      "se": its standard error over images}}.
     """
     workdir, mesh = pathlib.Path(workdir), meshes.data_mesh()
     dataset, split = first_images(workdir, number, data_dir)
@@ -91,9 +94,12 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     rows = {}
     for name in tqdm(names, desc="errors", dynamic_ncols=True):
         key = jax.random.key(zlib.crc32(name.encode()))
-        ours = np.stack([
-            wrong(corruptions.corrupt(key, jnp.asarray(split.images), name, severity, table="imagenet")) for severity in range(1, 6)
-        ])  # fmt: skip
+        ours = np.stack(
+            [
+                wrong(corruptions.corrupt(key, jnp.asarray(split.images), name, severity, table="imagenet"))
+                for severity in range(1, 6)
+            ]
+        )
         peer = np.stack([wrong(images) for images in theirs[name.split("/")[1]]])
         by_image = 100 * (ours.astype(float) - peer).mean(0)
         rows[name] = {

@@ -1,4 +1,4 @@
-"""The numbers of the parity report that need no classifier: differences of pixels and of distributions."""
+"""Differences of pixels and of distributions, the report's numbers that need no classifier."""
 
 import functools
 import json
@@ -20,14 +20,18 @@ _IMAGES = {"cifar": 8, "tiny": 4, "imagenet": 2, "inception": 1}  # about as man
 _DRAWS = {32: 4, 224: 2}
 
 
-def difference(found, expected):
-    """[largest difference in 8-bit levels, per cent of values that differ] of two arrays of whole levels."""
-    off = np.abs(np.asarray(found, int) - np.asarray(expected, int))
+def difference(ours, expected):
+    """Computes [largest difference in levels, per cent of values that differ] of 8-bit arrays."""
+    off = np.abs(np.asarray(ours, int) - np.asarray(expected, int))
     return [int(off.max()), 100 * float(np.mean(off > 0))]
 
 
 def pixels(names, table):
-    """{name: difference per severity}: our 8-bit results against the float64 definitions, given our draws."""
+    """Compares our 8-bit results with the float64 definitions, given our draws.
+
+    Returns:
+      {name: difference per severity}.
+    """
     side = references.SIDES[table]
     images = [scene(side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
     return {name: _pixels_of(name, table, images) for name in tqdm(names, desc=f"pixels, {table}", dynamic_ncols=True)}
@@ -43,45 +47,51 @@ def _pixels_of(name, table, images):
 
     rows = []
     for severity in SEVERITIES:
-        found, expected = [], []
+        results, expected = [], []
         for k, image in enumerate(images):
             params, ours = corrupt(jax.random.fold_in(jax.random.key(severity), k), image, severity)
-            found.append(np.asarray(ours))
+            results.append(np.asarray(ours))
             expected.append(np.floor(references.expected(corruption.name, image, params, table, severity)))
-        rows.append(difference(found, expected))
+        rows.append(difference(results, expected))
     return rows
 
 
 def golden_pixels(names, folder, size):
-    """{name: difference per severity} against stored results of the original, deterministic corruptions only."""
+    """Compares with stored results of the original, deterministic corruptions only.
+
+    Returns:
+      {name: difference per severity}.
+    """
     golden = np.load(folder / f"imagenet_c_{size}.npz")
-    found = {}
+    distances = {}
     for name in names:
         if (short := name.split("/")[1]) in golden:
             key = jax.random.key(0)
             ours = [corruptions.corrupt(key, golden["clean"], name, severity) for severity in SEVERITIES]
-            found[name] = [difference(a, b) for a, b in zip(ours, golden[short], strict=True)]
-    return found
+            distances[name] = [difference(a, b) for a, b in zip(ours, golden[short], strict=True)]
+    return distances
 
 
 def golden_features(names, folder, size):
-    """{name: [[z, feature, beyond, far, number], ...] per severity}: distances of feature means from the original's.
+    """Measures the distances of feature means from the original's.
 
-    z is the largest |ours - original| / standard error over all features and their components (`number` of them);
-    beyond counts the components further off than 3 standard errors + 2 % of the original's mean, far those further off
-    than 3 standard errors. Standard errors treat images as random,
-    though both sides use the same ones, so they are too wide rather than too narrow.
+    Returns {name: [[z, feature, beyond, far, number], ...] per severity}.
+
+    z is the largest |ours - original| / standard error over all features and their components
+    (`number` of them); beyond counts the components further off than 3 standard errors + 2 % of the
+    original's mean, far those further off than 3 standard errors. Standard errors treat images as
+    random, though both sides use the same ones, so they are too wide rather than too narrow.
     """
     clean = np.load(folder / f"clean_{size}.npz")["images"]
     golden = json.loads((folder / f"imagenet_c_stats_{size}.json").read_text())
     number = golden["images"] * golden["draws_per_image"]
-    found = {}
+    distances = {}
     for name in tqdm(names, desc=f"features, {size}", dynamic_ncols=True):
         by_severity = golden["corruptions"][name.split("/")[1]]
         key = jax.random.fold_in(jax.random.key(3), zlib.crc32(name.encode()))
         compare = functools.partial(_compare, clean, name, key, draws=_DRAWS[size], reference_number=number)
-        found[name] = [compare(severity, by_severity[str(severity)]) for severity in SEVERITIES]
-    return found
+        distances[name] = [compare(severity, by_severity[str(severity)]) for severity in SEVERITIES]
+    return distances
 
 
 def _compare(clean, name, key, severity, reference, draws, reference_number):
@@ -90,9 +100,9 @@ def _compare(clean, name, key, severity, reference, draws, reference_number):
         corrupted = np.asarray(corruptions.corrupt(jax.random.fold_in(key, draw), clean, name, severity))
         ours += [features(x, y) for x, y in zip(clean, corrupted, strict=True)]
     worst, feature, beyond, far, number = 0.0, "", 0, 0, 0
-    for one, figures in reference.items():
+    for candidate, figures in reference.items():
         mean, std = np.array(figures["mean"]), np.array(figures["std"])
-        off = np.abs(np.mean([np.atleast_1d(f[one]) for f in ours], axis=0) - mean)
+        off = np.abs(np.mean([np.atleast_1d(f[candidate]) for f in ours], axis=0) - mean)
         error = std * np.sqrt(1 / reference_number + 1 / len(ours))
         beyond += int(np.sum(off > 3 * error + 0.02 * np.abs(mean) + 1e-4))
         # Figures are stored to five decimals; components that never vary have no standard error.
@@ -100,5 +110,5 @@ def _compare(clean, name, key, severity, reference, draws, reference_number):
         far += int(np.sum(z > 3))
         number += z.size
         if z.max() > worst:
-            worst, feature = float(z.max()), one
+            worst, feature = float(z.max()), candidate
     return [worst, feature, beyond, far, number]

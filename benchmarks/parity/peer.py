@@ -1,9 +1,9 @@
-"""Makes the peer's images for benchmarks/parity/errors.py: imagecorruptions-imaug, in its own Python.
+"""Makes the peer's images for errors.py: imagecorruptions-imaug, in its own Python.
 
     python benchmarks/parity/peer.py IMAGES.npy FOLDER NAME ...
 
-IMAGES.npy is uint8 [N, H, W, 3]; for each corruption NAME writes FOLDER/NAME.npy, uint8 [5, N, H, W, 3]. What is there
-already is not made again. Every image and severity has its own seed.
+IMAGES.npy is uint8 [N, H, W, 3]; for each corruption NAME writes FOLDER/NAME.npy, uint8 [5, N, H,
+W, 3]. What is there already is not made again. Every image and severity has its own seed.
 """
 
 import importlib.metadata
@@ -24,8 +24,8 @@ def _corrupt(task):
     image, name, severity, seed = task
     warnings.simplefilter("ignore")
     np.random.seed(seed)
-    own = {"seed": seed} if name in _OWN_GENERATORS else {}
-    return corrupt(image, corruption_name=name, severity=severity, **own)
+    seeded = {"seed": seed} if name in _OWN_GENERATORS else {}
+    return corrupt(image, corruption_name=name, severity=severity, **seeded)
 
 
 def main():
@@ -40,10 +40,10 @@ def main():
             tasks = [
                 (image, name, severity, 5 * k + severity) for severity in range(1, 6) for k, image in enumerate(images)
             ]
-            found = np.stack(pool.map(_corrupt, tasks, chunksize=32))
+            corrupted = np.stack(pool.map(_corrupt, tasks, chunksize=32))
             aside = file.with_suffix(".tmp")
             with open(aside, "wb") as handle:
-                np.save(handle, found.reshape(5, *images.shape))
+                np.save(handle, corrupted.reshape(5, *images.shape))
             aside.replace(file)
     print(importlib.metadata.version("imagecorruptions-imaug"))
 

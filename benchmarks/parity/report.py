@@ -52,8 +52,8 @@ def report(data):
     """Markdown of all sections.
 
     Args:
-      data: {section: {"record": ..., "rows": ...}} for those of `pixels`, `golden`, `features`, `errors` that were
-        measured.
+      data: {section: {"record": ..., "rows": ...}} for those of `pixels`, `golden`, `features`,
+        `errors` that were measured.
     """
     writers = {"pixels": _pixels, "golden": _golden, "features": _features, "errors": _errors}
     titles = {"pixels": _PIXELS, "golden": _GOLDEN, "features": _FEATURES, "errors": _ERRORS}
@@ -93,13 +93,13 @@ def _differences(rows):
 
 
 def _summary(parts):
-    """How many of the comparisons are equal, within a level on 99.9 % of values, and what the worst is."""
-    found = [(share, largest, name) for part in parts for name, row in part.items() for largest, share in row]
-    equal, nearly = sum(share == 0 for share, _, _ in found), sum(0 < share <= 0.1 for share, _, _ in found)
-    share, largest, name = max(found)
-    most = max(largest for _, largest, _ in found)
+    """Tells how many comparisons are equal, how many nearly, and what the worst is."""
+    comparisons = [(share, largest, name) for part in parts for name, row in part.items() for largest, share in row]
+    equal, nearly = sum(share == 0 for share, _, _ in comparisons), sum(0 < share <= 0.1 for share, _, _ in comparisons)
+    share, largest, name = max(comparisons)
+    most = max(largest for _, largest, _ in comparisons)
     return (
-        f"\n{len(found)} comparisons: {equal} equal, {nearly} equal on 99.9 % of values or more; the largest difference is "
+        f"\n{len(comparisons)} comparisons: {equal} equal, {nearly} equal on 99.9 % of values or more; the largest difference is "
         f"{most}, the largest share {_per_cent(share)} % ({name.split('/')[1]}, by {largest}).\n"
     )
 
@@ -127,9 +127,10 @@ def _features(rows):
         return f"{worst:.1f} {short.replace('_', ' ')}" + (f" *{beyond}" if beyond else "")
 
     parts = [
-        f"\n{size}x{size}\n\n" + _table(["", *_LEVELS], [[name.split("/")[1], *(cell(*c) for c in row)] for name, row in part.items()])
+        f"\n{size}x{size}\n\n"
+        + _table(["", *_LEVELS], [[name.split("/")[1], *(cell(*c) for c in row)] for name, row in part.items()])
         for size, part in rows.items()
-    ]  # fmt: skip
+    ]
     cells = [c for part in rows.values() for row in part.values() for c in row]
     far, number = sum(c[3] for c in cells), sum(c[4] for c in cells)
     return _FEATURES.format(far=far, number=number, chance=0.0027 * number) + "".join(parts)

@@ -1,4 +1,4 @@
-"""Independent definitions that tests and benchmarks compare the library with; they share no code with it.
+"""Independent definitions, without code of the library, that tests and benchmarks compare it with.
 
 photographs.py   procedural photographs
 features.py      the features of an image pair that the golden figures hold

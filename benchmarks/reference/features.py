@@ -1,4 +1,4 @@
-"""Distribution features of corrupted images, as the golden reference figures define them (NumPy, float64)."""
+"""Distribution features of corrupted images, as the golden figures define them (NumPy, float64)."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def features(clean, corrupted):
-    """Features of one image pair.
+    """Computes the features of one image pair.
 
     Args:
       clean, corrupted: uint8 [H, W, 3].

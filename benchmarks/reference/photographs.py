@@ -1,10 +1,11 @@
-"""Procedural photographs for tests: smooth colours, textured surfaces and sharp edges, drawn from a seed."""
+"""Procedural photographs: smooth colours, textured surfaces and sharp edges, drawn from a seed."""
 
 import numpy as np
 
 
 def photograph(height, width, seed=0):
-    """uint8 [height, width, 3], levels over most of the range; different seeds give different scenes."""
+    """Draws uint8 [height, width, 3], levels over most of the range; another seed, another
+    scene."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / max(height, width)
     scene = np.full((height, width, 3), rng.uniform(0.2, 0.6, 3))
@@ -20,5 +21,5 @@ def photograph(height, width, seed=0):
 
 
 def photographs(number, height, width):
-    """uint8 [number, height, width, 3], a different scene each."""
+    """Draws uint8 [number, height, width, 3], a different scene each."""
     return np.stack([photograph(height, width, seed) for seed in range(number)])

@@ -1,4 +1,5 @@
-"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
+"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown
+that says it all."""
 
 import json
 
@@ -75,9 +76,12 @@ def test_report_tells_measured_from_missing():
 def test_report_of_error_rates_names_departures():
     row = {"ours": [1.0] * 5, "peer": [2.0] * 5, "difference": -1.0, "se": 0.25}
     rows = {
-        "clean": 6.5, "model": "net", "peer": "1.1.5", "number": 1000,
+        "clean": 6.5,
+        "model": "net",
+        "peer": "1.1.5",
+        "number": 1000,
         "rows": {"imagenet_c/fog": row, "imagenet_c/contrast": row | {"difference": 0.5}},
-    }  # fmt: skip
+    }
     text = report.report({"errors": {"record": RECORD, "rows": rows}})
     assert "-1.00 ± 0.25 | fractal as large" in text and "+0.50 ± 0.25 |  |" in text
     assert "the 1 corruptions where the peer is the original: +0.50" in text

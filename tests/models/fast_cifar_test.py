@@ -1,4 +1,5 @@
-"""The fast network: forward pass against a NumPy one, its first layer is not trained, convolutions start as the identity."""
+"""The fast network: forward pass against a NumPy one, its first layer is not trained, convolutions
+start as the identity."""
 
 import itertools
 import math

@@ -1,4 +1,5 @@
-"""Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the same weights."""
+"""Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the
+same weights."""
 
 import jax
 import jax.numpy as jnp
@@ -64,7 +65,8 @@ def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch)
 
 
 def check(model, network, size, train, tolerance):
-    """Compares logits, penultimate features and moved statistics of `model` with those of `network` in NumPy."""
+    """Compares logits, penultimate features and moved statistics of `model` with those of `network`
+    in NumPy."""
     model = randomised(model)
     images = np.random.default_rng(0).random((3, *size, 3)).astype(np.float32)
     reference = Reference(nnx.to_pure_dict(nnx.state(model)), train)

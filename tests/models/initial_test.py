@@ -1,4 +1,5 @@
-"""Initial values: spread and limits of each rule, which rule each family follows, and modules without values."""
+"""Initial values: spread and limits of each rule, which rule each family follows, and modules
+without values."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
-"""Pooling against loops in NumPy, for whole and broken windows; the sizes that PyTorch documents."""
+"""Pooling against loops in NumPy, for whole and broken windows; the sizes that PyTorch
+documents."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,5 @@
-"""One small network of each larger family, of the code that makes the published ones: few layers, narrow classifiers."""
+"""One small network of each larger family, of the code that makes the published ones: few layers,
+narrow classifiers."""
 
 from functools import partial
 

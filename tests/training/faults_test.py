@@ -1,4 +1,5 @@
-"""What a machine does to a long run: a disk that fills, a clock that jumps. Real processes; the result is the same."""
+"""What a machine does to a long run: a disk that fills, a clock that jumps. Real processes; the
+result is the same."""
 
 import contextlib
 import json
@@ -68,7 +69,8 @@ def stopped(tmp_path_factory, environment, expected):
 
 @contextlib.contextmanager
 def full_disk():
-    """No file of this process can grow: the limit on file sizes acts as a full disk does, for any user."""
+    """No file of this process can grow: the limit on file sizes acts as a full disk does, for any
+    user."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -98,7 +100,8 @@ def test_a_second_process_compiles_nothing_anew(stopped, expected, environment):
 
 
 def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path, stopped, expected, environment):
-    """Each reading of the wall clock is years off, and the files of the run get dates of other years."""
+    """Each reading of the wall clock is years off, and the files of the run get dates of other
+    years."""
     workdir, _ = stopped
     (tmp_path / "sitecustomize.py").write_text(JUMPING_CLOCK)
     for number, path in enumerate(sorted(workdir.rglob("*"))):
@@ -123,7 +126,8 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
 
 @pytest.mark.slow
 def test_training_on_a_small_file_system(tmp_path, expected, environment):
-    """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user namespaces)."""
+    """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user
+    namespaces)."""
     can = subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "t", str(tmp_path)], capture_output=True)
     if can.returncode:
         pytest.skip("this machine lets users mount nothing")

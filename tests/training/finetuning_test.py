@@ -39,7 +39,8 @@ def differ(first, second):
 
 
 def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settings(setting, tmp_path, monkeypatch):
-    # Traced once for the standard models and once for the fine-tuned ones, whose optimiser is another.
+    # Traced once for the standard models and once for the fine-tuned ones, whose optimiser is
+    # another.
     chex.clear_trace_counter()
     monkeypatch.setattr(steps, "train_block", chex.assert_max_traces(steps.train_block, n=2))
     mesh, dataset = setting
@@ -55,7 +56,8 @@ def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settin
 
 
 def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path):
-    """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run never stopped."""
+    """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run
+    never stopped."""
     code = (
         "import sys, pathlib, jax, data; jax.config.update('jax_num_cpu_devices', 2)\n"
         "from tests.training import finetuning_test, tiny; from training import loop, study; from runtime import meshes\n"

@@ -1,4 +1,5 @@
-"""The training loop: what a batch holds, resuming, one compile for a study, independence of the device count."""
+"""The training loop: what a batch holds, resuming, one compile for a study, independence of the
+device count."""
 
 import json
 import os
@@ -191,11 +192,16 @@ def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
 
 
 def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
-    """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long before the next one due."""
+    """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long
+    before the next one due."""
     rare = ["--config.train.checkpoint_epochs=60", "--config.train.epochs=60"]
     process = subprocess.Popen(
-        [*COMMAND, *rare, f"--workdir={tmp_path / 'run'}"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )  # fmt: skip
+        [*COMMAND, *rare, f"--workdir={tmp_path / 'run'}"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
         time.sleep(0.01)
     time.sleep(0.2)

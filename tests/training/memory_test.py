@@ -37,7 +37,8 @@ MIB = 2**20
 @pytest.mark.skipif(sys.platform == "win32", reason="resource is for POSIX systems")
 @pytest.mark.slow
 def test_memory_does_not_grow_over_2000_steps(tmp_path):
-    """20 epochs, with checkpoints: no array more is alive, and the process grows by less than 20 MiB."""
+    """20 epochs, with checkpoints: no array more is alive, and the process grows by less than 20
+    MiB."""
     settings = ["train.epochs=20", "train.batch_size=8", "dataset.train_limit=800", "dataset.image_size=16"]
     done = subprocess.run(
         [

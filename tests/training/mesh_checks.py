@@ -1,4 +1,5 @@
-"""Checks of a block of steps on eight devices; mesh_test.py runs each in a process. Every one ends or raises."""
+"""Checks of a block of steps on eight devices; mesh_test.py runs each in a process. Every one ends
+or raises."""
 
 import re
 import sys
@@ -91,7 +92,8 @@ def no_copy_for_a_row():
 
 
 def communication(mesh):
-    """The groups of devices that communicate in the compiled block, [(operation, [[device, ...], ...])]."""
+    """The groups of devices that communicate in the compiled block, [(operation, [[device, ...],
+    ...])]."""
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
     text = steps.train_models_block.lower(mesh, graphdef, OPTIMIZER, *arguments).compile().as_text()

@@ -1,4 +1,5 @@
-"""Checks of whole runs on eight devices; mesh_test.py runs each in a process. Every one ends or raises."""
+"""Checks of whole runs on eight devices; mesh_test.py runs each in a process. Every one ends or
+raises."""
 
 import contextlib
 import json
@@ -20,7 +21,8 @@ from training import loop, run, steps, study
 
 @contextlib.contextmanager
 def counted_rounds():
-    """Counts calls of the training program, and checks that each gives every device one model's work."""
+    """Counts calls of the training program, and checks that each gives every device one model's
+    work."""
     calls, original = [], steps.train_models_block
 
     def call(mesh, graphdef, optimizer, stacked, images, *rest, **options):
@@ -68,7 +70,8 @@ MEMBERS = [("standard", 0), ("noc/border", 0), ("standard", 1), ("noc/border", 1
 
 
 def rows_share_the_work_and_one_program():
-    """Six models take six runs' rounds in one row and two in four rows, compile once, and come out the same."""
+    """Six models take six runs' rounds in one row and two in four rows, compile once, and come out
+    the same."""
     with tempfile.TemporaryDirectory() as root:
         setting = Setting(root)
         found = {}
@@ -99,7 +102,8 @@ def rows_share_the_work_and_one_program():
 
 @contextlib.contextmanager
 def ended_after(number):
-    """Ends training in place of the checkpoint after `number` others; yields the steps of those that were written."""
+    """Ends training in place of the checkpoint after `number` others; yields the steps of those
+    that were written."""
     save, steps_saved = run.Checkpoints.save, []
 
     def stop(self, state):
@@ -117,7 +121,8 @@ def ended_after(number):
 
 
 def stopped_between_the_checkpoints_of_two_models():
-    """Killed when one model of a group is saved and the next is not, then continued: the bits of a study never stopped."""
+    """Killed when one model of a group is saved and the next is not, then continued: the bits of a
+    study never stopped."""
     with tempfile.TemporaryDirectory() as root:
         setting = Setting(root)
         members = MEMBERS[:3]
@@ -139,7 +144,8 @@ def stopped_between_the_checkpoints_of_two_models():
 
 
 def terminated_in_a_group(setting, members, whole):
-    """SIGTERM in the first epoch: every model is saved, long before its checkpoint is due, and continues to the same bits."""
+    """SIGTERM in the first epoch: every model is saved, long before its checkpoint is due, and
+    continues to the same bits."""
     at = grid(3, 2)
     send = steps.train_models_block
 

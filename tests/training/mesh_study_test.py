@@ -1,7 +1,9 @@
-"""A whole study on eight devices, killed in the middle and continued: one device's parameters, counts and matrix.
+"""A whole study on eight devices, killed in the middle and continued: one device's parameters,
+counts and matrix.
 
-Bit for bit: each model trains on a device of its own (25 images cannot be split over the two devices of a row), and XLA's
-thread pool, whose size decides in which order sums are taken on a CPU, is as large for one device as for eight.
+Bit for bit: each model trains on a device of its own (25 images cannot be split over the two
+devices of a row), and XLA's thread pool, whose size decides in which order sums are taken on a CPU,
+is as large for one device as for eight.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""What the fast recipe adds to a training run: triangular schedule, label smoothing, alternating flips, whitening."""
+"""What the fast recipe adds to a training run: triangular schedule, label smoothing, alternating
+flips, whitening."""
 
 import jax
 import jax.numpy as jnp

@@ -9,9 +9,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
     f"--config.{setting}"
     for setting in (
-        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
+        "dataset.train_limit=160",
+        "dataset.test_limit=70",
+        "train.batch_size=32",
+        "train.epochs=6",
+        "eval.batch_size=70",
     )
-]  # fmt: skip
+]
 
 
 def start(workdir, *arguments, **environment):

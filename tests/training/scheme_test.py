@@ -1,4 +1,5 @@
-"""Training with an augmentation scheme: what a batch holds, and the JSD loss in the training step."""
+"""Training with an augmentation scheme: what a batch holds, and the JSD loss in the training
+step."""
 
 import functools
 

@@ -175,9 +175,13 @@ def test_free_memory_of_devices(mesh):
 COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
     f"--config.{setting}"
     for setting in (
-        "dataset.train_limit=160", "dataset.test_limit=70", "train.batch_size=32", "train.epochs=6", "eval.batch_size=70"
+        "dataset.train_limit=160",
+        "dataset.test_limit=70",
+        "train.batch_size=32",
+        "train.epochs=6",
+        "eval.batch_size=70",
     )
-]  # fmt: skip
+]
 
 
 def start(folder, placement):

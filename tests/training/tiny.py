@@ -23,7 +23,8 @@ def config(**train):
 
 
 def untrained_workdir(folder, given):
-    """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
+    """A workdir as train.py leaves it, of a network that saw no training: its first state is its
+    last."""
     one = study.model_config(given, "standard", 0)
     params = states.build_model(one, 10, 32)[1:]
     with workdirs.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:

@@ -1,1 +1,1 @@
-"""The original ImageNet-C in NumPy, SciPy and Pillow: its published levels, and float64 results for given draws."""
+"""The original ImageNet-C in NumPy, SciPy and Pillow: published levels, results for given draws."""

@@ -22,7 +22,7 @@ ZOOM = {"cifar": SMALL, "tiny": SMALL, "imagenet": LARGE, "inception": LARGE}
 
 
 def disk(radius, alias):
-    """The original's kernel, straight from its description, with SciPy's filter for the anti-aliasing."""
+    """Makes the original's kernel from its description, anti-aliased by SciPy's filter."""
     reach = 8 if radius <= 8 else radius
     y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1]
     kernel = (x**2 + y**2 <= radius**2).astype(float)

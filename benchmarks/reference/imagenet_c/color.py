@@ -1,4 +1,4 @@
-"""Brightness, contrast and saturation of ImageNet-C by the standard library, with the published levels."""
+"""Brightness, contrast, saturation of ImageNet-C by the standard library, and published levels."""
 
 import colorsys
 

@@ -1,4 +1,4 @@
-"""Elastic transform of ImageNet-C in float64: OpenCV's fixed-point warp, then SciPy's displacement."""
+"""Elastic transform of ImageNet-C in float64: fixed-point warp, then SciPy's displacement."""
 
 import numpy as np
 from scipy import ndimage

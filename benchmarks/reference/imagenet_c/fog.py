@@ -12,7 +12,7 @@ TABLES = [
 
 
 def reference_map(side, decay, stream):
-    """The fractal in place and in float64, as published: steps of side, side/2, ...; `stream` yields U(-1, 1)."""
+    """Makes the fractal in float64, in steps of side, side/2, ...; `stream` yields U(-1, 1)."""
     grid = np.zeros((side, side))
     step, wibble = side, 100.0
     while step >= 2:

@@ -1,4 +1,4 @@
-"""Motion blur of ImageNet-C in float64, ImageMagick's rounding included, with the published levels."""
+"""Motion blur of ImageNet-C in float64, with ImageMagick's rounding, and the published levels."""
 
 import math
 

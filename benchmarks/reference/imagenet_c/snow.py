@@ -29,7 +29,7 @@ LEVELS = {
 
 
 def reference_zoom(noise, factor):
-    """Central crop, SciPy's linear zoom, central trim; sides one by one, so that images need not be square."""
+    """Crops the centre, zooms it linearly by SciPy, trims it; images need not be square."""
     height, width = noise.shape
     crop_height, crop_width = math.ceil(height / factor), math.ceil(width / factor)
     top, left = (height - crop_height) // 2, (width - crop_width) // 2
@@ -45,7 +45,7 @@ def reference_flakes(noise, factor, threshold):
 
 
 def reference_streaks(flakes, radius, sigma, angle):
-    """ImageMagick's motion blur of an 8-bit plane, tap by tap in float64 with its rounding to 16 bits."""
+    """Blurs an 8-bit plane as ImageMagick does, tap by tap in float64, rounded to 16 bits."""
     count = 2 * math.ceil(radius) + 1
     weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
     weights /= weights.sum()

@@ -1,4 +1,4 @@
-"""The published levels of spatter in ImageNet-C, by image side; its stages are in `spatter_stages`."""
+"""The published levels of spatter in ImageNet-C, by image side; stages are in `spatter_stages`."""
 
 # (mean, deviation, blur, threshold, gain or mud blur, mud) as published.
 LEVELS = {
