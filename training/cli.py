@@ -19,7 +19,7 @@ _HELP = "Config file, with an optional argument after a colon; settings are over
 
 
 def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:
-    """Defines --config and --workdir, and with `hosts` what connects many processes (docs/distributed.md)."""
+    """Defines --config, --workdir and, with `hosts`, what connects processes (docs/distributed.md)."""
     config_flags.DEFINE_config_file("config", default_config, _HELP, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
@@ -72,7 +72,7 @@ def _workdir():
 
 
 def use_ranges(config: ConfigDict) -> None:
-    """Puts the calibrated ranges of config.ranges, a file, into train.corruption_options; given options win."""
+    """Puts the ranges in the file config.ranges into train.corruption_options; given options win."""
     if not config.ranges:
         return
     given = config.train.corruption_options
