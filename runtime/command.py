@@ -5,6 +5,7 @@ import errno
 import os
 import pathlib
 import shlex
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -62,10 +63,16 @@ def _module():
 def errors() -> Iterator[None]:
     """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
 
+    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already.
     JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback instead.
     """
     try:
         yield
+    except KeyboardInterrupt as error:
+        if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
+            raise
+        log.error("%s: stopped; the same command continues", program())
+        raise SystemExit(128 + signal.SIGINT) from error
     except _FORESEEN as error:
         if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
             raise

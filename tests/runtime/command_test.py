@@ -18,7 +18,7 @@ def main(argv):
     with command.errors():
         error = {
             "value": ValueError("expected a, found b"), "full": OSError(errno.ENOSPC, "No space left", "x.csv"),
-            "runtime": RuntimeError("device lost"), "key": KeyError("a bug"),
+            "runtime": RuntimeError("device lost"), "key": KeyError("a bug"), "stop": KeyboardInterrupt(),
         }.get(given.what)
         if error:
             raise error
@@ -55,6 +55,12 @@ def test_a_foreseen_error_is_one_message_and_status_1(run, what, message):
     done = run(f"--what={what}", "--where=b")
     assert done.returncode == 1 and not done.stdout
     assert done.stderr == f"{message}\n(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)\n"
+
+
+def test_control_c_is_one_line_and_status_130(run):
+    done = run("--what=stop", "--where=b")
+    assert done.returncode == 130 and not done.stdout
+    assert done.stderr == "script.py: stopped; the same command continues\n"
 
 
 def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):

@@ -219,6 +219,17 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
     assert digests[0] == digests[1]
 
 
+def test_control_c_keeps_the_checkpoints(tmp_path):
+    process = start(tmp_path / "run", "--config.train.epochs=2000")
+    while process.poll() is None and checkpoints_begun(tmp_path / "run") < 2:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=100)
+    assert process.returncode == 130 and "Traceback" not in output, output
+    assert output.rstrip().endswith("train.py: stopped; the same command continues"), output
+    assert not (tmp_path / "run" / "final.json").exists() and checkpoints_begun(tmp_path / "run") >= 1
+
+
 @pytest.mark.slow
 def test_eight_devices_train_like_one(tmp_path):
     """With a scheme and a corruption, which are split over the devices too."""
