@@ -80,9 +80,13 @@ def prepare(
     sides = decode.sides(image_size, train_size)
     opened = open_source(name, source, test_fraction)
     made_from = {
-        "dataset": name, "source": opened.identity(), "sides": sides, "preprocess": decode.description(sides),
-        "pillow": _pillow_version(), "shard_images": shard_images,
-    }  # fmt: skip
+        "dataset": name,
+        "source": opened.identity(),
+        "sides": sides,
+        "preprocess": decode.description(sides),
+        "pillow": _pillow_version(),
+        "shard_images": shard_images,
+    }
     path = store.folder(data_dir, name, image_size, train_size)
     try:
         (path / "shards").mkdir(parents=True, exist_ok=True)
@@ -142,9 +146,13 @@ def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: 
     _check_space(path, jobs, missing, numbers)
     done = sum(record["seen"] for record in records.values() if record)
     bar = tqdm(
-        total=sum(numbers.values()), initial=done, desc=f"preparing {path.parent.name}", unit="image", smoothing=0.05,
+        total=sum(numbers.values()),
+        initial=done,
+        desc=f"preparing {path.parent.name}",
+        unit="image",
+        smoothing=0.05,
         disable=None if progress else True,
-    )  # fmt: skip
+    )
     with bar:
         for split, shards in jobs.items():
             damaged = [line for job in shards if (record := records[job.path]) for line in record["damaged"]]
