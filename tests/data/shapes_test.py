@@ -101,6 +101,7 @@ def test_the_contact_sheet(tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)  # half a minute of training on two free cores, ten on a loaded machine
 def test_the_demos_recipe_learns_it_and_noise_blur_and_colour_hurt(tmp_path):
     """Six epochs of batches of 64, as the demo trains its models and `data.shapes` states accuracies."""
     from flax import nnx
