@@ -37,7 +37,7 @@ IMAGENET_NOC = (
 )  # fmt: skip
 
 # torchvision AlexNet on ImageNet-C, severities 1..5: README of github.com/hendrycks/robustness
-# (October 2019 to spring 2020; the same values stand in issue 10). Clean error: 1 - .56522.
+# (October 2019 to spring 2020). Clean error: 1 - .56522.
 ALEXNET_IMAGENET_C = Reference(
     "AlexNet:ImageNet-C",
     MappingProxyType({
