@@ -20,9 +20,20 @@ from training import augmentation, cli, steps, study
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
-    *study.FREE, "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt",
-    "eval.pseudo_count", "seed", "calibrate", "msd", "adapt", *(f"model.{key}" for key in study.IMPORT_OPTIONS),
-)  # fmt: skip
+    *study.FREE,
+    "study",
+    "train.corruption",
+    "eval.corruptions",
+    "eval.severity",
+    "eval.batch_size",
+    "eval.adapt",
+    "eval.pseudo_count",
+    "seed",
+    "calibrate",
+    "msd",
+    "adapt",
+    *(f"model.{key}" for key in study.IMPORT_OPTIONS),
+)
 
 
 def run(config, workdir):

@@ -10,9 +10,17 @@ from analysis.references import BENCHMARKS, Reference, default_reference, qualif
 from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, Count, write_rows
 
 ERRORS_HEADER = (
-    "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
+    "model",
+    "seed",
+    "benchmark",
+    "reference",
+    "corruption",
+    "mean_error",
+    "CE",
+    "CE_se",
+    "relative_CE",
     "relative_CE_se",
-)  # fmt: skip
+)
 
 
 def accuracies(

@@ -164,9 +164,15 @@ def _print_values(axes, matrix, se, weak, image):
         if weak[i, j]:
             text, error = "weak", ""
         axes.text(
-            j + 0.5, i + 0.5, f"{text}\n{error}" if error else text, ha="center", va="center", linespacing=0.9,
-            color="black" if bright else "white", fontsize=5 if se is not None else 6.5,
-        )  # fmt: skip
+            j + 0.5,
+            i + 0.5,
+            f"{text}\n{error}" if error else text,
+            ha="center",
+            va="center",
+            linespacing=0.9,
+            color="black" if bright else "white",
+            fontsize=5 if se is not None else 6.5,
+        )
 
 
 def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of the benchmark", provenance=""):
@@ -235,6 +241,11 @@ def set_titles(axes, title, provenance, notes=()):
     axes.set_title(title, fontsize=9, loc="left", pad=6 + 9 * len(small))
     for k, line in enumerate(reversed(small)):
         axes.annotate(
-            line, (0, 1), xytext=(0, 4 + 9 * k), xycoords="axes fraction",
-            textcoords="offset points", fontsize=6, color="#555555",
-        )  # fmt: skip
+            line,
+            (0, 1),
+            xytext=(0, 4 + 9 * k),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=6,
+            color="#555555",
+        )

@@ -162,10 +162,17 @@ def mean_corruption_error(errors, clean_error, *, benchmark="imagenet_c", refere
         if drop / len(reference_error) < _SMALL_DENOMINATOR:
             weak.append(name)
     return BenchmarkScore(
-        benchmark, reference.name, {name: float(100 * error.mean()) for name, error in table.items()}, raw, relative, raw_se, relative_se,
+        benchmark,
+        reference.name,
+        {name: float(100 * error.mean()) for name, error in table.items()},
+        raw,
+        relative,
+        raw_se,
+        relative_se,
         *(float(np.mean(list(d.values()))) for d in (raw, relative, raw_se, relative_se)),
-        100 * unnormalised_mean_error(table), tuple(weak),
-    )  # fmt: skip
+        100 * unnormalised_mean_error(table),
+        tuple(weak),
+    )
 
 
 def unnormalised_mean_error(errors):

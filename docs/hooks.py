@@ -18,8 +18,10 @@ import corruptions
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OUTSIDE = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 OUTSIDE |= {path: path for path in (f"benchmarks/results/{p.name}" for p in ROOT.glob("benchmarks/results/*.md"))}
-_LINK = re.compile(r"(?<!\!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)|"
-                   r"!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)")  # fmt: skip
+_LINK = re.compile(
+    r"(?<!\!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)|"
+    r"!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
+)
 
 
 def on_files(files, config):

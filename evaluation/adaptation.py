@@ -119,10 +119,17 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> ConfigDict:
     """
     changed = ConfigDict(trained.to_dict())
     changed.train = config.train.to_dict() | trained.train.to_dict()
-    changed.train.update({
-        "scheme": config.adapt.scheme, "corruption": augmentation.STANDARD, "jsd_weight": 0.0, "reading": "paper",
-        "batch_size": config.adapt.batch_size, "epochs": 1, "batch_norm": batch_norm.SYNCHRONISED,
-    })  # fmt: skip
+    changed.train.update(
+        {
+            "scheme": config.adapt.scheme,
+            "corruption": augmentation.STANDARD,
+            "jsd_weight": 0.0,
+            "reading": "paper",
+            "batch_size": config.adapt.batch_size,
+            "epochs": 1,
+            "batch_norm": batch_norm.SYNCHRONISED,
+        }
+    )
     return study.model_config(changed, augmentation.STANDARD, trained.seed).train
 
 

@@ -52,9 +52,19 @@ def study(tmp_path_factory):
 def test_a_study_leaves_every_result(study):
     workdir, out = study
     assert {p.name for p in workdir.iterdir()} >= {
-        "config.json", "provenance.json", "counts.csv", "scores.csv", "overlap.csv", "overlap_long.csv", "overlap.png",
-        "overlap.pdf", "benchmark.json", "stability.json", "answers", "models",
-    }  # fmt: skip
+        "config.json",
+        "provenance.json",
+        "counts.csv",
+        "scores.csv",
+        "overlap.csv",
+        "overlap_long.csv",
+        "overlap.png",
+        "overlap.pdf",
+        "benchmark.json",
+        "stability.json",
+        "answers",
+        "models",
+    }
     counts = tables.read_counts(workdir / "counts.csv")
     assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
     names, matrix = read_overlap(workdir / "overlap.csv")
@@ -151,9 +161,13 @@ def test_calibrated_ranges_are_written_kept_and_used(study, tmp_path):
     short = [argument for argument in SMALL if "study" not in argument] + ["--config.train.epochs=1"]
     augmented = tmp_path / "border"
     code, _, err = script(
-        "train.py", "--config=configs/aug.py:noc/border", f"--workdir={augmented}", f"--config.ranges={ranges}",
-        f"--config.train.init_from={workdir}", *short,
-    )  # fmt: skip
+        "train.py",
+        "--config=configs/aug.py:noc/border",
+        f"--workdir={augmented}",
+        f"--config.ranges={ranges}",
+        f"--config.train.init_from={workdir}",
+        *short,
+    )
     assert code == 0, err
     used = json.loads((augmented / "config.json").read_text())["train"]
     assert used["corruption_options"] == {"noc/border": {"range": [3, 5]}}

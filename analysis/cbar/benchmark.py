@@ -60,31 +60,33 @@ def content(
     seed: int,
 ) -> dict[str, Any]:
     """Collects the content of cbar_benchmark.json; arguments as above."""
-    return without_nan({
-        "members": {name: list(levels) for name, levels in benchmark.levels.items()},
-        "error": benchmark.error,
-        "target": target,
-        "distance": benchmark.distance,
-        "fraction_of_random_benchmarks_more_distant": fraction_more_distant(runs, benchmark),
-        "severities_from": str(paths[benchmark.run]),
-        "pairs_to_choose_from": benchmark.pairs,
-        "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
-        "runs": [
-            {
-                "scan": str(path),
-                "references": list(run.table.references),
-                "severity_spread": run.table.spread,
-                "half_sets": len(run.halves.error),
-                "random_benchmarks": len(run.distances),
-                "distance_mean": float(run.distances.mean()),
-                "distance_std": float(run.distances.std()),
-            }
-            for path, run in zip(paths, runs, strict=True)
-        ],
-        "precision": half_sets.PRECISION,
-        "seed": seed,
-        **record_inputs({str(file): file for path in paths for file in (path, scans.features_path(path))}),
-    })  # fmt: skip
+    return without_nan(
+        {
+            "members": {name: list(levels) for name, levels in benchmark.levels.items()},
+            "error": benchmark.error,
+            "target": target,
+            "distance": benchmark.distance,
+            "fraction_of_random_benchmarks_more_distant": fraction_more_distant(runs, benchmark),
+            "severities_from": str(paths[benchmark.run]),
+            "pairs_to_choose_from": benchmark.pairs,
+            "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
+            "runs": [
+                {
+                    "scan": str(path),
+                    "references": list(run.table.references),
+                    "severity_spread": run.table.spread,
+                    "half_sets": len(run.halves.error),
+                    "random_benchmarks": len(run.distances),
+                    "distance_mean": float(run.distances.mean()),
+                    "distance_std": float(run.distances.std()),
+                }
+                for path, run in zip(paths, runs, strict=True)
+            ],
+            "precision": half_sets.PRECISION,
+            "seed": seed,
+            **record_inputs({str(file): file for path in paths for file in (path, scans.features_path(path))}),
+        }
+    )
 
 
 def ranking_text(ranking: Ranking, runs: Sequence[selection.Run]) -> str:
@@ -105,9 +107,11 @@ def benchmark_text(
 ) -> str:
     """Lists the members of a benchmark with their levels, its error and its distance."""
     width = max(len(name) for name in benchmark.members)
-    return "\n".join([
-        f"benchmark of {len(benchmark.members)}, mean error {benchmark.error:.3f} % (target {target:g} %)",
-        *(f"{name:{width}}  levels {', '.join(map(str, benchmark.levels[name]))}" for name in benchmark.members),
-        f"severities from {paths[benchmark.run]}, one of {benchmark.pairs} pairs of half-sets",
-        f"mean distance {benchmark.distance:.4g}; {100 * more_distant:.2f} % of the random benchmarks are more distant",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"benchmark of {len(benchmark.members)}, mean error {benchmark.error:.3f} % (target {target:g} %)",
+            *(f"{name:{width}}  levels {', '.join(map(str, benchmark.levels[name]))}" for name in benchmark.members),
+            f"severities from {paths[benchmark.run]}, one of {benchmark.pairs} pairs of half-sets",
+            f"mean distance {benchmark.distance:.4g}; {100 * more_distant:.2f} % of the random benchmarks are more distant",
+        ]
+    )

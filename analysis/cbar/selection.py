@@ -188,6 +188,10 @@ def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice
         for c, g in zip(halves.members[h], halves.groups[h], strict=True)
     }
     return Choice(
-        members, {name: levels[name] for name in members}, number, error,
-        float(halves.distance[list(both)].mean()), pairs,
-    )  # fmt: skip
+        members,
+        {name: levels[name] for name in members},
+        number,
+        error,
+        float(halves.distance[list(both)].mean()),
+        pairs,
+    )

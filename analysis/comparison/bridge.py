@@ -67,13 +67,15 @@ def judge(
 
 def _text(label: str, agreement: Agreement, comparison: prediction.Comparison) -> str:
     low, high = agreement.spearman_interval
-    return "\n".join([
-        f"{label}: Spearman of nearness and overlap {agreement.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}, "
-        f"{agreement.pairs} pairs)",
-        f"  from the prediction: {', '.join(comparison.benchmarks.first)}",
-        f"  from measurements:   {', '.join(comparison.benchmarks.second)}",
-        f"  mean overlap of the predicted benchmark {comparison.mean_overlap:.3f} (predicted "
-        f"{comparison.predicted_overlap:.3f}; measured best {comparison.best_overlap:.3f}; random sets of its size "
-        f"{comparison.random_mean:.3f} +- {comparison.random_std:.3f}, of which {100 * comparison.random_better:.1f} % are "
-        f"as good); {comparison.violations} pairs above the threshold, largest {comparison.largest_overlap:.2f}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"{label}: Spearman of nearness and overlap {agreement.spearman:.2f} (95 % interval {low:.2f} to {high:.2f}, "
+            f"{agreement.pairs} pairs)",
+            f"  from the prediction: {', '.join(comparison.benchmarks.first)}",
+            f"  from measurements:   {', '.join(comparison.benchmarks.second)}",
+            f"  mean overlap of the predicted benchmark {comparison.mean_overlap:.3f} (predicted "
+            f"{comparison.predicted_overlap:.3f}; measured best {comparison.best_overlap:.3f}; random sets of its size "
+            f"{comparison.random_mean:.3f} +- {comparison.random_std:.3f}, of which {100 * comparison.random_better:.1f} % are "
+            f"as good); {comparison.violations} pairs above the threshold, largest {comparison.largest_overlap:.2f}",
+        ]
+    )

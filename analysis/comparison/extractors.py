@@ -80,9 +80,14 @@ def agreement(
     drawn = np.random.default_rng(seed).integers(0, len(corruptions), (resamples, len(corruptions)))
     whole = [msd_mmd.spearman(x[resample].ravel(), y[resample].ravel()) for resample in drawn]
     return Agreement(
-        schemes, corruptions, msd_mmd.spearman(x.ravel(), y.ravel()), _interval(whole, level), _mean(ordering),
-        _interval([_mean(ordering[resample]) for resample in drawn], level), dict(zip(corruptions, ordering.tolist())),
-    )  # fmt: skip
+        schemes,
+        corruptions,
+        msd_mmd.spearman(x.ravel(), y.ravel()),
+        _interval(whole, level),
+        _mean(ordering),
+        _interval([_mean(ordering[resample]) for resample in drawn], level),
+        dict(zip(corruptions, ordering.tolist())),
+    )
 
 
 def _mean(values):

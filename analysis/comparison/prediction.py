@@ -222,10 +222,17 @@ def compare_selections(
     means = _mean_overlaps(overlap, kept[_sets(len(kept), len(members), seed)])
     predicted_mean = float(_mean_overlaps(overlap, first)[0])
     return Comparison(
-        agreement, float(_mean_overlaps(predicted, first)[0]), predicted_mean, float(_mean_overlaps(overlap, second)[0]),
-        float(inside.max(initial=0)), int((inside > threshold).sum()), float(means.mean()), float(means.std()),
-        float((means <= predicted_mean + algorithm.RESOLUTION).mean()), len(means),
-    )  # fmt: skip
+        agreement,
+        float(_mean_overlaps(predicted, first)[0]),
+        predicted_mean,
+        float(_mean_overlaps(overlap, second)[0]),
+        float(inside.max(initial=0)),
+        int((inside > threshold).sum()),
+        float(means.mean()),
+        float(means.std()),
+        float((means <= predicted_mean + algorithm.RESOLUTION).mean()),
+        len(means),
+    )
 
 
 def _sets(number, size, seed):

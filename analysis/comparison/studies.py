@@ -114,9 +114,15 @@ def agreement(
     pearson = _correlation(x, y, weights)
     spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
     return Agreement(
-        float(pearson[0]), _interval(pearson[1:], level), float(spearman[0]), _interval(spearman[1:], level),
-        float(np.abs(x - y).mean()), standardised, len(x), dropped,
-    )  # fmt: skip
+        float(pearson[0]),
+        _interval(pearson[1:], level),
+        float(spearman[0]),
+        _interval(spearman[1:], level),
+        float(np.abs(x - y).mean()),
+        standardised,
+        len(x),
+        dropped,
+    )
 
 
 def benchmark_agreement(
@@ -148,9 +154,14 @@ def benchmark_agreement(
     first_members, second_members = (selected.members for selected in selections)
     shared = tuple(name for name in first_members if name in second_members)
     return BenchmarkAgreement(
-        float(threshold), first_members, second_members, shared, len(shared) / len({*first_members, *second_members}),
-        _standing(first_members, selections[1], matrices[1], common), _standing(second_members, selections[0], matrices[0], common),
-    )  # fmt: skip
+        float(threshold),
+        first_members,
+        second_members,
+        shared,
+        len(shared) / len({*first_members, *second_members}),
+        _standing(first_members, selections[1], matrices[1], common),
+        _standing(second_members, selections[0], matrices[0], common),
+    )
 
 
 def benchmark_agreement_sweep(

@@ -123,9 +123,21 @@ def overlap_matrix(
         if flag
     ]
     return Overlap(
-        names, np.maximum(unclipped, 0), unclipped, se, transfer, gain, gain_se, robustness,
-        mean[:, 0], flags, tuple(notes), variant, number, seeds,
-    )  # fmt: skip
+        names,
+        np.maximum(unclipped, 0),
+        unclipped,
+        se,
+        transfer,
+        gain,
+        gain_se,
+        robustness,
+        mean[:, 0],
+        flags,
+        tuple(notes),
+        variant,
+        number,
+        seeds,
+    )
 
 
 def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

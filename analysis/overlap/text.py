@@ -21,12 +21,14 @@ def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
         cells = ("   -" if i == j else f"{value:4.2f}" for j, value in enumerate(overlap.overlap[i]))
         rows.append(f"{name:{width}} {' '.join(cells)}  {i}")
     median = np.nanmedian(se[~np.eye(len(names), dtype=bool)])
-    return "\n".join([
-        f"{'':{width}}  clean acc.   R std.  R own    gain   flag",
-        f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
-        *models,
-        "",
-        f"overlap (median standard error {median:.3f}, from resampling test images):",
-        f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
-        *rows,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"{'':{width}}  clean acc.   R std.  R own    gain   flag",
+            f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
+            *models,
+            "",
+            f"overlap (median standard error {median:.3f}, from resampling test images):",
+            f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
+            *rows,
+        ]
+    )

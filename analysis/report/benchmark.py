@@ -38,16 +38,22 @@ def balance_section(study: Study) -> Html:
         inside = mean_overlap(study.overlap.overlap[np.ix_(index, index)])
         spread = join((spread, tag("br"), "Within the selected benchmark: ", _spread(inside)))
     return section(
-        "balance", "How balanced the candidates are",
+        "balance",
+        "How balanced the candidates are",
         tag(
-            "p", "Mean overlap of each corruption with the others. In a balanced benchmark all are alike: one that overlaps "
-            "with many others counts for each of them in a mean score. ", central(study), class_=None,
+            "p",
+            "Mean overlap of each corruption with the others. In a balanced benchmark all are alike: one that overlaps "
+            "with many others counts for each of them in a mean score. ",
+            central(study),
+            class_=None,
         ),
         table(("corruption", ("mean overlap", "number"), ""), rows, class_="bars wide"),
         tag("p", spread, class_="statistics"),
-        tag("p", tag("i", class_="swatch member"), " members of the selected benchmark.", class_="legend") if members else None,
+        tag("p", tag("i", class_="swatch member"), " members of the selected benchmark.", class_="legend")
+        if members
+        else None,
         figure_files("balance"),
-    )  # fmt: skip
+    )
 
 
 def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
@@ -77,16 +83,18 @@ def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
         rows.append((tag("span", study.labels[k], title=study.names[k]), *cells))
     header = ("largest overlap allowed", *((f"{s.threshold:g}".replace("0.", ".", 1), k) for s, k in zip(swept, kind)))
     return section(
-        "sweep", "What each threshold selects",
+        "sweep",
+        "What each threshold selects",
         tag(
-            "p", "The largest set in which no two corruptions overlap more than a threshold; among the largest sets the one "
+            "p",
+            "The largest set in which no two corruptions overlap more than a threshold; among the largest sets the one "
             f"of the smallest mean overlap. Shaded: threshold {current:g}. "
             "Sets of neighbouring thresholds need not hold each other.",
         ),
         tag("div", *charts, class_="charts"),
         table(header, rows, class_="sweep", label="Members of the benchmark by threshold"),
         figure_files("sweep"),
-    )  # fmt: skip
+    )
 
 
 def benchmark_section(study, strips):
@@ -107,16 +115,20 @@ def benchmark_section(study, strips):
     sign = "below" if selected["strict"] else "at most"
     pictures = strips if isinstance(strips, str) else strips.caption
     return section(
-        "benchmark", "The selected benchmark",
+        "benchmark",
+        "The selected benchmark",
         tag(
-            "p", f"{len(index)} of {len(study.names)} candidates, every pair with an overlap {sign} {selected['threshold']:g}; "
+            "p",
+            f"{len(index)} of {len(study.names)} candidates, every pair with an overlap {sign} {selected['threshold']:g}; "
             f"mean overlap {fixed(selected['mean_overlap'], 3)}. Largest sets: {selected['summary']}.",
         ),
         tag("div", *cards, class_="cards"),
         tag("p", pictures, class_="caption"),
-        tag("img", src=data_uri(study.samples), alt="Sample images of the study", class_="samples") if study.samples else None,
+        tag("img", src=data_uri(study.samples), alt="Sample images of the study", class_="samples")
+        if study.samples
+        else None,
         _stability(study),
-    )  # fmt: skip
+    )
 
 
 def threshold(study: Study) -> float:

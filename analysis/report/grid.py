@@ -76,9 +76,16 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None, d
         )
         foot = tag("tfoot", tag("tr", tag("th", tag("span", "mean incoming"), scope="row"), *means, tag("td")))
     return tag(
-        "table", tag("thead", head), tag("tbody", *rows), foot, class_="matrix", role="grid", aria_label=label,
-        data_count=n, data_detail=_detail(n),
-    )  # fmt: skip
+        "table",
+        tag("thead", head),
+        tag("tbody", *rows),
+        foot,
+        class_="matrix",
+        role="grid",
+        aria_label=label,
+        data_count=n,
+        data_detail=_detail(n),
+    )
 
 
 def _cell(printed, n, kinds, style, title, tabindex):

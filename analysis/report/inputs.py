@@ -111,12 +111,22 @@ def read(workdir: str | pathlib.Path) -> Study:
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
     optional = {name: _optional(workdir / name, names) for name in OPTIONAL if name.endswith(".json")}
     return Study(
-        workdir, config, provenance, names, short_names(names), overlap, seeds, errors, *optional.values(),
+        workdir,
+        config,
+        provenance,
+        names,
+        short_names(names),
+        overlap,
+        seeds,
+        errors,
+        *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
         read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
-        tuple(_file(workdir / name) for name in present), _models(workdir), _revisions(workdir, present),
-    )  # fmt: skip
+        tuple(_file(workdir / name) for name in present),
+        _models(workdir),
+        _revisions(workdir, present),
+    )
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -16,32 +16,42 @@ def overlap_section(study: Study) -> Html:
     overlap, n = study.overlap, len(study.names)
     grid = matrix(study, overlap.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
     tree = tag(
-        "div", svg.dendrogram(figures.cluster_tree(overlap.overlap), n),
-        tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"), class_="side",
-    )  # fmt: skip
+        "div",
+        svg.dendrogram(figures.cluster_tree(overlap.overlap), n),
+        tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"),
+        class_="side",
+    )
     source = (
-        "by resampling the test images 1,000 times, as in overlap.png" if study.errors.resampled else
-        "those of overlap_long.csv"
-    )  # fmt: skip
+        "by resampling the test images 1,000 times, as in overlap.png"
+        if study.errors.resampled
+        else "those of overlap_long.csv"
+    )
     if len(study.seeds) > 1:
         source += ", and by the jackknife over seeds"
     return section(
-        "overlap", "Which corruptions overlap",
+        "overlap",
+        "Which corruptions overlap",
         tag(
-            "p", "Two corruptions overlap where training on one brings robustness to the other: ", _formula("O"),
+            "p",
+            "Two corruptions overlap where training on one brings robustness to the other: ",
+            _formula("O"),
             " is the mean of the two transfers of the next section, or 0 where that is negative. 1 says that either does "
-            "as much for the other as for itself. Values with ± are standard errors ", source, ".",
+            "as much for the other as for itself. Values with ± are standard errors ",
+            source,
+            ".",
         ),
         framed(study, grid, tree, legend(study, "Blues", "0", "overlap", "1")),
         tag(
-            "p", "Rows and columns are ordered by hierarchical clustering, average linkage on the distance 1 \N{MINUS SIGN} O (O clipped "
-            "to [0, 1]", ", undefined counts as 0" if np.isnan(overlap.overlap).any() else "",
+            "p",
+            "Rows and columns are ordered by hierarchical clustering, average linkage on the distance 1 \N{MINUS SIGN} O (O clipped "
+            "to [0, 1]",
+            ", undefined counts as 0" if np.isnan(overlap.overlap).any() else "",
             "), leaves in optimal order; two branches of the tree join at the mean overlap of their members.",
             class_="caption",
         ),
         _clear_pairs(study),
         figure_files("overlap"),
-    )  # fmt: skip
+    )
 
 
 def transfer_section(study: Study) -> Html:
@@ -50,9 +60,16 @@ def transfer_section(study: Study) -> Html:
     errors = study.errors
     margins = (outgoing, errors.outgoing), (incoming, errors.incoming)
     grid = matrix(
-        study, study.overlap.transfer, errors.transfer, "RdBu", (-1, 1), _transfer_text, "Directed transfer", margins,
+        study,
+        study.overlap.transfer,
+        errors.transfer,
+        "RdBu",
+        (-1, 1),
+        _transfer_text,
+        "Directed transfer",
+        margins,
         directed=True,
-    )  # fmt: skip
+    )
     weak = [flag == "weak" for flag in study.overlap.flags]
     incoming = np.where(weak, np.nan, incoming)
     order = np.argsort(-np.nan_to_num(outgoing, nan=-np.inf), kind="stable")
@@ -69,19 +86,24 @@ def transfer_section(study: Study) -> Html:
     ]
     header = ("corruption", ("mean outgoing", "number"), "", ("mean incoming", "number"), "")
     return section(
-        "transfer", "Which way robustness transfers",
+        "transfer",
+        "Which way robustness transfers",
         tag(
-            "p", _formula("T"), ": of the robustness that training on j brings on j, the part that training on i brings. "
+            "p",
+            _formula("T"),
+            ": of the robustness that training on j brings on j, the part that training on i brings. "
             "1 is as much as j itself, 0 nothing, below 0 harm. The row is trained, the column tested.",
         ),
         framed(study, grid, None, legend(study, "RdBu", "\N{MINUS SIGN}1 or less", "transfer", "1 or more")),
         tag(
-            "p", "Means over the other corruptions: outgoing says how much training on a corruption helps with the others, "
-            "incoming how much the others help with it. ", central(study),
+            "p",
+            "Means over the other corruptions: outgoing says how much training on a corruption helps with the others, "
+            "incoming how much the others help with it. ",
+            central(study),
         ),
         table(header, rows, class_="bars"),
         figure_files("transfer"),
-    )  # fmt: skip
+    )
 
 
 def central(study: Study) -> str:

@@ -15,9 +15,13 @@ def optional_section(study: Study) -> Html:
     """Shows what is there, then what to run for what is not, then the files."""
     benchmark = study.benchmark or {}
     present = (
-        _ranges(study.ranges), _coverage(benchmark.get("coverage")), _categories(benchmark.get("categories")),
-        _mixtures(study.mixtures), _comparison(study.comparison), _distances(study.distances),
-    )  # fmt: skip
+        _ranges(study.ranges),
+        _coverage(benchmark.get("coverage")),
+        _categories(benchmark.get("categories")),
+        _mixtures(study.mixtures),
+        _comparison(study.comparison),
+        _distances(study.distances),
+    )
     overlap = study.workdir / "overlap.csv"
     commands = (
         ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={study.workdir}"),
@@ -35,15 +39,17 @@ def optional_section(study: Study) -> Html:
             "Distances of augmentation schemes to corruptions (msd/msd.csv).",
             f"python -m tools.msd --config=configs/msd.py --workdir={study.workdir}",
         ),
-    )  # fmt: skip
+    )
     absent = [missing(*command) for part, command in zip(present, commands) if part is None and command]
     rows = [(name, (f"{size:,}", "number"), tag("code", digest[:16])) for name, size, digest in study.files]
     return section(
-        "further", "Further results and files", *present,
+        "further",
+        "Further results and files",
+        *present,
         join((tag("h3", "Not in this workdir"), *absent)) if absent else None,
         tag("h3", "Files this report was made from"),
         table(("file", ("bytes", "number"), "SHA-256, first 16 digits"), rows),
-    )  # fmt: skip
+    )
 
 
 def _ranges(content):
@@ -92,12 +98,14 @@ def _mixtures(rows):
         return None
     lines = [
         (
-            row["mixture"], row["corruption"], "member" if row["member"] == "1" else "",
+            row["mixture"],
+            row["corruption"],
+            "member" if row["member"] == "1" else "",
             *_numbers(fixed(float(row["relative_ce"]), 1)),
             *_numbers(with_error(float(row["relative_gain"]), float(row["relative_gain_se"]), sign=True)),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     header = ("trained on", "tested on", "", *_numbers("relative CE", "gain"))
     text = "Relative corruption error in percent of the standard model's, and what is gained over it."
     return join((tag("h3", "Models trained on whole benchmarks"), tag("p", text), table(header, lines)))

@@ -28,10 +28,12 @@ def summary(study: Study) -> Html:
     overlap, config, n = study.overlap, study.config, len(study.names)
     seeds = f"{len(study.seeds)} seeds" if len(study.seeds) > 1 else "one seed"
     what = tag(
-        "p", f"A standard {setting(config, 'model', 'name')} and one trained under each of {n} corruptions, "
+        "p",
+        f"A standard {setting(config, 'model', 'name')} and one trained under each of {n} corruptions, "
         f"{setting(config, 'train', 'epochs')} epochs, {seeds}, were shown the same {overlap.number:,} test images of "
-        f"{setting(config, 'dataset', 'name')}, clean and under every corruption.", class_="lead",
-    )  # fmt: skip
+        f"{setting(config, 'dataset', 'name')}, clean and under every corruption.",
+        class_="lead",
+    )
     selected = None
     if study.benchmark:
         labels = [study.labels[study.names.index(name)] for name in study.benchmark["members"]]
@@ -71,23 +73,31 @@ def study_section(study: Study) -> Html:
         ("device", record.get("device", "not recorded")),
         ("machine", record.get("machine", "not recorded")),
         ("revision", tag("code", record.get("git_revision", "not recorded"))),
-        ("versions", ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()) or "not recorded"),
+        (
+            "versions",
+            ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()) or "not recorded",
+        ),
         ("command", tag("code", record.get("command", "not recorded"))),
         ("dates", _dates(study)),
         ("training", _training(study)),
-    )  # fmt: skip
+    )
     listed = tag("dl", *(join((tag("dt", name), tag("dd", value))) for name, value in facts), class_="facts")
     stored = json.dumps(config, indent=2, sort_keys=True)
     return section(
-        "study", "What was run", listed,
+        "study",
+        "What was run",
+        listed,
         tag("details", tag("summary", "All settings (config.json)"), tag("pre", stored)),
-        tag("h3", "Models"), _models(study),
+        tag("h3", "Models"),
+        _models(study),
         tag(
-            "p", "R is accuracy under a corruption over clean accuracy; “R standard” is that of the standard model, “R own” "
+            "p",
+            "R is accuracy under a corruption over clean accuracy; “R standard” is that of the standard model, “R own” "
             "that of the model trained with the corruption; their difference is the gain G, which every overlap is divided "
-            "by. Flagged: a gain below max(0.03, three standard errors).", class_="caption",
+            "by. Flagged: a gain below max(0.03, three standard errors).",
+            class_="caption",
         ),
-    )  # fmt: skip
+    )
 
 
 def warnings_section(study: Study) -> Html:
@@ -118,8 +128,14 @@ def _models(study):
         )
     axis = tag("span", tag("i", fixed(low, 1)), tag("i", fixed(high, 1)), class_="ends")
     header = (
-        "trained with", ("clean accuracy", "number"), ("R standard", "number"), ("R own", "number"), axis, ("gain", "number"), "flag"
-    )  # fmt: skip
+        "trained with",
+        ("clean accuracy", "number"),
+        ("R standard", "number"),
+        ("R own", "number"),
+        axis,
+        ("gain", "number"),
+        "flag",
+    )
     return table(header, rows, class_="models")
 
 
@@ -132,10 +148,14 @@ def _recipe(train):
     elif train.get("warmup_epochs"):
         schedule += f" with {train['warmup_epochs']} of them to warm up"
     parts = [
-        f"{train.get('epochs')} epochs of SGD", f"batches of {train.get('batch_size')}",
-        f"learning rate {train.get('learning_rate')}", schedule, f"momentum {train.get('momentum')}",
-        f"weight decay {train.get('weight_decay')}", f"{train.get('corrupted_fraction')} of each batch corrupted",
-    ]  # fmt: skip
+        f"{train.get('epochs')} epochs of SGD",
+        f"batches of {train.get('batch_size')}",
+        f"learning rate {train.get('learning_rate')}",
+        schedule,
+        f"momentum {train.get('momentum')}",
+        f"weight decay {train.get('weight_decay')}",
+        f"{train.get('corrupted_fraction')} of each batch corrupted",
+    ]
     parts += ["mirrored at random"] if train.get("flip") else []
     parts += [f"started from {train['init_from']}"] if train.get("init_from") else []
     return ", ".join(parts)

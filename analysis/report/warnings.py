@@ -47,9 +47,12 @@ def _near_threshold(study):
     if every:
         pairs = number * (number - 1) // 2
         result.append(
-            (False, f"{len(every)} of {pairs} pairs lie within two standard errors of the threshold {threshold:g}: which "
-             "corruptions are selected depends on chance there (see the resampled selections)")
-        )  # fmt: skip
+            (
+                False,
+                f"{len(every)} of {pairs} pairs lie within two standard errors of the threshold {threshold:g}: which "
+                "corruptions are selected depends on chance there (see the resampled selections)",
+            )
+        )
     return result
 
 
@@ -70,9 +73,12 @@ def _selection(study):
         )
     if benchmark.get("number_of_ties"):
         result.append(
-            (False, f"{benchmark['number_of_ties']} other sets have the same size and mean overlap; the choice among them went "
-             "by the overlap before it is clipped at 0")
-        )  # fmt: skip
+            (
+                False,
+                f"{benchmark['number_of_ties']} other sets have the same size and mean overlap; the choice among them went "
+                "by the overlap before it is clipped at 0",
+            )
+        )
     if benchmark.get("winner_is_exact") is False:
         result.append(
             (True, "the search for the benchmark gave up before proving that its mean overlap is the smallest")
@@ -139,9 +145,12 @@ def _errors(study):
         result.append((False, "one seed: standard errors do not hold what differs from one training to the next"))
     if not study.errors.resampled:
         result.append(
-            (False, "the folder answers/ is not in the workdir: standard errors take the answers of different models as "
-             "independent, and are too large for gains and transfers")
-        )  # fmt: skip
+            (
+                False,
+                "the folder answers/ is not in the workdir: standard errors take the answers of different models as "
+                "independent, and are too large for gains and transfers",
+            )
+        )
     above = int(np.sum(np.triu(np.nan_to_num(study.overlap.overlap), 1) > 1))
     if above:
         result.append((False, f"overlaps above 1, which weak gains bring about, or real synergy: {above}"))

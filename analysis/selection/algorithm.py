@@ -137,12 +137,17 @@ def select(
     upper = np.triu_indices(size, 1)
     means = [float(values[np.ix_(members, members)][upper].mean()) if pairs else 0.0 for values in (matrix, free)]
     return Selection(
-        named(winner), means[0], None if unclipped is None else means[1],
-        tuple(named(clique) for _, clique in keyed), complete, exact,
+        named(winner),
+        means[0],
+        None if unclipped is None else means[1],
+        tuple(named(clique) for _, clique in keyed),
+        complete,
+        exact,
         tuple(named(clique) for key, clique in keyed[1:] if key[0] == first),
         tuple(name for name, drop in zip(names, dropped, strict=True) if drop),
-        float(threshold), bool(strict),
-    )  # fmt: skip
+        float(threshold),
+        bool(strict),
+    )
 
 
 def undefined(overlap: ArrayLike) -> np.ndarray:

@@ -30,22 +30,24 @@ def selection_text(
     largest = np.where(np.eye(len(index), dtype=bool), 0, inside).max(axis=1)
     width = max(len(name) for name in ("member", *selection.members))
     sign = "<" if selection.strict else "<="
-    return "\n".join([
-        f"benchmark of {selection.size} from {len(names)} candidates, overlap {sign} {selection.threshold:g}",
-        f"{'member':{width}}  mean overlap  largest",
-        *(
-            f"{name:{width}}  {mean:12.3f}  {most:7.3f}"
-            for name, mean, most in zip(selection.members, means, largest, strict=True)
-        ),
-        f"{'all':{width}}  {selection.mean_overlap:12.3f}  {max(largest):7.3f}",
-        f"largest sets: {selection.describe()}",
-        *(f"  tie: {', '.join(other)}" for other in selection.ties[:5]),
-        f"dropped (no defined overlap): {', '.join(selection.dropped) or 'none'}",
-        *(
-            f"near the threshold: {' / '.join(row['pair'])} {_overlap_text(row['overlap'], row['se'])}"
-            for row in near_threshold or ()
-        ),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"benchmark of {selection.size} from {len(names)} candidates, overlap {sign} {selection.threshold:g}",
+            f"{'member':{width}}  mean overlap  largest",
+            *(
+                f"{name:{width}}  {mean:12.3f}  {most:7.3f}"
+                for name, mean, most in zip(selection.members, means, largest, strict=True)
+            ),
+            f"{'all':{width}}  {selection.mean_overlap:12.3f}  {max(largest):7.3f}",
+            f"largest sets: {selection.describe()}",
+            *(f"  tie: {', '.join(other)}" for other in selection.ties[:5]),
+            f"dropped (no defined overlap): {', '.join(selection.dropped) or 'none'}",
+            *(
+                f"near the threshold: {' / '.join(row['pair'])} {_overlap_text(row['overlap'], row['se'])}"
+                for row in near_threshold or ()
+            ),
+        ]
+    )
 
 
 def _overlap_text(overlap, se):
@@ -75,11 +77,13 @@ def categories_text(categories: Categories) -> str:
     K.
     """
     tried = ", ".join(f"K = {k}: {value:.3f}" for k, value in categories.correlations)
-    return "\n".join([
-        f"{len(categories.clusters)} categories, mean correlation within them {categories.correlation:.3f} ({tried})",
-        *(f"  {i}: {', '.join(cluster)}" for i, cluster in enumerate(categories.clusters, 1)),
-        f"dropped (no defined overlap): {', '.join(categories.dropped) or 'none'}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"{len(categories.clusters)} categories, mean correlation within them {categories.correlation:.3f} ({tried})",
+            *(f"  {i}: {', '.join(cluster)}" for i, cluster in enumerate(categories.clusters, 1)),
+            f"dropped (no defined overlap): {', '.join(categories.dropped) or 'none'}",
+        ]
+    )
 
 
 def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float) -> str:

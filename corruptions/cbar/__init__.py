@@ -16,7 +16,7 @@ from corruptions.cbar.noise import blue_noise, brownish_noise, perlin_noise, vor
 from corruptions.cbar.occlusion import blue_noise_sample, checkerboard_cutout, lines
 from corruptions.cbar.projection import perspective_no_bars, quadrilateral_no_bars
 from corruptions.cbar.refraction import caustic_refraction
-from corruptions.cbar.severity import BENCHMARK_TABLE, RANGES, SELECTED, TABLES, table_for
+from corruptions.cbar.severities import BENCHMARK_TABLE, RANGES, SELECTED, TABLES, table_for
 from corruptions.cbar.sparkles import inverse_sparkles, sparkles
 from corruptions.cbar.waves import caustic_noise, concentric_sine_waves, plasma_noise, single_frequency_greyscale
 from corruptions.registry import register_benchmark

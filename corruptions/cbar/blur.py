@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import levels as level_tables
-from corruptions.cbar import severity as severities
+from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
 from corruptions.primitives import color, filters, random, spline
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions import registry
-from corruptions.cbar.severity import STEPS
+from corruptions.cbar.severities import STEPS
 from corruptions.contract import Levels
 from corruptions.primitives import color
 

@@ -8,7 +8,7 @@ meant.
 import jax
 import jax.numpy as jnp
 
-from corruptions.cbar import severity as severities
+from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, to_image
 from corruptions.primitives import color, random
 from corruptions.primitives.hue import turn_hue

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.cbar import severity as severities
+from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
 from corruptions.primitives import bilinear, random, staging
 

@@ -5,7 +5,7 @@ What a projection leaves uncovered would be black bars; it shows the image itsel
 
 import jax.numpy as jnp
 
-from corruptions.cbar import severity as severities
+from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
 from corruptions.primitives import bilinear, random
 

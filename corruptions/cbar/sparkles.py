@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.cbar import severity as severities
+from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side, to_image
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.spark import spark

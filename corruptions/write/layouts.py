@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import files
-from corruptions.write import manifest as manifests
-from corruptions.write.manifest import Manifest
+from corruptions.write import files, manifests
+from corruptions.write.manifests import Manifest
 from corruptions.write.sources import Source, require
 
 Entry = dict[str, Any]  # of one corruption in the manifest

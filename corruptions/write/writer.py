@@ -15,12 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import batch as batches
 from corruptions import checks
+from corruptions.batch import corrupt, cpu_batch
 from corruptions.keys import seed_key
-from corruptions.write import files, layouts, plan, sources
-from corruptions.write import manifest as manifests
-from corruptions.write import progress as bars
+from corruptions.write import bars, files, layouts, manifests, plan, sources
 from corruptions.write.background import Background
 from corruptions.write.files import WriteError
 
@@ -203,7 +201,7 @@ def _corrupted(images, name, entry, severity, seed, size):
         part = images[start : start + count] if count == size else images[positions]
         part, index = jax.device_put((part, positions.astype(np.int32)), devices[turn % len(devices)])
         level = plan.level(entry, severity)
-        yield start, count, batches.corrupt(key, part, name, level, index=index, **options)
+        yield start, count, corrupt(key, part, name, level, index=index, **options)
 
 
 def _batch_size(images):
@@ -212,7 +210,7 @@ def _batch_size(images):
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
     # On a CPU padding costs as much as images do: no more than what all cores work on at a time.
-    return min(number, batches.cpu_batch(images.shape))
+    return min(number, cpu_batch(images.shape))
 
 
 def _check_space(layout, entries):

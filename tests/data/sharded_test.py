@@ -13,9 +13,23 @@ SHARDED = ShardedImages(np.split(WHOLE, [1, 9, 9, 20]), (4, 5, 3))
 
 @pytest.mark.parametrize(
     "key",
-    [0, 22, -1, -23, np.int32(9), slice(None), slice(5, 12), slice(-3, None), slice(None, None, -4), slice(7, 7),
-     [3, 3, 20, 0], np.array([[8, 9], [19, 20]]), np.array([], int), np.arange(23) % 3 == 0],
-)  # fmt: skip
+    [
+        0,
+        22,
+        -1,
+        -23,
+        np.int32(9),
+        slice(None),
+        slice(5, 12),
+        slice(-3, None),
+        slice(None, None, -4),
+        slice(7, 7),
+        [3, 3, 20, 0],
+        np.array([[8, 9], [19, 20]]),
+        np.array([], int),
+        np.arange(23) % 3 == 0,
+    ],
+)
 def test_indexing(key):
     found = SHARDED[key]
     assert found.dtype == np.uint8

@@ -32,10 +32,14 @@ def setting():
 @pytest.mark.parametrize(
     "name,v,parameter",
     [
-        ("noc/brightness", 0.3, "shift"), ("noc/border", 5, "thickness"), ("noc/quantization", 6, "steps"),
-        ("noc/translation", 7, "dx"), ("noc/circle", 9, "number"), ("noc/rotation", 33, "degrees"),
+        ("noc/brightness", 0.3, "shift"),
+        ("noc/border", 5, "thickness"),
+        ("noc/quantization", 6, "steps"),
+        ("noc/translation", 7, "dx"),
+        ("noc/circle", 9, "number"),
+        ("noc/rotation", 33, "degrees"),
     ],
-)  # fmt: skip
+)
 def test_every_image_has_the_severity_asked_for(setting, name, v, parameter):
     robustness = Robustness(*setting, name)
     severity, options = robustness._fixed(v)

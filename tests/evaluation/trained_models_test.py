@@ -12,10 +12,16 @@ from tests.training import tiny
 LATER = {
     "dataset": ("train_size", "placement"),
     "train": (
-        "flip_alternates", "random_resized_crop", "transforms", "mix_in", "label_smoothing", "batch_norm", "scheme",
+        "flip_alternates",
+        "random_resized_crop",
+        "transforms",
+        "mix_in",
+        "label_smoothing",
+        "batch_norm",
+        "scheme",
         "jsd_weight",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

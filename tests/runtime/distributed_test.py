@@ -21,13 +21,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"] + [
     f"--config.{setting}"
     for setting in (
-        "dataset.train_limit=64", "dataset.test_limit=71", "train.batch_size=32", "train.epochs=12", "eval.batch_size=32",
+        "dataset.train_limit=64",
+        "dataset.test_limit=71",
+        "train.batch_size=32",
+        "train.epochs=12",
+        "eval.batch_size=32",
         "train.checkpoint_epochs=2",
     )
-]  # fmt: skip
+]
 EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"] + [
-    "--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"
-]  # fmt: skip
+    "--config.eval.corruptions=('noc/hue',)",
+    "--config.eval.batch_size=32",
+]
 PATIENCE = 250  # seconds for what takes some ten on an idle machine
 STEPS = 24
 

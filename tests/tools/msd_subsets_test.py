@@ -23,10 +23,15 @@ POOL = 12
 
 def settings(**subsets):
     config = configs.msd.get_config()
-    config.msd.update({
-        "images": IMAGES, "draws": 1, "severity": "2,5", "corruptions": ("imagenet_c/brightness", "imagenet_c/pixelate"),
-        "chunk": 4,
-    })  # fmt: skip
+    config.msd.update(
+        {
+            "images": IMAGES,
+            "draws": 1,
+            "severity": "2,5",
+            "corruptions": ("imagenet_c/brightness", "imagenet_c/pixelate"),
+            "chunk": 4,
+        }
+    )
     config.msd.subsets.update({"scheme": "op=rotate", "pool": POOL, "sizes": (1, 5)} | subsets)
     return config
 

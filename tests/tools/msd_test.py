@@ -28,10 +28,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = 40  # all of them, so that the test knows which
 LEVELS = (2, 4)
 SETTINGS = {
-    "images": IMAGES, "transforms": 30, "draws": 3, "halves": 4, "chunk": 6, "severity": "2,4",
+    "images": IMAGES,
+    "transforms": 30,
+    "draws": 3,
+    "halves": 4,
+    "chunk": 6,
+    "severity": "2,4",
     "schemes": ("standard", "imagenet_c/brightness", "augmix=posterize"),
     "corruptions": ("imagenet_c/brightness", "imagenet_c/gaussian_noise"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,17 @@ def find_browser():
 def browse(found, profile, page, *options):
     """What headless Chromium, without a network, prints for a page."""
     command = [
-        found, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--user-data-dir={profile}", "--virtual-time-budget=5000", *options, page.as_uri(),
-    ]  # fmt: skip
+        found,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={profile}",
+        "--virtual-time-budget=5000",
+        *options,
+        page.as_uri(),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
 
 

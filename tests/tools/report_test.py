@@ -101,9 +101,11 @@ def test_missing_results_say_what_to_run(tmp_path):
     found = inputs.read(workdir)
     text = Page(document(found, benchmark.sweep(found), "No pictures.")).text("main")
     for command in (
-        f"python select_noc.py --overlap={workdir}/overlap.csv", f"python overlap.py --workdir={workdir}",
-        f"python -m tools.calibrate --workdir={workdir}", "python -m tools.compare",
-    ):  # fmt: skip
+        f"python select_noc.py --overlap={workdir}/overlap.csv",
+        f"python overlap.py --workdir={workdir}",
+        f"python -m tools.calibrate --workdir={workdir}",
+        "python -m tools.compare",
+    ):
         assert command in text, command
 
 
@@ -125,9 +127,15 @@ def test_pairs_with_a_weak_gain_show_no_numbers(tmp_path):
 def test_optional_results_are_shown(tmp_path):
     workdir = report_studies.smoke(tmp_path / "work")
     entry = {
-        "range": [0.1, 0.75], "unit": "fraction", "robustness": [0.951, 0.502], "robustness_se": [0.004, 0.009],
-        "capped": [False, True], "monotone": True, "mean_robustness": 0.72, "mean_robustness_se": 0.01,
-    }  # fmt: skip
+        "range": [0.1, 0.75],
+        "unit": "fraction",
+        "robustness": [0.951, 0.502],
+        "robustness_se": [0.004, 0.009],
+        "capped": [False, True],
+        "monotone": True,
+        "mean_robustness": 0.72,
+        "mean_robustness_se": 0.01,
+    }
     (workdir / "ranges.json").write_text(json.dumps({"corruptions": {"noc/hue": entry}}))
     (workdir / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
     comparison = {
@@ -166,12 +174,18 @@ def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(tmp_path):
     found = inputs.read(workdir)
     text = Page(document(found, None, "No pictures.")).text("section", id="warnings")
     for part in (
-        "uncommitted changes", "feedfeedfeed", "1 of 1 models were trained by another revision", "cafecafecafe",
-        "1 x H200 (gpu)", "others wrote counts.csv (3f60e402a648)", "selected from another overlap.csv",
+        "uncommitted changes",
+        "feedfeedfeed",
+        "1 of 1 models were trained by another revision",
+        "cafecafecafe",
+        "1 x H200 (gpu)",
+        "others wrote counts.csv (3f60e402a648)",
+        "selected from another overlap.csv",
         "noc/quantization and noc/hue, both members, may overlap more than 0.1",
-        "12 other sets have the same size", "too large for gains",
+        "12 other sets have the same size",
+        "too large for gains",
         "imagenet_c/pixelate: training on it gives a gain of +0.0106",
-    ):  # fmt: skip
+    ):
         assert part in text, part
 
 
@@ -187,19 +201,31 @@ def break_file(name, change):
     "damage, message",
     [
         (lambda workdir: shutil.rmtree(workdir), "found no folder"),
-        (lambda workdir: [(workdir / n).unlink() for n in ("counts.csv", "config.json")], "without config.json, counts.csv"),
+        (
+            lambda workdir: [(workdir / n).unlink() for n in ("counts.csv", "config.json")],
+            "without config.json, counts.csv",
+        ),
         (break_file("overlap.csv", lambda text: text[:-30]), "found the file cut off"),
-        (break_file("overlap.csv", lambda text: text.replace("0.8482563628973593", "0.9")), "which follows from counts.csv"),
-        (break_file("overlap_long.csv", lambda text: text.replace("0.98724819", "0.88724819")), "overlap_long.csv: expected"),
+        (
+            break_file("overlap.csv", lambda text: text.replace("0.8482563628973593", "0.9")),
+            "which follows from counts.csv",
+        ),
+        (
+            break_file("overlap_long.csv", lambda text: text.replace("0.98724819", "0.88724819")),
+            "overlap_long.csv: expected",
+        ),
         (break_file("overlap_long.csv", lambda text: "\n".join(text.split("\n")[:-2]) + "\n"), "1 missing"),
-        (break_file("counts.csv", lambda text: text.replace("standard,0,clean,0,7346,", "standard,0,clean,0,7345,")), "run overlap.py again"),
+        (
+            break_file("counts.csv", lambda text: text.replace("standard,0,clean,0,7346,", "standard,0,clean,0,7345,")),
+            "run overlap.py again",
+        ),
         (break_file("counts.csv", lambda text: text.replace("noc/hue,0,noc/hue,random,6926,10000\n", "")), "lacks 1"),
         (break_file("config.json", lambda text: text[:-5]), "config.json: expected valid JSON"),
         (break_file("provenance.json", lambda text: "[]"), "expected a JSON object, found list"),
         (break_file("benchmark.json", lambda text: text.replace("noc/hue", "noc/who")), "found noc/who"),
         (break_file("stability.json", lambda text: "{}"), "stability.json: expected members"),
     ],
-)  # fmt: skip
+)
 def test_broken_workdirs_are_refused_with_a_reason(tmp_path, damage, message):
     workdir = report_studies.smoke(tmp_path / "work")
     damage(workdir)

@@ -92,9 +92,13 @@ def test_what_is_wrong_is_refused_without_a_traceback(folder_of_scans, flags, me
 def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
     one = make_scan(2)
     other = scans.Scan(
-        (*NAMES[:-1], "cbar/other"), one.candidate_errors, one.candidate_features, one.references,
-        one.reference_errors, one.reference_features,
-    )  # fmt: skip
+        (*NAMES[:-1], "cbar/other"),
+        one.candidate_errors,
+        one.candidate_features,
+        one.references,
+        one.reference_errors,
+        one.reference_features,
+    )
     scans.write_scan(tmp_path / "other.csv", other)
     with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):
         select_cbar.run([folder_of_scans / "run0.csv", tmp_path / "other.csv"], 26, 0, tmp_path / "o.json")

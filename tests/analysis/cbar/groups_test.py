@@ -5,7 +5,7 @@ import pytest
 
 from analysis.cbar import groups
 from analysis.cbar.scans import Scan
-from corruptions.cbar.severity import SELECTED
+from corruptions.cbar.severities import SELECTED
 
 
 def slow_groups(errors, spread):
@@ -34,11 +34,13 @@ def slow_groups(errors, spread):
 def scan(seed=0, candidates=4, references=("a", "saturate", "b"), width=6):
     rng = np.random.default_rng(seed)
     return Scan(
-        tuple(f"c{k}" for k in range(candidates)), rng.uniform(5, 60, (candidates, 10)),
+        tuple(f"c{k}" for k in range(candidates)),
+        rng.uniform(5, 60, (candidates, 10)),
         rng.normal(size=(candidates, 10, width)).astype(np.float32),
-        tuple(references), rng.uniform(5, 60, (len(references), 5)),
+        tuple(references),
+        rng.uniform(5, 60, (len(references), 5)),
         rng.normal(size=(len(references), 5, width)).astype(np.float32),
-    )  # fmt: skip
+    )
 
 
 def test_spread_is_the_mean_of_both_ends():

@@ -68,10 +68,13 @@ def test_missing_features_are_named(path):
     ("change", "message"),
     [
         (lambda a: a.update({"candidate|x|1": np.zeros(4)}), "of the rows of run0.csv only, found"),
-        (lambda a: a.update({"candidate|cbar/lines|3": np.zeros(5)}), r"same width .* \(5,\) for candidate cbar/lines level 3"),
+        (
+            lambda a: a.update({"candidate|cbar/lines|3": np.zeros(5)}),
+            r"same width .* \(5,\) for candidate cbar/lines level 3",
+        ),
         (lambda a: a.update({"candidate|cbar/lines|3": np.full(4, np.nan)}), "expected finite features"),
     ],
-)  # fmt: skip
+)
 def test_wrong_features_are_refused(path, change, message):
     change_features(path, change)
     with pytest.raises(ValueError, match=message):

@@ -142,12 +142,15 @@ def test_fractions_of_trainings_are_averaged():
     [
         (lambda s, m: (s, {k: v for k, v in m.items() if k != "a"}), "same corruptions of both models"),
         (lambda s, m: ({"a": s["a"]}, {"a": m["a"]}), "answers to clean images"),
-        (lambda s, m: (s, m | {"a": m["a"][:2]}), r"shape \(3, 50\) \(severities, images\) for a, found shape \(2, 50\)"),
+        (
+            lambda s, m: (s, m | {"a": m["a"][:2]}),
+            r"shape \(3, 50\) \(severities, images\) for a, found shape \(2, 50\)",
+        ),
         (lambda s, m: (s, m | {"a": 2.0 * m["a"]}), r"answers in \[0, 1\]"),
         (lambda s, m: (s | {"c": s["a"]}, m | {"c": m["a"]}), "ref has errors of, found 'c'"),
         (lambda s, m: (s | {"clean": True}, m), "2 or more clean images"),
     ],
-)  # fmt: skip
+)
 def test_impossible_answers_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         gains(*change(*severities(np.random.default_rng(5), 50)), REFERENCE)

@@ -127,7 +127,7 @@ def test_undefined_corruptions_are_left_out():
     assert "c2" not in found.benchmarks.first
     without = prediction.compare_selections(
         overlap[np.ix_(kept, kept)], alone, tuple(n for n in NAMES if n != "c2"), 0.2
-    )  # fmt: skip
+    )
     assert found == without
 
 

@@ -131,10 +131,17 @@ def test_benchmarks_by_hand():
     assert (other.first, other.second, other.first_in_second) == (("b", "c"), ("a", "c"), TIE)
     # The unclipped overlap decides it otherwise.
     free = matrix(3, ab=0.5, bc=-0.3)
-    assert benchmark_agreement(
-        matrix(3, ab=0.5, ac=0.1), matrix(3, ab=0.5), "abc", 0.2,
-        first_unclipped=matrix(3, ab=0.5, ac=0.1), second_unclipped=free,
-    ).first_in_second == WINNER  # fmt: skip
+    assert (
+        benchmark_agreement(
+            matrix(3, ab=0.5, ac=0.1),
+            matrix(3, ab=0.5),
+            "abc",
+            0.2,
+            first_unclipped=matrix(3, ab=0.5, ac=0.1),
+            second_unclipped=free,
+        ).first_in_second
+        == WINNER
+    )
     # Size decides first.
     assert benchmark_agreement(matrix(3, ab=0.5), matrix(3), "abc", 0.2)[5:] == (OTHER, OTHER)
 

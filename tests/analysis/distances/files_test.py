@@ -41,13 +41,16 @@ def test_rows_are_read_back_exactly(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("standard,imagenet_c/fog,1,0.1,0.01,0.2,nan", "expected every measurement once, found standard,imagenet_c/fog,1"),
+        (
+            "standard,imagenet_c/fog,1,0.1,0.01,0.2,nan",
+            "expected every measurement once, found standard,imagenet_c/fog,1",
+        ),
         ("standard,imagenet_c/fog,3,x,0.01,0.2,nan", "line 9: expected numbers"),
         ("standard,imagenet_c/fog,much,1,0.01,0.2,nan", "line 9: expected numbers"),
         ("standard,imagenet_c/fog,3,nan,0.01,0.2,nan", "distances of at least 0"),
         ("standard,imagenet_c/fog,3,-1,0.01,0.2,nan", "distances of at least 0"),
     ],
-)  # fmt: skip
+)
 def test_wrong_lines_are_refused(tmp_path, line, message):
     path = tmp_path / "msd.csv"
     write_msd(path, ROWS, "comment")

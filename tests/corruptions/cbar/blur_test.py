@@ -13,7 +13,7 @@ import scipy.stats
 from benchmarks.reference.cbar import blur_definitions
 from benchmarks.reference.photographs import photograph
 from corruptions import cbar, registry
-from corruptions.cbar import severity
+from corruptions.cbar import severities
 from corruptions.primitives import spline
 from tests.corruptions.cbar.running import compiled
 
@@ -82,8 +82,8 @@ def test_every_channel_takes_every_size():
 
 def test_published_strengths():
     steps = np.arange(10)
-    assert np.allclose(severity.scan("chromatic_aberration", "cifar"), 0.7 + 0.7 * steps)
-    assert np.allclose(severity.scan("circular_motion_blur", "imagenet"), 2.35 + 0.85 * steps)
+    assert np.allclose(severities.scan("chromatic_aberration", "cifar"), 0.7 + 0.7 * steps)
+    assert np.allclose(severities.scan("circular_motion_blur", "imagenet"), 2.35 + 0.85 * steps)
     angles = [float(cbar.circular_motion_blur.sample(jax.random.key(0), (32, 32, 3), k)["angle"]) for k in (1, 2, 10)]
     assert np.allclose(angles, (4.2, 5.4, 15))
 

@@ -10,7 +10,7 @@ import scipy.stats
 
 from benchmarks.reference.photographs import photographs
 from corruptions import batch, cbar, registry
-from corruptions.cbar import severity
+from corruptions.cbar import severities
 from corruptions.primitives.spectral_noise import blue, brown, phase_shape, spectral_field
 from tests.corruptions.cbar.exact_test import NAMES, assert_agrees
 
@@ -52,7 +52,7 @@ def test_published_strengths(name, parameter):
     found = draws(name)[parameter][:10]
     found = found if name == "blue_noise_sample" else abs(found)
     assert np.allclose(found, strength + step * np.arange(10), rtol=1e-5)
-    assert np.allclose(severity.scan(name, "imagenet"), first + severity_step * np.arange(10))
+    assert np.allclose(severities.scan(name, "imagenet"), first + severity_step * np.arange(10))
 
 
 def test_published_line_counts():
@@ -71,7 +71,7 @@ def test_benchmarks_are_steps_of_the_scan():
     for benchmark, members in five.items():
         assert len(cbar.SELECTED[benchmark]) == 10
         for name, expected in members.items():
-            scan = severity.scan(name, cbar.BENCHMARK_TABLE[benchmark])
+            scan = severities.scan(name, cbar.BENCHMARK_TABLE[benchmark])
             assert np.allclose([scan[k - 1] for k in cbar.SELECTED[benchmark][name]], expected)
             assert registry.severities(f"cbar/{name}", benchmark) == cbar.SELECTED[benchmark][name]
         assert registry.names(benchmark) == tuple(f"cbar/{name}" for name in cbar.SELECTED[benchmark])
@@ -79,7 +79,7 @@ def test_benchmarks_are_steps_of_the_scan():
 
 
 def test_tables():
-    assert [severity.table_for((side, 500, 3)) for side in (16, 84, 85, 224, 500)] == ["cifar"] * 2 + ["imagenet"] * 3
+    assert [severities.table_for((side, 500, 3)) for side in (16, 84, 85, 224, 500)] == ["cifar"] * 2 + ["imagenet"] * 3
     assert len(cbar.RANGES["cifar"]) == len(cbar.RANGES["imagenet"]) == 30
     with pytest.raises(ValueError, match="expected a severity table among cifar, imagenet, found 'tiny'"):
         cbar.lines.sample(jax.random.key(0), (32, 32, 3), 1, table="tiny")

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions.cbar import SELECTED, severity
+from corruptions.cbar import SELECTED, severities
 from data.corrupted import open_corrupted
 from data.corrupted.names import published_order, published_severities, qualified
 
@@ -35,7 +35,7 @@ def test_every_corruption_has_its_name_in_all_its_spellings():
 
 def test_strengths_are_those_of_the_benchmark():
     for name, levels in SELECTED["imagenet_c_bar"].items():
-        strengths = [severity.scan(name, "imagenet")[k - 1] for k in levels]
+        strengths = [severities.scan(name, "imagenet")[k - 1] for k in levels]
         folders = [f"{strength:.2f}" for strength in strengths]
         assert published_severities(name, sorted(folders)) == {f: k for k, f in enumerate(folders, 1)}
     assert published_severities("sparkles", ["1.00", "2.00", "3.00", "4.00", "5.00"]) == {}
@@ -66,7 +66,7 @@ def test_released_imagenet_c_bar(tmp_path, printed):
     for number, name in enumerate(IMAGENET_C_BAR):
         plain = corruptions.get(name).name
         for k, level in enumerate(SELECTED["imagenet_c_bar"][plain], 1):
-            folder = f"{severity.scan(plain, 'imagenet')[level - 1]:.2f}" if printed else str(k)
+            folder = f"{severities.scan(plain, 'imagenet')[level - 1]:.2f}" if printed else str(k)
             for label in ("n01440764", "n01443537"):
                 path = tmp_path / name / folder / label / "ILSVRC2012_val_00000001.JPEG"
                 path.parent.mkdir(parents=True)
