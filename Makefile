@@ -14,7 +14,7 @@ test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -n 2 --dist load -m slow --durations=10
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
