@@ -118,7 +118,7 @@ class ShownStored:
         return self.dataset.number
 
     def __iter__(self) -> Iterator[Piece]:
-        name, severity = self.condition.corruption, self.condition.value
+        name, severity = self.condition.corruption, self.condition.label  # as the dataset names it, `random` too
         for images, labels in self.dataset.batches(name, severity, self.batch_size):
             yield jnp.asarray(images), jnp.asarray(labels)
 

@@ -67,7 +67,8 @@ def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array,
 
     def compare(pair):
         original, other = map(to_float, pair)
-        return dm_pix.psnr(original, other), dm_pix.ssim(original, other), jnp.all(original == other)
+        with jax.numpy_dtype_promotion("standard"):  # dm_pix mixes integers and floats
+            return dm_pix.psnr(original, other), dm_pix.ssim(original, other), jnp.all(original == other)
 
     # One image at a time: `dm_pix.ssim` of a whole batch is a convolution over thousands of rows,
     # which takes a CPU 17 times as long.

@@ -38,7 +38,7 @@ def main():
     def step(params, moments, images, labels, index, number):
         corrupted = corruptions.corrupt(jax.random.fold_in(key, number), images, CORRUPTION, index=index)
         half = (jnp.arange(BATCH) % 2 == 0)[:, None, None, None]
-        inputs = jnp.where(half, corrupted, images) / jnp.float32(255)
+        inputs = jnp.where(half, corrupted, images).astype(jnp.float32) / 255
 
         def loss(params):
             logits = nnx.merge(graphdef, params)(inputs)

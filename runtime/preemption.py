@@ -1,6 +1,7 @@
-"""SIGTERM, which schedulers send before they take a machine away: training saves its state and exits with status 143.
+"""SIGTERM, which schedulers send before they take a machine away, and Ctrl-C: training saves its state and ends.
 
-Outside of training (evaluation, calibration), whose finished parts are files already, SIGTERM ends the process at once.
+The exit status is 143 or 130. A second Ctrl-C does not wait for the block that runs. Outside of training (evaluation,
+calibration), whose finished parts are files already, both end the process at once.
 Of many processes one that is told to end is enough: all save together, at the end of the block after.
 """
 
@@ -12,26 +13,41 @@ from typing import NoReturn
 
 from runtime import distributed
 
+_STATUS = 128 + signal.SIGTERM
+
 
 @contextlib.contextmanager
 def watch() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether SIGTERM has come; meanwhile it does not end the process.
+    """Yields a function that says whether SIGTERM or Ctrl-C has come; meanwhile they do not end the process.
 
-    Outside the main thread, where Python allows no handler, SIGTERM keeps its meaning and the answer is always no.
+    Outside the main thread, where Python allows no handler, they keep their meaning and the answer is always no.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     came = []
-    before = signal.signal(signal.SIGTERM, lambda *_: came.append(True))
+
+    def note(number, _):
+        if number == signal.SIGINT and signal.SIGINT in came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield distributed.anyone_before(lambda: bool(came))
+    except SystemExit as end:
+        if signal.SIGINT in came and end.code == _STATUS:
+            raise KeyboardInterrupt from end  # saved; the command says so and chooses its status
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if distributed.anyone(came):  # in the last block: this run is finished, but nothing after it should begin
+        if signal.SIGINT in came:
+            raise KeyboardInterrupt
         leave()
 
 
 def leave() -> NoReturn:
     """Ends the process with the exit status of one that SIGTERM ended."""
-    raise SystemExit(128 + signal.SIGTERM)
+    raise SystemExit(_STATUS)

@@ -1,4 +1,4 @@
-"""One CPU platform and one cache of programs for every test; `promotion_test` holds ranks and dtypes strict."""
+"""One CPU platform, one cache of programs, and no silent rank or dtype promotion for every test."""
 
 import os
 import pathlib

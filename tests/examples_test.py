@@ -17,7 +17,8 @@ def run(name):
     """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is about."""
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
+    environment = {k: v for k, v in os.environ.items() if "PROMOTION" not in k}  # as a user runs it, not as a test
+    environment |= {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
     command = [sys.executable, "-m", f"examples.{name}"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr

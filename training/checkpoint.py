@@ -61,7 +61,6 @@ class Checkpoints:
             create=not read_only,
             enable_async_checkpointing=False,
             cleanup_tmp_directories=not read_only,
-            read_only=read_only,
         )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 

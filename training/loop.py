@@ -73,7 +73,7 @@ def train(
 #     state is copied to the host and saved.
 #  7. A run after its last step leaves its row: final.json is written, its workdir released,
 #     `on_finish` called. The others begin the next round.
-#  8. After SIGTERM the process leaves with status 143; the same command continues at 1.
+#  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues at 1.
 
 
 def train_jobs(

@@ -159,9 +159,9 @@ class Run:
         self._checkpoints.save(state)
 
     def stopped(self) -> None:
-        """Tells the user where a run stands that SIGTERM ended."""
+        """Tells the user where a run stands that SIGTERM or Ctrl-C ended."""
         log.warning(
-            "SIGTERM: saved %s at step %d of %d; the same command continues.",
+            "Stopped: saved %s at step %d of %d; the same command continues.",
             self._workdir,
             self._step,
             self._plan.total_steps,

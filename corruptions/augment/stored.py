@@ -130,5 +130,7 @@ def sample(
         )
     number = choices["number"]
     # The product may round up to K.
-    which = jnp.minimum(jnp.floor(random.uniform(key, ()) * number).astype(jnp.int32), number - 1)
+    which = jnp.minimum(
+        jnp.floor(random.uniform(key, ()) * jnp.asarray(number, jnp.float32)).astype(jnp.int32), number - 1
+    )
     return jax.tree.map(lambda array: jnp.asarray(array)[which], choices["params"])

@@ -88,7 +88,7 @@ def test_draws_have_the_published_distributions(table, side):
     draw = jax.jit(jax.vmap(lambda key, s: elastic.elastic_transform.sample(key, (side, side, 3), s), (0, None)))
     for severity, (alpha, sigma, jitter) in enumerate(PIXELS[table], 1):
         params = draw(keys, severity)
-        offsets = np.asarray(params["points"] - reference_anchors(side, side)) / jitter
+        offsets = (np.asarray(params["points"]) - reference_anchors(side, side)) / jitter
         assert stats.kstest(offsets.ravel(), stats.uniform(-1, 2).cdf).pvalue > 1e-3
         assert abs(np.corrcoef(offsets.reshape(number, 6).T) - np.eye(6)).max() < 4.5 / np.sqrt(number)
         if not alpha:

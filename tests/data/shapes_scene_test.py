@@ -76,7 +76,7 @@ def test_silhouettes_are_the_figures_they_are_called(name):
     polygon = Image.new("1", (size, size))
     points = [((x * radius + 1) * size / 2 - 0.5, (y * radius + 1) * size / 2 - 0.5) for x, y in outline(name)]
     ImageDraw.Draw(polygon).polygon(points, fill=1)
-    axis = (jnp.arange(size) + 0.5) * 2 / size - 1
+    axis = (jnp.arange(size, dtype=jnp.float32) + 0.5) * 2 / size - 1
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
     kind = shapes_scene.SILHOUETTES.index(name)
     distance = np.asarray(shapes_scene.silhouette_distance(kind, x, y, radius))
@@ -87,7 +87,7 @@ def test_silhouettes_are_the_figures_they_are_called(name):
 
 @pytest.mark.parametrize("name", shapes_scene.TEXTURES)
 def test_textures_are_what_they_are_called(name):
-    axis = (jnp.arange(400) + 0.5) / 200 - 1
+    axis = (jnp.arange(400, dtype=jnp.float32) + 0.5) / 200 - 1
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
     scene = {"texture_angle": jnp.float32(0), "texture_period": jnp.float32(0.25), "texture_phase": jnp.zeros(2)}
     pattern = np.asarray(shapes_scene.texture_pattern(shapes_scene.TEXTURES.index(name), scene, x, y))

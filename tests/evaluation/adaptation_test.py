@@ -49,7 +49,7 @@ def reference(model, batches):
     for x in batches:
         seen[0].append(x.reshape(-1, 3).astype(np.float64))
         normal = (seen[0][-1] - seen[0][-1].mean(0)) / np.sqrt(seen[0][-1].var(0) + 1e-5)
-        y = normal * model.first.scale[...] + model.first.bias[...]
+        y = normal * np.asarray(model.first.scale[...]) + np.asarray(model.first.bias[...])
         seen[1].append(np.maximum(y @ np.asarray(model.linear.kernel[...]) + np.asarray(model.linear.bias[...]), 0))
     return [(np.concatenate(one).mean(0), np.concatenate(one).var(0)) for one in seen]
 

@@ -78,10 +78,10 @@ def test_uint8_images_are_divided_by_255():
 
 
 def test_normalisation_is_an_option_of_the_model():
-    images = jnp.asarray(np.random.default_rng(1).random((2, 16, 16, 3)), jnp.float32)
+    images = np.random.default_rng(1).random((2, 16, 16, 3)).astype(np.float32)
     plain = models.build("small_resnet", 5, dtype="float32", mean=(0, 0, 0), std=(1, 1, 1))
     scaled = models.build("small_resnet", 5, dtype="float32", mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2))
-    expected = forward(plain, (images - jnp.array([0.1, 0.2, 0.3])) / jnp.array([0.5, 0.25, 2]))
+    expected = forward(plain, (images - np.float32([0.1, 0.2, 0.3])) / np.float32([0.5, 0.25, 2]))
     np.testing.assert_allclose(forward(scaled, images), expected, rtol=1e-4, atol=1e-5)
 
 
