@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, keys, programs, registry
+from corruptions import checks, forks, keys, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -71,7 +71,9 @@ def corrupt(
     Raises:
       ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names
         what was expected and what was found.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
+    forks.refuse()
     corruption = registry.get(name)
     checks.image_batch(images, validate)
     checks.options(corruption.qualified_name, corruption.options, options)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, programs
+from corruptions import checks, forks, programs
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
@@ -156,6 +156,7 @@ class Corruption:
         Raises:
           ValueError: a shape, severity or option that is not as described.
         """
+        forks.refuse()
         checks.image_shape(shape)
         checks.options(self.qualified_name, self.options, options)
         level = None if severity is None else self.scale.check(severity, options)
@@ -178,6 +179,7 @@ class Corruption:
         Raises:
           ValueError, TypeError: an image that is not as described.
         """
+        forks.refuse()
         checks.one_image(image)
         if checks.any_traced((image, params)):
             return self.applier(image, params)

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import forks
+
 _WORD = 2**32
 
 
@@ -29,6 +31,7 @@ def seed_key(seed: int) -> jax.Array:
     if not 0 <= seed < _WORD**2:
         raise ValueError(f"expected a seed from 0 to 2**64 - 1, found {seed}")
     high, low = divmod(int(seed), _WORD)
+    forks.refuse()
     key = jax.random.key(np.uint32(low))
     return jax.random.fold_in(key, np.uint32(high)) if high else key
 

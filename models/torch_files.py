@@ -60,9 +60,12 @@ def _read_pickle(path):
     torch = _torch(path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # the loader raises many kinds for damaged and for unsafe files
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ValueError(f"{path} is refused by torch.load(weights_only=True): {reason}") from error
+    except Exception as error:  # noqa: BLE001 - the loader raises many kinds for damaged and for unsafe files
+        # PyTorch's own text advises to load the file without the check, which would run what is in it.
+        raise ValueError(
+            f"{path} is refused by torch.load(weights_only=True) ({type(error).__name__}): expected only tensors and plain "
+            "containers, found other objects or a damaged file; get the weights as a plain state_dict or .safetensors"
+        ) from None
     if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
         content = content["state_dict"]
     if not isinstance(content, dict):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import checks, keys, programs
+from corruptions import checks, forks, keys, programs
 from corruptions.augment import naming
 from corruptions.augment.scheme import Scheme
 from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
@@ -54,7 +54,9 @@ def augment(
     Raises:
       ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was
         expected and what was found.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
+    forks.refuse()
     scheme = naming.get(name)
     checks.image_batch(images, validate)
     checks.options(scheme.name, scheme.options, options)

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import checks
+from corruptions import checks, forks
 from corruptions.batch import corrupt, cpu_batch
 from corruptions.keys import seed_key
 from corruptions.write import bars, files, layouts, manifests, plan, sources
@@ -80,6 +80,7 @@ def write_dataset(
         other settings.
       ValueError, TypeError: arguments that are not as described.
     """
+    forks.refuse()
     if layout not in layouts.LAYOUTS:
         raise ValueError(f"expected a layout among {', '.join(layouts.LAYOUTS)}, found {layout!r}")
     if layout == "folders" and jpeg_quality is not None and jpeg_quality not in range(1, 96):

@@ -4,6 +4,7 @@ import importlib.util
 import pathlib
 import pickle
 import sys
+import traceback
 import types
 
 import numpy as np
@@ -90,6 +91,25 @@ def test_only_the_safe_loader_of_a_safe_version_is_used(tmp_path, monkeypatch, v
         with pytest.raises(RuntimeError, match=rf"expected PyTorch 2\.6 or newer .* found {version[:5]}"):
             torch_files.read(tmp_path / "x.pt")
         assert not calls
+
+
+def test_the_refusal_does_not_advise_to_load_without_the_check(tmp_path, monkeypatch):
+    """PyTorch's own text does; a traceback would print it as the cause."""
+    (tmp_path / "x.pth").write_bytes(b"")
+    fake_torch(monkeypatch, "2.6.0", {})
+    torch = sys.modules["torch"]
+    advice = (
+        "Weights only load failed. ... Re-running `torch.load` with `weights_only` set to `False` will likely succeed"
+    )
+
+    def load(path, **options):
+        raise pickle.UnpicklingError(advice)
+
+    monkeypatch.setattr(torch, "load", load)
+    with pytest.raises(ValueError, match=r"x\.pth is refused by torch\.load\(weights_only=True\)") as caught:
+        torch_files.read(tmp_path / "x.pth")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "False" not in shown and "succeed" not in shown and "safetensors" in shown
 
 
 def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch):

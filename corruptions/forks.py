@@ -1,0 +1,39 @@
+"""Children forked after JAX has started, in which its threads are missing and the first computation would hang."""
+
+import os
+import sys
+
+_jax_had_started = False
+_forked = False
+
+
+def refuse() -> None:
+    """Refuses to compute in a child that was forked after JAX had started.
+
+    Children that were spawned, that call exec, or whose parent never computed with JAX are let through.
+
+    Raises:
+      RuntimeError: this is such a child.
+    """
+    if _forked:
+        raise RuntimeError(
+            "expected a process in which JAX can compute, found a child that was forked after JAX had started, where it "
+            "hangs; start workers with multiprocessing.get_context('spawn') (PyTorch: DataLoader(..., "
+            "multiprocessing_context='spawn')), or corrupt in the parent"
+        )
+
+
+def _before_fork():
+    """Notes in the parent, where JAX's lock can be waited for, whether a backend is running."""
+    global _jax_had_started
+    started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
+    _jax_had_started = started is not None and started()
+
+
+def _after_fork_in_child():
+    global _forked
+    _forked = _forked or _jax_had_started
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
