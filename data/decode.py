@@ -7,6 +7,8 @@ from typing import BinaryIO
 
 import numpy as np
 
+from corruptions.write import pixels
+
 # What Pillow raises on files that are cut off, are no image, or claim absurd sizes.
 DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
 
@@ -55,25 +57,30 @@ def read(
     """
     from PIL import Image
 
+    what = printable(name or file)
+    if what != str(name or file):
+        return f"{what} (its name is not valid UTF-8)"
     try:
         with Image.open(file) as image:
             return square(image, image_size, short)
     except (*DAMAGED, Image.DecompressionBombError) as error:
-        return f"{name or file} ({type(error).__name__}: {str(error)[:80]})"
+        return f"{what} ({type(error).__name__}: {printable(error)[:80]})"
+
+
+def printable(name: object) -> str:
+    """A file's name for messages: bytes that are not UTF-8 as `\\udce9`, since no file or terminal takes them."""
+    return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def square(image, image_size: int, short: int | None = None) -> np.ndarray:
     """A Pillow image of any mode and size as uint8[image_size, image_size, 3].
 
     The shorter side becomes `short` pixels (None: `shorter_side(image_size)`), the longer one keeps the proportion
-    (rounded down), bilinear with antialiasing; then the centre is cut out. An alpha channel is dropped.
+    (rounded down), bilinear with antialiasing; then the centre is cut out. What the colours of each mode are, and how
+    memory is bounded, says `corruptions.write.pixels`.
     """
-    from PIL import Image
-
-    image = image.convert("RGB")
     short = shorter_side(image_size) if short is None else short
     width, height = image.size
     width, height = width * short // min(image.size), height * short // min(image.size)
     left, top = round((width - image_size) / 2), round((height - image_size) / 2)
-    image = image.resize((width, height), Image.Resampling.BILINEAR)
-    return np.asarray(image.crop((left, top, left + image_size, top + image_size)))
+    return np.asarray(pixels.resized(image, (width, height), (left, top, left + image_size, top + image_size)))

@@ -86,8 +86,7 @@ def _decode(items, root, what, num_classes, sides, max_damaged, cache_dir, progr
         empty = np.zeros(0, np.int32)
         split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), empty, empty)
         return split, describe(split)
-    stats = [(path.stat(), path, label, index) for path, label, index in items]
-    files = [(str(path.relative_to(root)), s.st_size, s.st_mtime_ns, label, i) for s, path, label, i in stats]
+    files = [(str(path.relative_to(root)), *tree.size_and_time(path), label, i) for path, label, i in items]
     key = cache.fingerprint(str(root.resolve()), *sides, files)
     entry = cache.cached(what, key, _reader(items, what, sides, max_damaged, progress, threads), cache_dir)
     damaged = entry.notes["damaged"]

@@ -4,9 +4,12 @@ Only listed here, not opened. Classes are the folders' names in sorted order.
 """
 
 import hashlib
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+
+from data import decode
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 TEST_FOLDERS = ("val", "test", "validation")
@@ -25,9 +28,21 @@ def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
 
 
 def class_folders(folder: Path) -> list[str]:
-    """Names of the subfolders that are not hidden, sorted."""
+    """Names of the subfolders that are not hidden, sorted; a warning names links that lead nowhere."""
     with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+        visible = sorted((entry.name, entry.path) for entry in entries if not entry.name.startswith("."))
+    if broken := [path for _, path in visible if os.path.islink(path) and not os.path.exists(path)]:
+        logging.warning("left out, as links that lead nowhere: %s", ", ".join(map(decode.printable, broken[:10])))
+    return [name for name, path in visible if os.path.isdir(path)]
+
+
+def size_and_time(path: Path) -> tuple[int, int]:
+    """Bytes and time of change in nanoseconds of a file; (-1, 0) of a link that leads nowhere."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return -1, 0
+    return stat.st_size, stat.st_mtime_ns
 
 
 def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str], dict[str, list[Item]]]:
@@ -72,7 +87,8 @@ def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> di
         if 0 < fraction < 1:
             count = 0 if len(members) == 1 else min(max(count, 1), len(members) - 1)
         # Hashes, not positions: neither the order of the names nor their numbering can leak into the split.
-        digest = {path: hashlib.sha256(f"{seed}/{path.relative_to(root)}".encode()).digest() for path, _, _ in members}
+        names = {path: f"{seed}/{path.relative_to(root)}".encode("utf-8", "surrogateescape") for path, _, _ in members}
+        digest = {path: hashlib.sha256(name).digest() for path, name in names.items()}
         test.update(sorted(digest, key=digest.__getitem__)[:count])
     splits = {"train": [i for i in items if i[0] not in test], "test": [i for i in items if i[0] in test]}
     return {name: [(path, label, i) for i, (path, label, _) in enumerate(part)] for name, part in splits.items()}

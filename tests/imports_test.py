@@ -12,7 +12,7 @@ ALLOWED = {  # package -> our packages it may import, besides itself
     "corruptions": set(),
     "models": set(),
     "runtime": {"corruptions"},
-    "data": {"runtime"},
+    "data": {"corruptions", "runtime"},
     "analysis": {"corruptions", "data", "runtime"},
     "training": {"corruptions", "models", "data", "runtime"},
     "evaluation": {"corruptions", "models", "data", "runtime", "training", "analysis"},

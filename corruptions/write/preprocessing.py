@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.write import pixels
+
 # What Pillow raises on files that are cut off or are no image.
 _DAMAGED = (OSError, ValueError, SyntaxError, EOFError)
 
@@ -23,19 +25,19 @@ def _imagenet(image, size):
     short = round(size * 256 / 224)
     width, height = (side * short // min(image.size) for side in image.size)
     left, top = round((width - size) / 2), round((height - size) / 2)
-    return _resize(image, (width, height)).crop((left, top, left + size, top + size))
+    return pixels.resized(image, (width, height), (left, top, left + size, top + size))
 
 
 def _resize_both(image, size):
     """Both sides to size, proportions not kept: Tiny-ImageNet-C, ImageNet-64x64-C."""
-    return _resize(image, (size, size))
+    return pixels.resized(image, (size, size))
 
 
 def _inception(image, size):
     """The centre 87.5 % of each side, then both sides to size: ImageNet-C for Inception (299)."""
     width, height = (round(0.875 * side) for side in image.size)
     left, top = (image.width - width) // 2, (image.height - height) // 2
-    return _resize(image.crop((left, top, left + width, top + height)), (size, size))
+    return pixels.resized(image.crop((left, top, left + width, top + height)), (size, size))
 
 
 PREPROCESS = {"none": _unchanged, "imagenet": _imagenet, "resize": _resize_both, "inception": _inception}
@@ -67,12 +69,6 @@ def decode(file: str | os.PathLike | bytes, what: object, prepare: Callable[[Any
 
     try:
         with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
-            return np.asarray(prepare(image.convert("RGB")))
+            return np.asarray(pixels.rgb(prepare(image)))
     except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(f"{what} cannot be read as an image ({type(error).__name__}: {error})") from error
-
-
-def _resize(image, size):
-    from PIL import Image
-
-    return image.resize(size, Image.Resampling.BILINEAR)

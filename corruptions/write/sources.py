@@ -91,7 +91,8 @@ def from_folder(
 
     Raises:
       FileNotFoundError: no such folder, or no images in it.
-      ValueError: a damaged image (named), images of different sizes, two images with one name.
+      ValueError: a damaged image, a link that leads nowhere or a name that is not UTF-8 (named),
+        images of different sizes, two images with one name.
     """
     root = pathlib.Path(root).expanduser()
     if not root.is_dir():
@@ -109,8 +110,13 @@ def from_folder(
     _refuse_twins(names, [label for _, label in items], classes)
     listing = hashlib.sha256()
     for path, _ in items:
-        stat = path.stat()
-        listing.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        try:
+            stat = path.stat()
+            listing.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        except (OSError, UnicodeEncodeError) as error:
+            what = str(path).encode("utf-8", "backslashreplace").decode()
+            reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
+            raise ValueError(f"{what} cannot be read as an image ({reason}); remove it or rename it") from error
     description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": listing.hexdigest()}
     return Source(
         _decoder(lambda positions: [(items[i][0], items[i][0]) for i in positions], preprocess, size),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.write import pixels
 from data import decode, tree
 from data.corrupted.dataset import Batch, CorruptedDataset, parse_severity
 from data.corrupted.names import published_order, published_severities, qualified
@@ -89,7 +90,7 @@ def read_image(file: Any, name: str | None = None) -> np.ndarray:
 
     try:
         with Image.open(file) as image:
-            return np.asarray(image.convert("RGB"))
+            return np.asarray(pixels.rgb(image))
     except (*decode.DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(f"{name or file} is damaged ({type(error).__name__}: {str(error)[:80]})") from error
 

@@ -65,7 +65,7 @@ class TreeSource:
         digest = hashlib.sha256()
         for split, items in self.splits.items():
             for path, label, _ in items:
-                line = [split, path.relative_to(self.root).as_posix(), path.stat().st_size, label]
+                line = [split, path.relative_to(self.root).as_posix(), tree.size_and_time(path)[0], label]
                 digest.update(f"{json.dumps(line)}\n".encode())
         return {"kind": "tree", "listing_sha256": digest.hexdigest()}
 

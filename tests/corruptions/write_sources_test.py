@@ -4,6 +4,7 @@ command.
 
 import io
 import json
+import os
 import subprocess
 import sys
 import types
@@ -101,6 +102,18 @@ def test_a_damaged_image_is_named(tmp_path):
     write_dataset(tmp_path / "arrays", (IMAGES[:3], [0, 0, 0]), corruptions="noc/hue")
     assert (tmp_path / "out/hue.npy").read_bytes() == (tmp_path / "arrays/hue.npy").read_bytes()
     assert not [p for p in (tmp_path / "out").iterdir() if p.name.startswith(".images")]
+
+
+def test_a_broken_link_and_a_name_that_is_no_text_are_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.png").symlink_to("nowhere")
+    with pytest.raises(ValueError, match=r"x\.png cannot be read as an image \(No such file.*remove it"):
+        from_folder(tmp_path)
+    (tmp_path / "a" / "x.png").unlink()
+    Image.new("RGB", (16, 16)).save(tmp_path / "a" / "y.png")
+    os.rename(tmp_path / "a" / "y.png", os.fsencode(tmp_path) + b"/a/caf\xe9.png")
+    with pytest.raises(ValueError, match=r"caf\\udce9\.png cannot be read.*not valid UTF-8.*rename"):
+        from_folder(tmp_path)
 
 
 def test_a_changed_folder_is_another_source(tmp_path):

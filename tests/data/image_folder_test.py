@@ -1,6 +1,8 @@
 """Folders of images: what is read, how it is resized, what happens to damaged files."""
 
+import json
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -130,6 +132,29 @@ def test_more_than_one_percent_damaged_is_an_error(tree):
     finally:
         for name in ("ant", "cat"):
             (tree / "train" / name / "zz.png").unlink()
+
+
+@pytest.mark.parametrize("split", [".", "test"])
+def test_broken_links_and_names_that_are_no_text_are_damaged_images(tmp_path, caplog, split):
+    root = tmp_path / "tree"
+    folder = root / split
+    for name in ("a", "b"):
+        for i in range(3):
+            write(folder / name / f"{i}.png", size=(8, 8))
+    (folder / "a" / "link.png").symlink_to("nowhere.png")
+    (folder / "a" / "loop.png").symlink_to("loop.png")
+    os.rename(folder / "b" / "2.png", os.fsencode(folder / "b") + b"/caf\xe9.png")
+    (folder / "gone").symlink_to("unmounted")
+    for _ in range(2):  # decoded, and from the cache
+        caplog.clear()
+        loaded = data.load("image_folder", data_dir=root, image_size=16, max_damaged=0.6, test_fraction=1.0)
+        assert loaded.class_names == ("a", "b") and loaded.test.labels.tolist() == [0, 0, 0, 1, 1]
+        first, second, third = loaded.provenance["test"]["damaged"]
+        assert first.startswith(f"{folder / 'a' / 'link.png'} (FileNotFoundError") and "loop.png (OSError" in second
+        assert third == rf"{folder / 'b'}/caf\udce9.png (its name is not valid UTF-8)"
+        assert "skipped 3 damaged images" in caplog.text
+        assert f"links that lead nowhere: {folder / 'gone'}" in caplog.text
+        json.dumps(loaded.provenance, ensure_ascii=False).encode()  # a file can hold it
 
 
 @pytest.fixture(scope="module")

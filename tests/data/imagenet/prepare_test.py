@@ -71,6 +71,19 @@ def test_damaged_images_are_listed_with_the_reason(tree, prepared):
     json.dumps(loaded.provenance)
 
 
+def test_broken_links_and_names_that_are_no_text_are_damaged_images(tree, tmp_path):
+    root = shutil.copytree(tree / "val", tmp_path / "tree" / "val").parent
+    first, second = trees.paths(root, "val")[:2]
+    first.unlink()
+    first.symlink_to("nowhere")
+    os.rename(second, os.fsencode(second.parent) + b"/caf\xe9.JPEG")
+    out = prepare.prepare("imagenet100", root, tmp_path, max_damaged=0.02, **SMALL)
+    lines = (out / "damaged.txt").read_text().splitlines()
+    assert lines[0].startswith(f"{first} (FileNotFoundError")
+    assert lines[1] == rf"{second.parent}/caf\udce9.JPEG (its name is not valid UTF-8)" and len(lines) == 2
+    prepare.prepare("imagenet100", root, tmp_path, max_damaged=0.02, **SMALL)  # the same source, for all that
+
+
 def test_too_many_damaged_images_stop_it(tree, tmp_path):
     with pytest.raises(ValueError, match=r"2 of 200 images are damaged.*at most 0\.9%.*not an image|UnidentifiedImage"):
         prepare.prepare("imagenet100", tree, tmp_path, max_damaged=0.009, **SMALL)
