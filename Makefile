@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test slow lint docs clean
+.PHONY: demo test slow torture lint docs clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
@@ -15,6 +15,9 @@ test: $(VENV)/.dev lint
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist load -m slow --durations=10
+
+torture: $(VENV)/.dev
+	$(BIN)/python -m tests.torture $(TORTURE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

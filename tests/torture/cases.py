@@ -1,0 +1,140 @@
+"""Draws cases, runs them, logs each, and ends with the table."""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import time
+import zlib
+
+import numpy as np
+
+from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
+from tests.torture.outcomes import Outcome
+from tests.torture.scenarios import Place
+from tests.torture.workers import Worker
+
+_ON_FILES = {
+    "kills": kills.case,
+    "damages": damages.case,
+    "rivals": rivals.case,
+    "disks": disks.case,
+    "settings": hostile.settings,
+}
+_IN_WORKER = {"fuzz": fuzz.case, "images": hostile.images, "calls": hostile.calls}
+_UNITS = {"kills": "kills", "damages": "damages", "fuzz": "pictures", "calls": "calls", "images": "files"}
+_SHARES = {  # of the time
+    "kills": 45, "damages": 22, "fuzz": 18, "images": 3, "settings": 2, "calls": 1, "rivals": 3, "disks": 5,
+}  # fmt: skip
+ATTACKS = tuple(_SHARES)
+
+
+def generator(attack: str, seed: int, number: int) -> np.random.Generator:
+    """Returns the generator that decides a case."""
+    return np.random.default_rng([seed, number, zlib.crc32(attack.encode())])
+
+
+class Torture:
+    """One folder of cases.
+
+    Args:
+      folder: of logs, references and the case at hand.
+      seed: of all cases.
+    """
+
+    def __init__(self, folder: pathlib.Path, seed: int):
+        self._folder, self._seed = folder, seed
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve() / "programs"))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        commands.import_all()
+        self._place = Place(folder)
+        self._worker = Worker(_IN_WORKER)
+
+    def records(self) -> list[dict]:
+        """What the logs of this folder hold, of this seed."""
+        found = []
+        for attack in ATTACKS:
+            path = self._folder / f"{attack}.jsonl"
+            lines = path.read_text().splitlines() if path.exists() else []
+            found += [record for line in lines if (record := _parsed(line)) and record["base"] == self._seed]
+        return found
+
+    def run(self, minutes: float, attacks: tuple[str, ...]) -> None:
+        """Runs cases of the attack that is furthest behind its share, until all took so many minutes."""
+        spent = dict.fromkeys(attacks, 0.0)
+        numbers = dict.fromkeys(attacks, 0)
+        for record in self.records():
+            if record["attack"] in spent:
+                spent[record["attack"]] += record["seconds"]
+                numbers[record["attack"]] = max(numbers[record["attack"]], record["seed"] + 1)
+        while sum(spent.values()) < 60 * minutes:
+            attack = min(attacks, key=lambda name: spent[name] / _SHARES[name])
+            began = time.monotonic()
+            outcome = self.case(attack, numbers[attack])
+            seconds = time.monotonic() - began
+            self._log(attack, numbers[attack], outcome, seconds)
+            spent[attack] += seconds
+            numbers[attack] += 1
+
+    def case(self, attack: str, number: int) -> Outcome:
+        """Runs one case."""
+        rng = generator(attack, self._seed, number)
+        if attack in _ON_FILES:
+            return _ON_FILES[attack](rng, self._place)
+        return self._worker.case(attack, rng, self._folder / "worker")
+
+    def _log(self, attack, number, outcome, seconds):
+        record = {
+            "attack": attack, "base": self._seed, "seed": number, "kind": outcome.kind, "count": outcome.count,
+            "seconds": round(seconds, 2), "what": outcome.what,
+        }  # fmt: skip
+        with open(self._folder / f"{attack}.jsonl", "a") as file:
+            file.write(json.dumps(record) + "\n")
+        if outcome.kind in outcomes.FAILURES:
+            print(f"{attack}:{number} {outcome.kind}: {outcome.what}", flush=True)
+
+    def close(self) -> str:
+        """Ends the worker, writes summary.md and returns it."""
+        self._worker.close()
+        table = outcomes.summary(self.records(), _UNITS)
+        (self._folder / "summary.md").write_text(table)
+        return table
+
+
+def _parsed(line):
+    try:
+        return json.loads(line)
+    except ValueError:  # of a torture that was killed
+        return None
+
+
+def main(argv, description) -> int:
+    """The command; the exit status is 1 when a case failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.torture", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=pathlib.Path, default=commands.ROOT / "build" / "torture")
+    parser.add_argument("--attacks", default=",".join(ATTACKS), help=f"some of {','.join(ATTACKS)}")
+    parser.add_argument("--only", help="ATTACK:NUMBER, a case again; its files stay in OUT/case")
+    flags = parser.parse_args(argv)
+    attacks = tuple(flags.attacks.split(","))
+    if unknown := set(attacks) - set(ATTACKS):
+        parser.error(f"expected attacks among {','.join(ATTACKS)}, found {','.join(sorted(unknown))}")
+    torture = Torture(flags.out, flags.seed)
+    if flags.only:
+        attack, _, number = flags.only.partition(":")
+        if attack not in ATTACKS or not number.isdecimal():
+            parser.error(f"expected --only=ATTACK:NUMBER with an attack among {','.join(ATTACKS)}, found {flags.only}")
+        outcome = torture.case(attack, int(number))
+        print(f"{outcome.kind}: {outcome.what}")
+        return int(outcome.kind in outcomes.FAILURES)
+    try:
+        torture.run(flags.minutes, attacks)
+    except KeyboardInterrupt:
+        print("stopped; the same command continues", file=sys.stderr)
+    print(torture.close())
+    return int(any(record["kind"] in outcomes.FAILURES for record in torture.records()))

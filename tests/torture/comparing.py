@@ -1,0 +1,62 @@
+"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what tells of the run."""
+
+import hashlib
+import json
+import pathlib
+import re
+from collections.abc import Mapping
+
+_OF_THE_RUN = re.compile(  # who ran when and how fast
+    r"(^|/)(\.lock|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
+)
+_WHEN = re.compile(rb'"written": "[^"]*"')
+_REMOVED = {"manifest.json": "runs", "ranges.json": "provenance"}  # file -> key that tells of the run
+
+
+def snapshot(folder: pathlib.Path) -> dict[str, str]:
+    """Returns {relative path: digest} of the files that must come out alike.
+
+    Checkpoints stand for their steps: the state in the last is held by its digest in final.json. Half-written files
+    that were left behind are part of the picture.
+    """
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir():
+            if path.parent.name == "checkpoints":
+                found[name] = "a checkpoint"
+        elif not _OF_THE_RUN.search(name):
+            found[name] = hashlib.sha256(_content(path)).hexdigest()[:16]
+    return found
+
+
+def differences(found: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
+    """Names of files that differ, with how."""
+    lines = []
+    for name in sorted(found.keys() | expected.keys()):
+        if name not in found:
+            lines.append(f"{name} is missing")
+        elif name not in expected:
+            lines.append(f"{name} is left over")
+        elif found[name] != expected[name]:
+            lines.append(f"{name} differs")
+    return lines
+
+
+def kind(lines: list[str]) -> str:
+    """Names the outcome of a case with these differences."""
+    return "litter" if all(line.endswith("is left over") and "/.part-" in line for line in lines) else "wrong"
+
+
+def _content(path):
+    content = path.read_bytes()
+    if path.name == "metrics.jsonl":
+        return re.sub(rb'"images_per_second": [\d.e+-]+', b"", content)
+    if path.name in _REMOVED:
+        try:
+            whole = json.loads(content)
+            whole.pop(_REMOVED[path.name], None)
+            return json.dumps(whole, sort_keys=True).encode()
+        except (ValueError, AttributeError):
+            return content
+    return _WHEN.sub(b"", content) if path.suffix == ".json" else content
