@@ -2,7 +2,9 @@
 
 An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and `meta.json`. It is
 written aside, under a name nobody looks for, and renamed when it is complete: a reader sees a whole entry or none.
-Images come back as a read-only memory map, so a dataset larger than memory costs no more than what is touched.
+Images come back as a read-only memory map, after every block of them was compared with its checksum (`data.blocks`). An
+entry that is incomplete or damaged, or of an older format, is decoded again in its place. Format 1 is: it had no
+checksums of blocks, and grey images of 16 bits were white in it.
 
 The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/jax-corruptions`, or
 `~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
@@ -23,14 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from data import npy
+from data import blocks, npy
 from runtime import files
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-_FORMAT = 1  # raise it when the layout of an entry changes
+_FORMAT = 2  # raise it when the layout of an entry changes, or what decoding gives
+_KEYS = 1  # of the keys: an entry of another format has the same, and is replaced
 _ARRAYS = ("images", "labels", "index")
+_META = "meta.json"
+_AGAIN = "the next load of the dataset decodes it again"
 _STALE_SECONDS = 24 * 3600
 
 
@@ -57,7 +62,7 @@ def root(cache_dir: str | os.PathLike | None = None) -> Path:
 
 def fingerprint(*parts: Any) -> str:
     """Returns 16 hexadecimal digits that change when any of the (JSON-able) parts does."""
-    text = json.dumps([_FORMAT, *parts], sort_keys=True, default=str)
+    text = json.dumps([_KEYS, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -101,16 +106,66 @@ def cached(
     return entry
 
 
-def _read(folder: Path) -> Entry | None:
-    """The entry, or None when it is absent, unfinished or not of the size it says."""
+def verify(path: str | os.PathLike) -> list[str]:
+    """Reads an entry, or all entries of a root, against checksums and sha256; a line for each file that is wrong.
+
+    Raises:
+      FileNotFoundError: there is no entry.
+    """
+    path = Path(path)
+    folders = [path] if (path / _META).exists() else sorted(meta.parent for meta in path.glob(f"*/{_META}"))
+    if not folders:
+        raise FileNotFoundError(f"expected entries of the cache (with {_META}) in {path}, found none")
+    return [line for folder in folders for line in _problems(folder)]
+
+
+def _problems(folder):
     try:
-        meta = files.read_json(folder / "meta.json")
-        if any((folder / f"{name}.npy").stat().st_size != meta["bytes"][name] for name in _ARRAYS):
-            return None
-        arrays = {name: files.read_array(folder / f"{name}.npy", mapped=True) for name in _ARRAYS}
-        return Entry(**arrays, sha256=meta["sha256"], notes=meta["notes"])
-    except (OSError, ValueError, KeyError, TypeError):
+        entry = _open(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [_line(folder, error)]
+    return [
+        f"{folder / name}.npy: expected sha256 {entry.sha256[name]}, found {digest}; {_AGAIN}"
+        for name in _ARRAYS
+        if (digest := hashlib.sha256(np.ascontiguousarray(getattr(entry, name))).hexdigest()) != entry.sha256[name]
+    ]
+
+
+def _read(folder: Path, say: bool = True) -> Entry | None:
+    """The entry, or None when it is absent, unfinished or not what was written, which is said."""
+    if not folder.exists():
         return None
+    try:
+        return _open(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if say:
+            logging.warning("the cache entry %s is made anew: %s", folder.name, _line(folder, error))
+        return None
+
+
+def _open(folder: Path) -> Entry:
+    """The entry, with all its blocks compared; raises a dozen kinds of errors."""
+    meta = files.read_json(folder / _META, remedy=_AGAIN)
+    if meta["format"] != _FORMAT:
+        raise ValueError(f"{folder / _META}: expected format {_FORMAT}, found {meta['format']}; {_AGAIN}")
+    arrays = {}
+    for name in _ARRAYS:
+        file = folder / f"{name}.npy"
+        if (size := file.stat().st_size) != meta["bytes"][name]:
+            raise ValueError(f"{file}: expected {meta['bytes'][name]} bytes, found {size}; {_AGAIN}")
+        arrays[name] = files.read_array(file, _AGAIN, mapped=name == "images")
+    for name in ("labels", "index"):
+        if (found := hashlib.sha256(arrays[name]).hexdigest()) != meta["sha256"][name]:
+            raise ValueError(f"{folder / name}.npy: expected sha256 {meta['sha256'][name]}, found {found}; {_AGAIN}")
+    if wrong := blocks.Blocks(folder / "images.npy", arrays["images"], meta["blocks"], _AGAIN).wrong():
+        raise ValueError(wrong[0] + (f" ({len(wrong)} blocks in all)" if len(wrong) > 1 else ""))
+    return Entry(**arrays, sha256=meta["sha256"], notes=meta["notes"])
+
+
+def _line(folder, error):
+    if isinstance(error, KeyError | TypeError):
+        return f"{folder / _META}: expected the record of an entry, found none ({error!r}); {_AGAIN}"
+    return str(error)
 
 
 def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> None:
@@ -132,13 +187,14 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
             np.save(file, array)
         hashes[name] = hashlib.sha256(array).hexdigest()
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
-    meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "notes": notes}
-    files.write_json(aside / "meta.json", meta)
+    known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))
+    meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "blocks": known, "notes": notes}
+    files.write_json(aside / _META, meta)
 
 
 def _publish(aside: Path, folder: Path) -> None:
     """Renames the finished entry into place; another process may have been faster, which is as good."""
-    if _read(folder) is not None:
+    if _read(folder, say=False) is not None:
         return
     if folder.exists():  # what an older program or a damaged disk left there
         shutil.rmtree(folder, ignore_errors=True)

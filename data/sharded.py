@@ -7,25 +7,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from data.blocks import Blocks
 from runtime.meshes import place_array
 
 
 class ShardedImages:
     """uint8[N, H, W, 3] that lies in shards uint8[n_i, H, W, 3], in order. Read-only.
 
-    Indexing with a slice or integers gives a NumPy array (a copy) and touches only the images asked for.
+    Indexing with a slice or integers gives a NumPy array (a copy) and touches only the images asked for. Those of a
+    shard with checksums are compared with them before they are first given.
     """
 
     dtype = np.dtype(np.uint8)
     ndim = 4
 
-    def __init__(self, shards: Sequence[np.ndarray], image_shape: tuple[int, int, int]):
+    def __init__(
+        self,
+        shards: Sequence[np.ndarray],
+        image_shape: tuple[int, int, int],
+        checks: Sequence[Blocks | None] | None = None,
+    ):
         for shard in shards:
             if shard.dtype != np.uint8 or shard.shape[1:] != tuple(image_shape):
                 found = f"{shard.dtype}{list(shard.shape)}"
                 raise ValueError(f"expected shards uint8[n, {', '.join(map(str, image_shape))}], found {found}")
         # Plain arrays over the same memory: indexing a np.memmap makes a memmap each time, several times as slow.
         self.shards = tuple(np.asarray(shard) for shard in shards)
+        self.checks = tuple(checks) if checks is not None else (None,) * len(self.shards)
         self._ends = np.cumsum([len(shard) for shard in shards], dtype=np.int64)
         self.shape = (int(self._ends[-1]) if len(shards) else 0, *image_shape)
 
@@ -55,6 +63,8 @@ class ShardedImages:
         out = np.empty((len(index), *self.shape[1:]), np.uint8)
         begins = np.concatenate([[0], self._ends])
         for row, (shard, position) in enumerate(zip(which, index - begins[which])):
+            if check := self.checks[shard]:
+                check.check(position, position + 1)
             out[row] = self.shards[shard][position]
         return out
 
@@ -68,7 +78,9 @@ class ShardedImages:
         if not self.shards or (sharding is not None and not sharding.is_fully_replicated):
             return place_array(np.asarray(self), sharding)
         whole = jax.jit(lambda: jnp.zeros(self.shape, jnp.uint8), out_shardings=sharding)()
-        for shard, end in zip(self.shards, self._ends):
+        for shard, check, end in zip(self.shards, self.checks, self._ends):
+            if check:
+                check.check(0, len(shard))
             whole = _insert(whole, place_array(shard, sharding), np.int32(end - len(shard)))
         return whole
 

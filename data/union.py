@@ -26,10 +26,10 @@ def union(first: Dataset, second: Dataset) -> Dataset:
         raise ValueError(f"expected images of {shapes[0]} as in {first.name}, found {shapes[1]} in {second.name}")
     if not len(second.train):
         raise ValueError(f"expected training images in {second.name}, found none")
-    parts = [part for split in (first.train, second.train) for part in _parts(split.images)]
+    parts, checks = zip(*(part for split in (first.train, second.train) for part in _parts(split.images)))
     after = int(np.max(first.train.index, initial=-1)) + 1
     train = Split(
-        ShardedImages(parts, shapes[0]),
+        ShardedImages(parts, shapes[0], checks),
         np.concatenate([first.train.labels, second.train.labels]),
         np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
     )
@@ -38,4 +38,5 @@ def union(first: Dataset, second: Dataset) -> Dataset:
 
 
 def _parts(images):
-    return images.shards if isinstance(images, ShardedImages) else (images,)
+    """(array, its checksums) of each."""
+    return zip(images.shards, images.checks) if isinstance(images, ShardedImages) else [(images, None)]

@@ -105,7 +105,7 @@ def prepare(
 def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
     """`prepare`, where there is a source, and with `verify` a check of every file against its sha256.
 
-    Shards that differ are made again from the source. Returns the store's folder; `options` are those of `prepare`.
+    Shards that differ are made again from the source; those of older stores are given checksums of blocks. Returns the store's folder; `options` are those of `prepare`.
 
     Raises:
       ValueError: files differ and there is no source to mend them from, or neither source nor `verify` is given.
@@ -122,6 +122,8 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
         for file in wrong:
             shard.discard(path / "shards" / file)
         prepare(name, source, data_dir, **options)
+    elif verify:
+        store.add_checksums(path)
     return path
 
 

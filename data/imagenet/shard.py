@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from data import decode, npy
+from data import blocks, decode, npy
 from runtime import files
 
 # (name for messages, label, path or open file of encoded bytes) of one image.
@@ -23,8 +23,9 @@ def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> 
       short: of the shorter side before the crop, see `decode.square`.
 
     Returns:
-      {"file", "count", "bytes", "sha256" (of the pixels), "labels": [count], "positions": [count] (place among the
-      items), "seen" (number of items), "damaged": ["name (reason)", ...]}.
+      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see `data.blocks`), "labels":
+      [count], "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)",
+      ...]}.
     """
     labels, positions, damaged = [], [], []
     seen = 0
@@ -44,6 +45,7 @@ def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> 
         size = file.tell()
     record = {"file": path.name, "count": images.count, "bytes": size, "sha256": images.sha256}
     record |= {"labels": labels, "positions": positions, "seen": seen, "damaged": damaged}
+    record["blocks"] = blocks.describe(files.read_array(path, mapped=images.count > 0))
     files.write_json(path.with_suffix(".json"), record)
     return record
 

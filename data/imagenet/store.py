@@ -8,9 +8,13 @@ A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
   interrupted preparation continues (`data.imagenet.shard`)
 - `damaged.txt`: the images that were left out, with the reason
 
-Opening checks the size of every file and the hashes of labels and index; `verify` reads all pixels.
+Opening checks the size of every file and the hashes of labels and index. Pixels are compared with the checksum of their
+block when they are first asked for (`data.blocks`); `verify` reads all of them. Stores of before there were checksums are
+read without, with a warning; `data.prepare --verify` adds them once the sha256 of each shard says that its pixels are
+right, so that nothing need be decoded again.
 """
 
+import logging
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from data import blocks
 from data.dataset import Dataset, Split, describe, limited, make_split, sha256
 from data.sharded import ShardedImages
 from runtime import files
@@ -27,6 +32,7 @@ META = "store.json"
 SPLITS = ("train", "test")
 _FORMAT = 1
 _COLUMNS = ("labels", "index")
+_KEPT = ("file", "count", "bytes", "sha256", "blocks")
 _REWRITE = "remove it and repeat data.prepare, which rewrites it"
 
 
@@ -67,7 +73,7 @@ def finish(
             with files.writing(path / f"{split}-{column}.npy") as file:
                 np.save(file, array)
             hashes[column] = sha256(array)
-        kept = [{key: shard[key] for key in ("file", "count", "bytes", "sha256")} for shard in shards]
+        kept = [{key: shard[key] for key in _KEPT if key in shard} for shard in shards]
         splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
         splits[split]["image_size"] = made_from["sides"][split][0]
@@ -86,9 +92,13 @@ def load(path: Path, train_limit: int | None = None, test_limit: int | None = No
     meta = read_meta(path)
     if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
         raise ValueError(complaint(path, wrong))
+    if without := sum("blocks" not in shard for shard in _shards(meta)):
+        logging.warning(
+            "%s: %d files have no checksums of blocks; add them with:\n  %s", path, without, _again(path, meta)
+        )
     splits, facts = {}, {}
     for name, limit in zip(SPLITS, (train_limit, test_limit)):
-        whole, known = _split(path, meta, name), meta["splits"][name]
+        whole, known = _split(path, meta, name, checked=True), meta["splits"][name]
         splits[name] = limited(whole, limit)
         # Pixels are hashed by shard: their sha256 stand for the sha256 of the whole.
         hashes = {"image_shards": sha256(np.array([s["sha256"] for s in known["shards"]], "S64")), **known["sha256"]}
@@ -137,27 +147,61 @@ def verify(path: Path, progress: bool = True) -> dict[str, str]:
     return wrong
 
 
+def problems(path: Path) -> list[str]:
+    """Reads every file of a finished store, as `verify` does; a line for each that is wrong, with what mends it.
+
+    Raises:
+      FileNotFoundError: there is no finished store.
+    """
+    try:
+        wrong, again = verify(path, progress=False), _again(path, read_meta(path))
+    except ValueError as error:
+        return [str(error)]
+    return [f"{path / 'shards' / file}: {reason}; mend it with {again}" for file, reason in wrong.items()]
+
+
+def add_checksums(path: Path) -> None:
+    """Gives the shards of an older store the checksums of their blocks; to be called after `verify` found all right."""
+    meta = read_meta(path)
+    without = [shard for shard in _shards(meta) if "blocks" not in shard]
+    for shard in without:
+        file = path / "shards" / shard["file"]
+        shard["blocks"] = blocks.describe(files.read_array(file, mapped=shard["count"] > 0))
+        record = files.read_json(file.with_suffix(".json"))
+        files.write_json(file.with_suffix(".json"), record | {"blocks": shard["blocks"]})
+    if without:
+        files.write_json(path / META, meta)
+
+
 def complaint(path: Path, wrong: dict[str, str]) -> str:
     """The message about shards that differ from what was written."""
-    meta = read_meta(path)
-    again = command(
-        meta["name"], path.parents[1], *(meta["splits"][split]["image_size"] for split in ("test", "train"))
-    )
     shown = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])
-    return f"{path}: {len(wrong)} files are not what was written:\n  {shown}\nMend them with:\n  {again} --verify"
+    again = _again(path, read_meta(path))
+    return f"{path}: {len(wrong)} files are not what was written:\n  {shown}\nMend them with:\n  {again}"
+
+
+def _again(path: Path, meta: dict[str, Any]) -> str:
+    sizes = (meta["splits"][split]["image_size"] for split in ("test", "train"))
+    return f"{command(meta['name'], path.parents[1], *sizes)} --verify"
 
 
 def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:
     return [shard for split in SPLITS for shard in meta["splits"][split]["shards"]]
 
 
-def _split(path: Path, meta: dict[str, Any], name: str) -> Split:
+def _split(path: Path, meta: dict[str, Any], name: str, checked: bool = False) -> Split:
     known = meta["splits"][name]
     shape = (known["image_size"], known["image_size"], 3)
     # An empty shard (all its images damaged) cannot be mapped.
     again = "mend it with data.prepare --verify"
-    shards = [files.read_array(path / "shards" / s["file"], again, mapped=True) for s in known["shards"] if s["count"]]
-    images = ShardedImages(shards, shape)
+    shards, checks = [], []
+    for shard in (shard for shard in known["shards"] if shard["count"]):
+        file = path / "shards" / shard["file"]
+        shards.append(files.read_array(file, again, mapped=True))
+        mend = f"mend it with:\n  {_again(path, meta)}"
+        compared = checked and "blocks" in shard
+        checks.append(blocks.Blocks(file, shards[-1], shard["blocks"], mend) if compared else None)
+    images = ShardedImages(shards, shape, checks)
     columns = {}
     for column in _COLUMNS:
         file = path / f"{name}-{column}.npy"
@@ -178,7 +222,11 @@ def _size_problem(path: Path, shard: dict[str, Any]) -> str | None:
 
 def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
     try:
-        found = sha256(files.read_array(path / "shards" / shard["file"]))
+        images = files.read_array(path / "shards" / shard["file"])
     except (OSError, ValueError) as error:  # a damaged header
         return f"cannot be read ({error})"
-    return None if found == shard["sha256"] else f"expected sha256 {shard['sha256']}, found {found}"
+    if (found := sha256(images)) != shard["sha256"]:
+        return f"expected sha256 {shard['sha256']}, found {found}"
+    if "blocks" in shard and shard["blocks"] != blocks.describe(images):
+        return f"its checksums of blocks in {META} are not those of its pixels"
+    return None

@@ -1,6 +1,7 @@
 """The cache of decoded images: reuse, atomicity, damage."""
 
 import hashlib
+import json
 import logging
 import os
 import subprocess
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from data import cache
+from data import blocks, cache
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 4, 5, 3), np.uint8)
@@ -85,14 +86,82 @@ def no_labels(folder):
     (folder / "labels.npy").unlink()
 
 
-@pytest.mark.parametrize("harm", [truncate, no_meta, half_meta, no_labels])
-def test_a_half_written_entry_is_ignored_and_replaced(tmp_path, harm):
+def overwrite(name, position):
+    def harm(folder):
+        path = folder / name
+        content = bytearray(path.read_bytes())
+        content[position] ^= 1
+        path.write_bytes(content)
+
+    harm.__name__ = f"{name}[{position}]"
+    return harm
+
+
+def edit_meta(change):
+    def harm(folder):
+        meta = json.loads((folder / "meta.json").read_text())
+        change(meta)
+        (folder / "meta.json").write_text(json.dumps(meta))
+
+    return harm
+
+
+HARMS = {
+    "truncated": (truncate, "expected 728 bytes, found 727"),
+    "no meta": (no_meta, "meta.json"),
+    "half a meta": (half_meta, "meta.json: expected valid JSON"),
+    "no labels": (no_labels, "labels.npy"),
+    "a bit of the first image": (overwrite("images.npy", 128), "images.npy: images 0 to 2 changed: expected checksum"),
+    "a bit of the last image": (overwrite("images.npy", -1), "images.npy: images 9 to 9 changed"),
+    "a bit of the header": (overwrite("images.npy", 20), "images.npy: expected an .npy file"),
+    "a bit of the labels": (overwrite("labels.npy", -4), "labels.npy: expected sha256"),
+    "a bit of the index": (overwrite("index.npy", -4), "index.npy: expected sha256"),
+    "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 2, found 1"),
+    "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected the record of an entry"),
+    "fewer checksums": (
+        edit_meta(lambda meta: meta["blocks"].update(checksums="")),
+        "expected checksums of its blocks",
+    ),
+    "a list": (lambda folder: (folder / "meta.json").write_text("[]"), "expected a JSON object, found list"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_half_written_or_damaged_entry_is_named_and_replaced(tmp_path, caplog, monkeypatch, harm):
+    monkeypatch.setattr(blocks, "_BYTES", 3 * 4 * 5 * 3)  # blocks of three images
+    monkeypatch.setattr(blocks, "_PAGE", 32)
     cache.cached("d", "k", Builder(), tmp_path)
-    harm(tmp_path / "d-k")
+    assert cache.verify(tmp_path) == cache.verify(tmp_path / "d-k") == []
+    HARMS[harm][0](tmp_path / "d-k")
+    if harm == "no meta":
+        with pytest.raises(FileNotFoundError, match=r"expected entries of the cache \(with meta.json\)"):
+            cache.verify(tmp_path)
+    else:
+        [line] = cache.verify(tmp_path)
+        assert HARMS[harm][1] in line and str(tmp_path) in line
     build = Builder()
+    with caplog.at_level(logging.WARNING):
+        check(cache.cached("d", "k", build, tmp_path))
+    assert "entry d-k is made anew" in caplog.text and HARMS[harm][1] in caplog.text
     check(cache.cached("d", "k", build, tmp_path))
-    check(cache.cached("d", "k", build, tmp_path))
-    assert build.calls == 1
+    assert build.calls == 1 and cache.verify(tmp_path) == []
+
+
+def test_what_checksums_cannot_see_verify_does(tmp_path):
+    """Two words of one page exchanged: their sum is the same."""
+    entry = cache.cached(
+        "d",
+        "k",
+        lambda notes: [(np.arange(4096, dtype=np.uint16).view(np.uint8).reshape(1, 64, -1, 1).repeat(3, 3), [0], [0])],
+        tmp_path,
+    )
+    del entry
+    path = tmp_path / "d-k" / "images.npy"
+    content = bytearray(path.read_bytes())
+    content[128:136], content[136:144] = content[136:144], content[128:136]
+    path.write_bytes(content)
+    [line] = cache.verify(tmp_path)
+    assert line.startswith(f"{path}: expected sha256")
 
 
 def test_what_a_killed_run_left_aside_is_ignored_and_removed_after_a_day(tmp_path):
