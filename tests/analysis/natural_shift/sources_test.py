@@ -1,0 +1,170 @@
+"""Tables of models read from the testbed's file, from timm's and from our own counts."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from analysis.natural_shift.counts import read_workdirs
+from analysis.natural_shift.table import Shift, Table
+from analysis.natural_shift.testbed import read_testbed
+from analysis.natural_shift.timm import read_timm, timm_files
+from analysis.tables import Count, write_counts
+from tests.analysis.natural_shift.tables import made_up
+
+
+def write(path, header, *rows):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+@pytest.fixture
+def testbed(tmp_path):
+    fog = [f"imagenet-c.fog.{s}_{kind}" for s in range(1, 6) for kind in ("on-disk", "in-memory")]
+    header = ["model", "val", "imagenet-r", "val-on-imagenet-r-classes", *fog]
+    rows = [
+        ["resnet50", 76.13, 36.173, 92.12, *range(10, 20)],
+        ["resnet50_batch64", 70, 30, 90, *range(10, 20)],
+        ["resnet50_augmix", 77.538, 41.04, "", *range(20, 30)],
+        ["resnet50_subsample", 60, 20, 80, *[""] * 10],
+    ]
+    types = [["resnet50", "standard"], ["resnet50_batch64", "standard"], ["resnet50_augmix", "robust_intv"]]
+    types.append(["resnet50_subsample", "more_data"])
+    write(tmp_path / "types.csv", ["model", "type"], *types)
+    return write(tmp_path / "top1.csv", header, *rows), tmp_path / "types.csv"
+
+
+def test_the_testbeds_columns_get_our_names(testbed):
+    table = read_testbed(*testbed)
+    assert table.models == ("resnet50", "resnet50_batch64", "resnet50_augmix", "resnet50_subsample")
+    assert list(table.natural) == ["imagenet_r"] and list(table.synthetic) == ["imagenet_c/fog"]
+    np.testing.assert_array_equal(table.synthetic["imagenet_c/fog"], [14, 14, 24, np.nan])
+    assert read_testbed(*testbed, kind="in-memory").synthetic["imagenet_c/fog"][0] == 15
+    np.testing.assert_array_equal(table.natural["imagenet_r"].clean, [92.12, 90, np.nan, 80])
+
+
+def test_lines_are_of_standard_models_without_other_data(testbed):
+    table = read_testbed(*testbed)
+    assert table.standard.tolist() == [True, False, False, False]
+    assert table.shown.tolist() == [False, False, True, False]
+    assert not read_testbed(testbed[0]).standard.any()
+
+
+def test_a_broken_testbed_is_refused(testbed, tmp_path):
+    path, types = testbed
+    with pytest.raises(ValueError, match="kind of ImageNet-C of on-disk, in-memory, found 'disk'"):
+        read_testbed(path, types, "disk")
+    with pytest.raises(FileNotFoundError, match="expected a table at"):
+        read_testbed(tmp_path / "none.csv")
+    few = write(tmp_path / "few.csv", ["model", "type"], ["resnet50", "standard"])
+    with pytest.raises(ValueError, match="expected a type of every model, found none of resnet50_batch64"):
+        read_testbed(path, few)
+    with pytest.raises(ValueError, match="columns val and imagenetv2"):
+        read_testbed(write(tmp_path / "a.csv", ["model", "other"], ["m", "1"]))
+    with pytest.raises(ValueError, match="column val: expected numbers"):
+        read_testbed(write(tmp_path / "a.csv", ["model", "val", "imagenet-r"], ["m", "high", "1"]))
+    with pytest.raises(ValueError, match="line 2: expected 2 fields"):
+        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", "1", "2"]))
+    with pytest.raises(ValueError, match="columns model, type, found"):
+        read_testbed(path, path)
+
+
+def test_timms_files_are_joined_by_model_and_size(tmp_path):
+    header = ["model", "img_size", "top1", "top1_err"]
+    clean = [["resnet50.tv_in1k", 224, 76.156, 0], ["big", 384, 85, 0], ["big", 224, 83, 0]]
+    write(tmp_path / "results-imagenet.csv", header, *clean)
+    of_v2 = [["big", 384, 75, 0], ["resnet50.tv_in1k", 224, 63.19, 0], ["big", 224, 73, 0], ["other", 224, 1, 0]]
+    write(tmp_path / "results-imagenetv2-matched-frequency.csv", header, *of_v2)
+    write(tmp_path / "results-imagenet-r.csv", header, ["resnet50.tv_in1k", 224, 36.157, 0])
+    write(tmp_path / "results-imagenet-r-clean.csv", header, ["resnet50.tv_in1k", 224, 92.15, 0])
+    write(tmp_path / "results-imagenet-a.csv", header, ["big", 224, 12, 0])  # whose clean file is not there
+    table = read_timm(tmp_path, {"big": "standard"})
+    assert table.models == ("resnet50.tv_in1k", "big") and not table.synthetic
+    assert list(table.natural) == ["imagenet_v2", "imagenet_r"]
+    np.testing.assert_array_equal(table.clean, [76.156, 83])
+    np.testing.assert_array_equal(table.natural["imagenet_v2"].accuracy, [63.19, 73])
+    np.testing.assert_array_equal(table.natural["imagenet_r"].clean, [92.15, np.nan])
+    assert table.standard.tolist() == [False, True]
+    assert timm_files(tmp_path)[0].name == "results-imagenet.csv"
+    assert len(timm_files(tmp_path)) == 5
+
+
+def test_timm_without_natural_shifts_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"results-imagenet.csv"):
+        read_timm(tmp_path)
+    write(tmp_path / "results-imagenet.csv", ["model", "img_size", "top1"], ["a", 224, 50])
+    with pytest.raises(FileNotFoundError, match=r"results of natural shifts in .*, found none of imagenet_v2"):
+        read_timm(tmp_path)
+
+
+def counts(folder, rows):
+    folder.mkdir()
+    write_counts(folder / "counts.csv", [Count(*row, 200) for row in rows])
+    return folder / "counts.csv"
+
+
+def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
+    first = counts(tmp_path / "first", [
+        ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160), ("standard", 0, "imagenet_c/fog", 5, 80),
+        ("standard", 0, "natural/imagenet_r", 0, 60), ("standard", 0, "natural/imagenet_r/clean", 0, 190),
+        ("standard+bn=test", 0, "clean", 0, 200),
+    ])  # fmt: skip
+    second = counts(tmp_path / "second", [
+        ("noc/blur", 3, "clean", 0, 170), ("noc/blur", 3, "imagenet_c/fog", 1, 150), ("noc/blur", 3, "imagenet_c/fog", 5, 90),
+        ("noc/blur", 3, "natural/imagenet_v2", 0, 100),
+    ])  # fmt: skip
+    table = read_workdirs([first, second])
+    assert table.models == ("first/standard/0", "second/noc/blur/3")
+    np.testing.assert_allclose(table.clean, [90, 85])
+    np.testing.assert_allclose(table.synthetic["imagenet_c/fog"], [60, 60])
+    np.testing.assert_allclose(table.natural["imagenet_r"].accuracy, [30, np.nan])
+    np.testing.assert_allclose(table.natural["imagenet_r"].clean, [95, np.nan])
+    np.testing.assert_allclose(table.natural["imagenet_v2"].clean, [90, 85])  # of all classes
+    assert list(table.synthetic) == ["imagenet_c/fog"] and table.standard.tolist() == [True, False]
+    assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
+
+
+def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
+    first = counts(tmp_path / "first", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160)])
+    second = counts(tmp_path / "second", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 2, 160)])
+    with pytest.raises(ValueError, match=r"fog at the same severities .* \['1'\] for first.* and \['2'\] for second"):
+        read_workdirs([first, second])
+    with pytest.raises(ValueError, match="folders of different names, found first, first"):
+        read_workdirs([first, first])
+    (tmp_path / "third").mkdir()
+    unclean = counts(tmp_path / "third" / "x", [("standard", 0, "imagenet_c/fog", 1, 160)])
+    with pytest.raises(ValueError, match="every model on clean images, found none of x/standard/0"):
+        read_workdirs([unclean])
+
+
+def test_a_table_refuses_what_is_no_accuracy_and_a_model_twice():
+    base = made_up(4)
+    rest = base.natural, base.synthetic, base.standard, base.shown
+    with pytest.raises(
+        ValueError, match=r"4 accuracies in percent for clean, found shape .4,. and values from 50 to 150"
+    ):
+        Table("x", base.models, np.array([50, 60, 70, 150.0]), *rest)
+    with pytest.raises(ValueError, match="clean images of imagenet_r"):
+        natural = {"imagenet_r": Shift(base.clean, base.clean[:3])}
+        Table("x", base.models, base.clean, natural, *rest[1:])
+    with pytest.raises(ValueError, match="every model once, found a again"):
+        Table("x", ("a", "a", "b", "c"), base.clean, *rest)
+
+
+def test_a_table_says_what_it_does_not_hold():
+    table = made_up(6)
+    assert table.shifts() == ("imagenet_v2", "imagenet_r") and table.shifts(["imagenet_r"]) == ("imagenet_r",)
+    assert len(table.members()) == 15 and table.members(["imagenet_c"]) == table.members()
+    assert table.members(["imagenet_c/fog"]) == ("imagenet_c/fog",)
+    chosen = table.chosen(["model3", "model1"])
+    assert chosen.models == ("model1", "model3") and chosen.clean[1] == table.clean[3]
+    assert chosen.natural["imagenet_r"].accuracy[0] == table.natural["imagenet_r"].accuracy[1]
+    with pytest.raises(ValueError, match="natural shifts objectnet, found imagenet_r, imagenet_v2"):
+        table.shifts(["objectnet"])
+    with pytest.raises(ValueError, match="corruptions noc/rain, found imagenet_c/gaussian_noise"):
+        table.members(["noc/rain"])
+    with pytest.raises(ValueError, match=r"models asked for, found no resnet50"):
+        table.chosen(["resnet50"])
+    with pytest.raises(ValueError, match=r"at least 4 models .*, found 2 of 2"):
+        chosen.complete(["imagenet_r"], [])

@@ -1,0 +1,134 @@
+"""Tests whether robustness to corruptions predicts robustness to natural shifts.
+
+    python -m tools.natural_shift --testbed=robustness_top1s.csv --types=model_types.csv --out=runs/natural_shift
+    python -m tools.natural_shift --timm=pytorch-image-models/results --out=runs/natural_shift_timm
+    python -m tools.natural_shift --counts="runs/*/counts.csv" --out=runs/overlap/natural_shift
+
+Reads accuracies of many models on clean, corrupted and naturally shifted images: the public table of
+the ImageNet testbed, the result files of timm, or counts.csv of workdirs that eval.py evaluated with
+config.eval.natural. Prints, with intervals over resampled models, how well clean accuracy, a
+benchmark, each of its corruptions, and benchmarks of n categories and k corruptions predict natural
+shifts: correlation of accuracy drops, Spearman, what is left beyond clean accuracy, effective
+robustness. Writes natural_shift.{md,json}, two tables and figures into the folder --out; from
+WORKDIR/natural_shift a report takes them up. --published_units adds the correlations with an error
+of published code, labelled.
+"""
+
+import functools
+import glob
+import pathlib
+
+from absl import app, flags
+
+from analysis import figures as drawing
+from analysis.natural_shift import figures
+from analysis.natural_shift.benchmarks import categories_of
+from analysis.natural_shift.counts import read_workdirs
+from analysis.natural_shift.files import write_study
+from analysis.natural_shift.study import study
+from analysis.natural_shift.testbed import KINDS, read_testbed, read_types
+from analysis.natural_shift.text import study_text
+from analysis.natural_shift.timm import read_timm, timm_files
+from analysis.overlap.files import read_overlap
+from analysis.selection.categories import categories
+from runtime import command
+from runtime.log import log
+from runtime.provenance import record_inputs
+
+
+def define_flags(to=flags.FLAGS):
+    text, names, number = (
+        functools.partial(define, flag_values=to)
+        for define in (flags.DEFINE_string, flags.DEFINE_list, flags.DEFINE_integer)
+    )
+    text("testbed", None, "robustness_top1s.csv of the ImageNet testbed.")
+    text("timm", None, "Folder of timm's results-*.csv.")
+    text("counts", None, "counts.csv of workdirs, a pattern in quotes.")
+    text("types", None, "CSV file model,type; lines are fitted to type `standard`.")
+    text("kind", KINDS[0], "ImageNet-C of the testbed: on-disk, as JPEG files, or in-memory.")
+    names("shifts", [], "Natural shifts; default those that are there.")
+    names("benchmark", [], "Corruptions or benchmarks; default ImageNet-C, else all that are there.")
+    names("models", [], "Only these models.")
+    text("overlap", None, "overlap.csv that gives categories; default the published ones of ImageNet-C.")
+    flags.DEFINE_float("correlation", 0.5, "Mean correlation within categories, with --overlap.", flag_values=to)
+    help_units = "Also the drops with clean accuracy as a fraction, an error of published code."
+    flags.DEFINE_bool("published_units", False, help_units, flag_values=to)
+    number("resamples", 1000, "Resamples of the models behind the intervals.")
+    number("seed", 0, "Of the resamples and of the benchmarks that are drawn.")
+    text("out", None, "Folder of the results (required).")
+
+
+def read_table(given):
+    """Returns (table of models, files it was read from)."""
+    sources = [name for name in ("testbed", "timm", "counts") if given[name].value]
+    if len(sources) != 1:
+        raise ValueError(f"expected one of --testbed, --timm and --counts, found {' and '.join(sources) or 'none'}")
+    types = [pathlib.Path(given.types)] if given.types else []
+    if given.testbed:
+        path = pathlib.Path(given.testbed)
+        return read_testbed(path, *types, kind=given.kind), [path, *types]
+    of_type = read_types(*types) if types else None
+    if given.timm:
+        folder = pathlib.Path(given.timm)
+        return read_timm(folder, of_type), [*timm_files(folder), *types]
+    paths = [pathlib.Path(path) for path in sorted(glob.glob(given.counts))]
+    return read_workdirs(paths, of_type), [*paths, *types]
+
+
+def read_clusters(table, given):
+    """Returns (categories of the benchmark's corruptions, files they were read from); none where
+    nobody measured them.
+    """
+    members = table.members(given.benchmark)
+    if not given.overlap:
+        try:
+            return categories_of(members), []
+        except ValueError as error:
+            if members:
+                log.info("No benchmarks by categories: %s.", error)
+            return (), []
+    path = pathlib.Path(given.overlap)
+    names, overlap = read_overlap(path)
+    index = [names.index(name) for name in members if name in names]
+    if len(index) < len(members):
+        lacking = [name for name in members if name not in names]
+        raise ValueError(f"{path}: expected the benchmark's corruptions, found none of {', '.join(lacking)}")
+    found = categories(overlap[index][:, index], members, correlation=given.correlation, seed=given.seed)
+    if found.dropped:
+        raise ValueError(f"{path}: expected an overlap of every corruption, found none of {', '.join(found.dropped)}")
+    return found.clusters, [path]
+
+
+def run(given):
+    """Prints and writes the tables; returns (table, study)."""
+    table, files = read_table(given)
+    if given.models:
+        table = table.chosen(given.models)
+    clusters, more = read_clusters(table, given)
+    found = study(table, given.shifts, given.benchmark, clusters, resamples=given.resamples, seed=given.seed)
+    text = study_text(found, given.published_units)
+    print(text)
+    record = record_inputs({str(path): path for path in (*files, *more)}) | {"command": command.command_line()}
+    write_study(pathlib.Path(given.out), found, text, record, given.published_units)
+    return table, found
+
+
+def draw(table, found, out):
+    """Writes the figures that a study allows."""
+    drawing.save(figures.accuracy_panels(table, found), out / "accuracies")
+    if found.benchmark:
+        drawing.save(figures.drop_panels(table, found), out / "drops")
+    if found.bins:
+        drawing.save(figures.benchmark_panel(found), out / "benchmarks")
+
+
+def main(argv):
+    given = command.given(argv, {"out": "FOLDER"})
+    with command.errors():
+        draw(*run(given), pathlib.Path(given.out))
+        print(f"\nwritten to {given.out}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
