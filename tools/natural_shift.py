@@ -14,7 +14,6 @@ WORKDIR/natural_shift a report takes them up. --published_units adds the correla
 of published code, labelled.
 """
 
-import functools
 import glob
 import pathlib
 
@@ -36,31 +35,28 @@ from runtime.log import log
 from runtime.provenance import record_inputs
 
 
-def define_flags(to=flags.FLAGS):
-    text, names, number = (
-        functools.partial(define, flag_values=to)
-        for define in (flags.DEFINE_string, flags.DEFINE_list, flags.DEFINE_integer)
+def define_flags():
+    flags.DEFINE_string("testbed", None, "robustness_top1s.csv of the ImageNet testbed.")
+    flags.DEFINE_string("timm", None, "Folder of timm's results-*.csv.")
+    flags.DEFINE_string("counts", None, "counts.csv of workdirs, a pattern in quotes.")
+    flags.DEFINE_string("types", None, "CSV file model,type; lines are fitted to type `standard`.")
+    flags.DEFINE_enum("kind", KINDS[0], KINDS, "ImageNet-C of the testbed: as JPEG files, or without them.")
+    flags.DEFINE_list("shifts", [], "Natural shifts; default those that are there.")
+    flags.DEFINE_list("benchmark", [], "Corruptions or benchmarks; default ImageNet-C, else all that are there.")
+    flags.DEFINE_list("models", [], "Only these models.")
+    flags.DEFINE_string("overlap", None, "overlap.csv that gives categories; default the published ones of ImageNet-C.")
+    flags.DEFINE_float("correlation", 0.5, "Mean correlation within categories, with --overlap.")
+    flags.DEFINE_bool(
+        "published_units", False, "Also drops with clean accuracy as a fraction, an error of published code."
     )
-    text("testbed", None, "robustness_top1s.csv of the ImageNet testbed.")
-    text("timm", None, "Folder of timm's results-*.csv.")
-    text("counts", None, "counts.csv of workdirs, a pattern in quotes.")
-    text("types", None, "CSV file model,type; lines are fitted to type `standard`.")
-    text("kind", KINDS[0], "ImageNet-C of the testbed: on-disk, as JPEG files, or in-memory.")
-    names("shifts", [], "Natural shifts; default those that are there.")
-    names("benchmark", [], "Corruptions or benchmarks; default ImageNet-C, else all that are there.")
-    names("models", [], "Only these models.")
-    text("overlap", None, "overlap.csv that gives categories; default the published ones of ImageNet-C.")
-    flags.DEFINE_float("correlation", 0.5, "Mean correlation within categories, with --overlap.", flag_values=to)
-    help_units = "Also the drops with clean accuracy as a fraction, an error of published code."
-    flags.DEFINE_bool("published_units", False, help_units, flag_values=to)
-    number("resamples", 1000, "Resamples of the models behind the intervals.")
-    number("seed", 0, "Of the resamples and of the benchmarks that are drawn.")
-    text("out", None, "Folder of the results (required).")
+    flags.DEFINE_integer("resamples", 1000, "Resamples of the models behind the intervals.")
+    flags.DEFINE_integer("seed", 0, "Of the resamples and of the benchmarks that are drawn.")
+    flags.DEFINE_string("out", None, "Folder of the results (required).")
 
 
 def read_table(given):
     """Returns (table of models, files it was read from)."""
-    sources = [name for name in ("testbed", "timm", "counts") if given[name].value]
+    sources = [name for name in ("testbed", "timm", "counts") if getattr(given, name)]
     if len(sources) != 1:
         raise ValueError(f"expected one of --testbed, --timm and --counts, found {' and '.join(sources) or 'none'}")
     types = [pathlib.Path(given.types)] if given.types else []

@@ -1,7 +1,10 @@
 """tools.natural_shift on tables made up here: what it prints, writes and refuses."""
 
 import csv
+import functools
 import json
+import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,9 +18,12 @@ from tools import natural_shift
 
 
 def given(**values):
-    """Flags of the command, apart from those of other tests."""
+    """Flags of the command, apart from those of other commands."""
     own = flags.FlagValues()
-    natural_shift.define_flags(own)
+    names = [name for name in dir(flags) if name.startswith("DEFINE_")]
+    define = {name: functools.partial(getattr(flags, name), flag_values=own) for name in names}
+    with mock.patch.object(natural_shift, "flags", types.SimpleNamespace(**define)):
+        natural_shift.define_flags()
     own(["tools.natural_shift", *(f"--{name}={value}" for name, value in values.items())])
     return own
 
