@@ -6,7 +6,8 @@ The workdir is one of train.py or overlap.py; only the `eval` settings of the co
 `ranges`, calibrated severity ranges, and where images are: `dataset.data_dir` and
 `dataset.placement`), what a model is comes from its workdir. Writes counts.csv and scores.csv
 (accuracy, R and their standard errors), and on ImageNet errors.csv with CE, mCE and relative CE.
-What was evaluated before is not evaluated again.
+What was evaluated before is not evaluated again, unless the model was trained again since. Tables are derived: what was
+edited in them is overwritten, and said.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
@@ -39,7 +40,7 @@ from data.corrupted import open_corrupted
 from evaluation import adaptation, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import evaluate_models
+from evaluation.evaluate import digests, evaluate_models
 from evaluation.results import print_scores, write_results
 from evaluation.shown import Shown, ShownStored
 from runtime import command, compiles, distributed, meshes
@@ -71,15 +72,17 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             label = adaptation.label(config.eval)
             models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
-        results, shown = workdir, Shown.of(trained, test_split, mesh)
+        results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
         answers = evaluate_models(models, shown, conditions, workdir, prepare)
         if stored:
             results = workdir / "stored" / stored.path.name
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             shown = ShownStored(stored, mesh, config.eval.batch_size)
             answers |= evaluate_models(models, shown, shown.conditions, results)
-        settings = config.eval.to_dict()
-        return distributed.on_main(lambda: write_results(results, answers, settings, dataset.name, dataset.num_classes))
+        of_models, settings = digests(models), config.eval.to_dict()
+        return distributed.on_main(
+            lambda: write_results(results, answers, settings, dataset.name, dataset.num_classes, of_models)
+        )
 
 
 def main(argv):

@@ -55,7 +55,7 @@ def run(config, workdir):
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))
-        shown = Shown.of(config, test_split, mesh)
+        shown = Shown.of(config, test_split, mesh, dataset.provenance)
         answers = evaluate_models(models, shown, list_conditions(names, RANDOM), path)
         comment = distributed.on_main(lambda: _comment(config, path))
         overlap = distributed.on_main(

@@ -4,22 +4,38 @@
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
 A file holds, by `model|seed`, one bit per test image (1: correct), packed as `numpy.packbits` does:
-uint8 [ceil(N / 8)].
+uint8 [ceil(N / 8)]. Beside them it tells what they were made from, a `MadeFrom`.
 """
 
 import os
 import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
-from runtime import files
+from runtime import bindings, files
 
 Key = tuple[str, int]
 """(model, seed)."""
 _REMEDY = "remove it to evaluate this condition again"
+
+
+class MadeFrom(NamedTuple):
+    """What the answers in a file were made from.
+
+    Attributes:
+      shown: digest of what the pixels depend on: the test images, seed and options of the draws; ""
+        where it is not known.
+      number: N, test images; 0 where it is not known.
+      models: {(model, seed): digest of its parameters}, of those that are known.
+    """
+
+    shown: str = ""
+    number: int = 0
+    models: Mapping[Key, str] = {}
 
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
@@ -33,9 +49,12 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
     return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
-def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray]) -> None:
-    """Writes {(model, seed): bool [N]}, the answers under a condition."""
-    files.write_arrays(path, {f"{model}|{seed}": np.packbits(bits) for (model, seed), bits in answers.items()})
+def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray], made_from: MadeFrom | None = None) -> None:
+    """Writes {(model, seed): bool [N]}, the answers under a condition, and what they were made from."""
+    made_from = made_from or MadeFrom()
+    packed = {_name(key): np.packbits(bits) for key, bits in answers.items()}
+    models = {_name(key): made_from.models[key] for key in answers if key in made_from.models}
+    bindings.write_arrays(path, packed, made_from._replace(models=models)._asdict())
 
 
 def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) -> dict[Key, np.ndarray]:
@@ -50,18 +69,65 @@ def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) 
       FileNotFoundError: no such file.
       DamagedFileError: something else, or answers to another number of images.
     """
-    answers = {}
-    for name, bits in files.read_arrays(path, _REMEDY, content=content).items():
-        model, bar, seed = name.rpartition("|")
-        if not bar or not seed.isdecimal():
-            raise files.DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
-        if bits.shape != (-(-number // 8),) or bits.dtype != np.uint8:
-            found = f"{bits.dtype}{list(bits.shape)} for {name}"
+    return unpack(path, read_packed(path, content=content)[0], number)
+
+
+def read_packed(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, np.ndarray], MadeFrom]:
+    """Reads ({(model, seed): uint8 [ceil(N / 8)]}, what they were made from), whatever N is.
+
+    Args:
+      path, content: as of `read`.
+
+    Raises:
+      FileNotFoundError: no such file.
+      DamagedFileError: something else.
+    """
+    arrays, record = bindings.read_arrays(path, _REMEDY, content=content)
+    packed = {_key(path, name): bits for name, bits in arrays.items()}
+    for key, bits in packed.items():
+        if bits.ndim != 1 or bits.dtype != np.uint8:
+            found = f"{bits.dtype}{list(bits.shape)} for {_name(key)}"
+            raise files.DamagedFileError(f"{path}: expected packed answers, found {found}; {_REMEDY}")
+    return packed, _made_from(path, record)
+
+
+def unpack(path: str | os.PathLike, packed: Mapping[Key, np.ndarray], number: int) -> dict[Key, np.ndarray]:
+    """Unpacks what `read_packed` gave: {(model, seed): bool [N]}.
+
+    Raises:
+      DamagedFileError: answers to another number of images.
+    """
+    for key, bits in packed.items():
+        if len(bits) != -(-number // 8):
+            found = f"{bits.dtype}{list(bits.shape)} for {_name(key)}"
             raise files.DamagedFileError(
                 f"{path}: expected packed answers to {number} images, found {found}; {_REMEDY}"
             )
-        answers[model, int(seed)] = np.unpackbits(bits, count=number).astype(bool)
-    return answers
+    return {key: np.unpackbits(bits, count=number).astype(bool) for key, bits in packed.items()}
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}|{key[1]}"
+
+
+def _key(path: str | os.PathLike, name: str) -> Key:
+    model, bar, seed = name.rpartition("|")
+    if not bar or not seed.isdecimal():
+        raise files.DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
+    return model, int(seed)
+
+
+def _made_from(path: str | os.PathLike, record: Mapping[str, Any]) -> MadeFrom:
+    found = MadeFrom(**{field: record[field] for field in MadeFrom._fields if field in record})
+    models = found.models
+    if (
+        not isinstance(found.shown, str)
+        or type(found.number) is not int
+        or not isinstance(models, dict)
+        or not all(isinstance(digest, str) for digest in models.values())
+    ):
+        raise files.DamagedFileError(f"{path}: expected digests as made_from, found {record}; {_REMEDY}")
+    return found._replace(models={_key(path, name): digest for name, digest in models.items()})
 
 
 def read_study(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis import accuracies, figures, tables
+from analysis import accuracies, derived, figures
 from analysis.comparison import mixtures
 from analysis.overlap import Overlap, overlap_matrix
 from analysis.overlap.errors import standard_errors
@@ -53,8 +53,7 @@ def write_results(
     Raises:
       ValueError: a model or corruption is missing, or the standard model is near chance.
     """
-    tables.write_counts(path / "counts.csv", _count_rows(correctness), comment)
-    counts = tables.read_counts(path / "counts.csv")
+    counts = derived.write_counts(path / "counts.csv", _count_rows(correctness), comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)
     accuracy, number, seeds = accuracies.accuracies(counts, names)
     overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)

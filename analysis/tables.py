@@ -8,8 +8,12 @@
 Lines that start with `#` and empty lines are skipped. Names hold no comma, quote, `#` or white
 space, so no quoting is needed. Every refusal names the file, the line, what was expected and what
 was found.
+
+The first line of a table that a command wrote gives the digest of those below: a table that was
+edited is refused. One without a digest is taken as it is.
 """
 
+import hashlib
 import math
 import pathlib
 import re
@@ -17,15 +21,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from runtime.files import write_atomically
+from runtime.log import log
 
 COUNTS_HEADER = ("model", "seed", "corruption", "severity", "correct", "total")
 SCORES_HEADER = (*COUNTS_HEADER, "accuracy", "accuracy_se", "error", "error_se", "R", "R_se")
 CLEAN = "clean"
 STANDARD = "standard"
 RANDOM = "random"
+_SEAL = re.compile(r"#.* \| sha256 of the lines below ([0-9a-f]{64})\s*")
 _NAME = re.compile(r"[^\s,\"'#]+")
 _INTEGER = re.compile(r"0|[1-9][0-9]*")
 _FRACTION = re.compile(r"[0-9]+\.[0-9]+(e-[0-9]+)?|[1-9][0-9]*e-[0-9]+")
+
+
+class EditedTableError(ValueError):
+    """A table does not have the digest that its first line gives."""
 
 
 class Count(NamedTuple):
@@ -86,15 +96,20 @@ def check_count(count: Count) -> Count:
     return Count(model, seed, corruption, severity, correct, total)
 
 
-def read_counts(path: str | pathlib.Path) -> list[Count]:
+def read_counts(path: str | pathlib.Path, *, edited: bool = False) -> list[Count]:
     """Reads counts.csv into a list of `Count`, in the order of the file.
 
+    Args:
+      path: of the file.
+      edited: read one that was edited, too.
+
     Raises:
+      EditedTableError: it was edited.
       ValueError: a line that is cut off, has the wrong number of fields or a field of the wrong
         kind, correct > total, or a (model, seed, corruption, severity) that was given before.
     """
     rows, seen = [], {}
-    for number, fields in read_lines(path, COUNTS_HEADER):
+    for number, fields in read_lines(path, COUNTS_HEADER, edited=edited):
         where = f"{path}, line {number}"
         model, seed, corruption, severity, correct, total = fields
         try:
@@ -129,15 +144,19 @@ def write_counts(path: str | pathlib.Path, counts: Iterable[Count | tuple], comm
     write_rows(path, COUNTS_HEADER, counts, comment)
 
 
-def read_lines(path: str | pathlib.Path, header: Sequence[str] | None = None) -> Iterator[tuple[int, list[str]]]:
+def read_lines(
+    path: str | pathlib.Path, header: Sequence[str] | None = None, *, edited: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """Yields (line number, fields) of a table after its header; all fields are non-empty strings.
 
     Args:
       path: file to read.
       header: expected column names; None yields the header line too and takes its width.
+      edited: read a table that was edited, too.
 
     Raises:
       FileNotFoundError: no such file.
+      EditedTableError: it was edited.
       ValueError: another header, a line of another width or with an empty field, a last line
         without its line end (a file that is still being written, or was cut off).
     """
@@ -172,16 +191,53 @@ def read_lines(path: str | pathlib.Path, header: Sequence[str] | None = None) ->
         yield number, fields
     if width is None:
         raise ValueError(f"{path}: expected a header line, found an empty table")
+    if not edited and sealed(text) is False:
+        raise EditedTableError(
+            f"{path}: expected lines with the digest that its first line gives, found others: it was edited. Give the "
+            "command that wrote it again; for a table of your own remove the first line"
+        )
 
 
 def write_rows(
     path: str | pathlib.Path, header: Sequence[str], rows: Iterable[Iterable], comment: str | None = None
 ) -> None:
-    """Writes a table atomically; floats are written so that they are read back exactly."""
-    lines = [] if comment is None else ["# " + " ".join(str(comment).split())]
-    lines.append(",".join(header))
+    """Writes a table atomically; floats are written so that they are read back exactly.
+
+    Args:
+      path: file to write.
+      header: names of the columns.
+      rows: their values.
+      comment: where it comes from, for a first line that starts with `#` and ends in the digest of the
+        others; without it there is no such line.
+    """
+    _warn_if_edited(pathlib.Path(path))
+    lines = [",".join(header)]
     lines.extend(",".join(format_field(field) for field in row) for row in rows)
+    if comment is not None:
+        lines.insert(0, f"# {' '.join(str(comment).split())} | sha256 of the lines below {_digest(lines)}")
     write_atomically(path, "\n".join(lines) + "\n")
+
+
+def sealed(text: str) -> bool | None:
+    """Says whether a table has the digest that its first line gives; None where it gives none.
+
+    Line ends, empty lines and comments do not count.
+    """
+    first, _, rest = text.partition("\n")
+    found = _SEAL.fullmatch(first)
+    if not found:
+        return None
+    lines = (line.removesuffix("\r") for line in rest.split("\n"))
+    return _digest([line for line in lines if line and not line.startswith("#")]) == found[1]
+
+
+def _digest(lines):
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _warn_if_edited(path):
+    if path.is_file() and sealed(path.read_bytes().decode("utf-8", "replace")) is False:
+        log.warning("%s was edited. It is derived from other files, and written again.", path)
 
 
 def format_field(value: object) -> str:

@@ -17,7 +17,7 @@ import pathlib
 
 import numpy as np
 
-from analysis import tables
+from analysis import derived, tables
 from corruptions import names
 
 # Mintun, Kirillov & Xie (2021), supplement, Table 2: WRN-40-2, 100 epochs, 10 runs; AugMix with the
@@ -29,7 +29,7 @@ def row(workdir):
     """Reads (scheme, clean error, mean corruption error, standard error, config) of a workdir."""
     config = json.loads((workdir / "config.json").read_text())
     scheme = (config["train"]["scheme"] or "baseline") + ("+jsd" if config["train"]["jsd_weight"] else "")
-    counts = tables.read_counts(workdir / "counts.csv")
+    counts = derived.read_counts(workdir / "counts.csv")
     error = {(c.corruption, c.severity): 1 - c.correct / c.total for c in counts}
     conditions = [(name, level) for name in names("imagenet_c") for level in range(1, 6)]
     missing = [condition for condition in conditions if condition not in error]

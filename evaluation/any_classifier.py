@@ -94,7 +94,7 @@ def evaluate(
         return count_answers(answer())
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
     with workdirs.open_workdir(workdir, {"shown": hashes} | shown.draws) as path:
-        answers = answer(Answers(path, len(shown), shown.draws))
+        answers = answer(Answers(path, len(shown), shown.draws | {"images": hashes}))
         settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
         write_results(path, answers, settings, f"{len(shown)} images", num_classes or int(labels.max()) + 1)
     return count_answers(answers)

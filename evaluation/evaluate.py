@@ -1,4 +1,4 @@
-"""Every model under every condition; what was evaluated before is read back."""
+"""Every model under every condition; what the same models were evaluated under before is read back."""
 
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +12,7 @@ from evaluation.conditions import Condition
 from evaluation.correctness import Model
 from evaluation.shown import Shown, ShownStored
 from runtime.progress import bar
+from training.checkpoint import digest
 
 
 def evaluate_models(
@@ -36,7 +37,7 @@ def evaluate_models(
     Raises:
       runtime.workdirs.WorkdirError: the answers there are to other images, or damaged.
     """
-    answers = Answers(workdir, len(shown), shown.draws)
+    answers = Answers(workdir, len(shown), shown.draws, digests(models))
     correct = {}
     for condition in bar("condition", conditions):
         known = answers.read(condition)
@@ -49,3 +50,8 @@ def evaluate_models(
             answers.write(condition, known)
         correct[condition] = {key: known[key] for key in models}
     return correct
+
+
+def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
+    """Computes what tells a model from others of its name: {(name, seed): digest of its state}, as final.json has it."""
+    return {key: digest(state) for key, (_, state) in models.items()}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis import accuracies, scores, tables
+from analysis import accuracies, derived, scores, tables
 from analysis.answers import Key
 from analysis.tables import Count
 from evaluation.conditions import Condition
@@ -20,8 +20,9 @@ def write_results(
     settings: Mapping[str, Any],
     source: str,
     num_classes: int,
+    models: Mapping[Key, str] | None = None,
 ) -> list[Count]:
-    """Adds answers to counts.csv, in place of earlier ones, and derives the other tables from it.
+    """Derives the tables from the answers just made and the others that the folder keeps.
 
     Args:
       path: directory of the tables.
@@ -29,22 +30,24 @@ def write_results(
       settings: what was asked for, for evaluation.json.
       source: of the images, for the comment line of the tables.
       num_classes: of the dataset; errors.csv is written for 1000, ImageNet.
+      models: {(model, seed): digest} of the models as they are; rows of earlier ones are left out.
 
     Returns:
       What counts.csv holds then.
+
+    Raises:
+      DamagedFileError: answers that cannot be read.
+      ValueError: an edited counts.csv with rows whose answers are gone.
     """
     record = provenance()
     workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record})
-    table = path / "counts.csv"
-    counts = {row.key: row for row in tables.read_counts(table)} if table.exists() else {}
-    for row in count_answers(answers):
-        counts[row.key] = row
+    counts = derived.recount(path, count_answers(answers), models or {})
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
-    tables.write_counts(table, counts.values(), comment)
-    accuracies.write_scores(path / "scores.csv", counts.values(), comment)
+    tables.write_counts(path / "counts.csv", counts, comment)
+    accuracies.write_scores(path / "scores.csv", counts, comment)
     if num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
-        accuracies.write_errors(path / "errors.csv", counts.values(), comment=comment)
-    return list(counts.values())
+        accuracies.write_errors(path / "errors.csv", counts, comment=comment)
+    return counts
 
 
 def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:

@@ -40,6 +40,7 @@ class Shown:
       seed: of the draws.
       options: corruption -> its static options, such as calibrated ranges.
       condition: which corruption at which severity; `under` gives the same images under another.
+      digests: of the test images, their labels and index, where they are known.
     """
 
     split: Split
@@ -48,12 +49,23 @@ class Shown:
     seed: int = 0
     options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     condition: Condition = CLEAN_IMAGES
+    digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh) -> "Shown":
-        """Shows `split` as config.eval says, with the corruptions' options of config.train."""
+    def of(
+        cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh, provenance: Mapping[str, Any] | None = None
+    ) -> "Shown":
+        """Shows `split` as config.eval says, with the corruptions' options of config.train.
+
+        Args:
+          config: of the command.
+          split: the test images, where they lie.
+          mesh: devices that corrupt and classify.
+          provenance: of the dataset, with the digests of its test images.
+        """
         options = augmentation.static_options(config.train)
-        return cls(split, mesh, config.eval.batch_size, config.eval.seed, options)
+        digests = (provenance or {}).get("test", {}).get("sha256", {})
+        return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests)
 
     def under(self, condition: Condition) -> "Shown":
         """Shows the same images under another condition."""
@@ -72,8 +84,9 @@ class Shown:
 
     @property
     def draws(self) -> dict[str, Any]:
-        """Tells what the pixels of every condition depend on, beside the test images; for JSON."""
-        return {"seed": self.seed, "options": self.options}
+        """Tells what the pixels of every condition depend on; for JSON."""
+        of_images = {"images": dict(self.digests)} if self.digests else {}
+        return {"seed": self.seed, "options": self.options} | of_images
 
     def images(self) -> jax.Array:
         """Corrupts all images at once: uint8 [N, H, W, 3]."""

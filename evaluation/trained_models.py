@@ -14,7 +14,7 @@ from data import Dataset
 from evaluation import imported
 from evaluation.correctness import Model
 from runtime import distributed
-from runtime.workdirs import lock, read_for_all
+from runtime.workdirs import lock, read_config
 from training import augmentation, loop, states, study
 
 
@@ -28,6 +28,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
     Raises:
       FileNotFoundError: no such directory.
+      WorkdirError: its config.json was edited, or another run has it.
     """
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
@@ -35,7 +36,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        trained = ConfigDict(read_for_all(workdir / "config.json"))
+        trained = ConfigDict(read_config(workdir))
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
         trained.dataset.placement = config.dataset.placement
@@ -68,7 +69,7 @@ def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: 
     models = {}
     for folder in folders:
         imported.check_classes(folder, num_classes)
-        config = ConfigDict(read_for_all(folder / "config.json"))
+        config = ConfigDict(read_config(folder))
         models[model_name(config), config.seed] = loop.read_back(config, image_size, num_classes, folder, mesh=mesh)
     return models
 

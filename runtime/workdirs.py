@@ -9,7 +9,8 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runtime import distributed, files, settings
+from runtime import bindings, distributed, files, settings
+from runtime.log import log
 from runtime.provenance import provenance
 from runtime.settings import WorkdirError
 
@@ -34,6 +35,11 @@ def read_for_all(path: str | os.PathLike) -> dict[str, Any]:
     return distributed.from_main(lambda: read_json(path))
 
 
+def read_config(path: pathlib.Path) -> dict[str, Any]:
+    """Gives the `bindings.read_config` of process 0 to every process of a run: an edited config.json is refused."""
+    return distributed.from_main(lambda: bindings.read_config(path))
+
+
 @contextlib.contextmanager
 def open_workdir(
     path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()
@@ -49,8 +55,8 @@ def open_workdir(
       The directory as a `pathlib.Path`.
 
     Raises:
-      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, or holding a run
-        with another config (the differing keys are named).
+      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, holding a run
+        with another config (the differing keys are named), or with a config.json that was edited.
     """
     path = pathlib.Path(path)
     distributed.on_main(lambda: _make(path))
@@ -70,22 +76,44 @@ def _make(path):
 
 def _claim(path, config, free):
     _check_owner(path)
-    refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
-    settings.claim(path / "config.json", config, refusal, free=free)
-    _record_provenance(path / "provenance.json", config.get("seed"))
+    stored, asked = path / "config.json", bindings.digest(config)
+    if not stored.exists():
+        files.write_json(stored, config, sort_keys=True)
+        _record_provenance(path, config.get("seed"), [asked])
+        return
+    content = files.read_json(stored, remedy="restore it or use another folder")
+    before, known = bindings.digest(content), bindings.config_digests(path)
+    if known and before not in known:
+        if asked not in known:
+            raise WorkdirError(
+                "\n  ".join([bindings.edited_config(path), *settings.differences(content, config, free)])
+            )
+        log.warning("%s was edited; it is written again as the run before left it.", stored)
+        before = asked
+    else:
+        refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
+        settings.check_equal(content, config, refusal, free=free)
+    # The digests go first: stopped between the two, a run leaves a config.json with one of them.
+    _record_provenance(path, config.get("seed"), sorted({before, asked}))
+    files.write_json(stored, config, sort_keys=True)
 
 
-def _record_provenance(path, seed):
-    """Keeps the provenance of the first run; runs with other code, versions or devices are added under `continued`."""
+def _record_provenance(folder, seed, digests):
+    """Keeps the provenance of the first run; runs with other code, versions or devices are added under `continued`.
+
+    Beside it lie the digests that config.json may have.
+    """
+    path = folder / "provenance.json"
     record = provenance() | {"seed": seed}
     if path.exists():
         first = read_json(path)
         earlier = [first, *first.get("continued", [])]
         same = ("git_revision", "versions", "device", "machine")
-        if any(all(run.get(key) == record[key] for key in same) for run in earlier):
+        known = any(all(run.get(key) == record[key] for key in same) for run in earlier)
+        if known and first.get(bindings.CONFIG_DIGESTS) == digests:
             return
-        record = first | {"continued": [*first.get("continued", []), record]}
-    write_json(path, record)
+        record = first if known else first | {"continued": [*first.get("continued", []), record]}
+    write_json(path, record | {bindings.CONFIG_DIGESTS: digests})
 
 
 @contextlib.contextmanager

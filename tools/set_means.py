@@ -13,7 +13,7 @@ import pathlib
 
 from absl import app, flags
 
-from analysis import tables
+from analysis import derived, tables
 from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap, unnormalised_errors
 from analysis.overlap.files import read_overlap
 from runtime import command
@@ -37,7 +37,7 @@ def main(argv):
             raise FileNotFoundError(f"expected tables at --counts={given.counts}, found none")
         names, overlap = read_overlap(path)
         sets = dict(zip(("Set1", "Set2"), split_by_overlap(overlap, names, given.size), strict=True))
-        counts = [count for table in paths for count in tables.read_counts(pathlib.Path(table))]
+        counts = [count for table in paths for count in derived.read_counts(table)]
         means = set_means(unnormalised_errors(counts), sets, given.standard)
         print(set_means_text(means, sets))
         out = given.out or path.with_name("set_means.json")

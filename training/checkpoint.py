@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -82,11 +83,13 @@ class Checkpoints:
                 "make room, and the same command continues"
             ) from error
 
-    def restore(self, template: TrainState) -> TrainState | None:
+    def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
         """Reads the newest undamaged checkpoint; None when none was written.
 
         Args:
           template: a state with the structure, shapes, dtypes and shardings to restore into.
+          final: `step` and `digest` of the last state of a finished run: a checkpoint of that step with another
+            state counts as damaged.
 
         Raises:
           CheckpointError: checkpoints exist and none can be read.
@@ -94,7 +97,9 @@ class Checkpoints:
         steps = self._steps()
         failures = []
         for step in steps:
-            state, _, reason = self._read(step, template)
+            state, actual, reason = self._read(step, template)
+            if not reason and final and step == final["step"] and actual != final["digest"]:
+                reason = f"it holds another state, {actual[:12]}, than final.json names, {final['digest'][:12]}"
             if reason:
                 failures.append(f"step {step}: {reason}")
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
@@ -144,6 +149,8 @@ class Checkpoints:
             state, actual = restored.state, digest(restored.state)
             if actual != restored.meta["digest"]:
                 raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
+            if int(state.step) != step:
+                raise ValueError(f"it holds the state of step {int(state.step)}")
         except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files
             reason = _reason(error)
         if distributed.anyone(reason):

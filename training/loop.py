@@ -10,12 +10,11 @@ from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from data.dataset import Split
-from runtime import meshes, preemption
-from runtime.workdirs import read_for_all
+from runtime import bindings, distributed, meshes, preemption
 from training import states
 from training.checkpoint import CheckpointError, Checkpoints
 from training.rows import Rows
-from training.run import Job, NonFiniteLossError, Run, finished, fresh
+from training.run import Job, NonFiniteLossError, Run, finished, fresh, read_final
 from training.states import TrainState
 
 __all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
@@ -158,19 +157,20 @@ def read_back(
 
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
+      DamagedFileError: final.json or provenance.json holds something else.
       CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read in its place.
     """
-    if not finished(workdir):
+    final = read_final(workdir)
+    if final is None:
         raise FileNotFoundError(
             f"expected a finished training run in {workdir}, found no final.json; run train.py again"
         )
     graphdef, template = fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
-    final = read_for_all(workdir / "final.json")
     try:
         with contextlib.closing(Checkpoints(workdir / "checkpoints", read_only=True)) as checkpoints:
             return graphdef, checkpoints.read(template, final["step"], final["digest"])
     except (CheckpointError, FileNotFoundError) as error:
-        made_by = read_for_all(workdir / "provenance.json").get("command", "the command of this workdir")
+        made_by = distributed.from_main(lambda: bindings.command_of(workdir))
         raise CheckpointError(
             f"{workdir} holds a finished model that cannot be read: {error}. Given again, the command that made it "
             f"trains what is missing: {made_by}"

@@ -4,7 +4,7 @@ import contextlib
 import pathlib
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from corruptions.keys import seed_key
 from data.dataset import Split
-from runtime import distributed, meshes
+from runtime import bindings, distributed, meshes
 from runtime.log import log
-from runtime.workdirs import read_for_all, write_json
+from runtime.workdirs import write_json
 from training import batches, states, stream, whitening
 from training.checkpoint import Checkpoints, digest
 from training.metrics import MetricsLog
@@ -104,7 +104,7 @@ class Run:
             if job.title and not finished(self._workdir):
                 log.info(job.title)
             self._checkpoints = stack.enter_context(contextlib.closing(Checkpoints(self._workdir / "checkpoints")))
-            self.state = self._checkpoints.restore(state)
+            self.state = self._checkpoints.restore(state, read_final(self._workdir))
             if self.state is None:
                 self.state = whitening.fitted(state, split.images) if job.initial is None else state
             self._step = int(self.state.step)
@@ -176,7 +176,7 @@ class Run:
         trained_now = self._report is not None
         if trained_now or not finished(self._workdir):
             final = {"step": int(state.step), "digest": digest(state)}
-            if finished(self._workdir) and read_for_all(self._workdir / "final.json") != final:
+            if (read_final(self._workdir) or final)["digest"] != final["digest"]:
                 log.warning("%s was trained again and is another model than before.", self._workdir)
             write_json(self._workdir / "final.json", final)
         return self.program.graphdef, state
@@ -197,6 +197,11 @@ def fresh(
 def finished(workdir: pathlib.Path) -> bool:
     """Says whether the run in `workdir` reached its last step."""
     return distributed.from_main((workdir / "final.json").exists)
+
+
+def read_final(workdir: pathlib.Path) -> dict[str, Any] | None:
+    """Gives what final.json holds (`bindings.read_final`) to every process of a run; None before its last step."""
+    return distributed.from_main(lambda: bindings.read_final(workdir) if (workdir / "final.json").exists() else None)
 
 
 class _Report:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis import derived
 from analysis.distances import msd_mmd
-from analysis.tables import CLEAN, RANDOM, read_counts, read_lines, write_rows
+from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
 from runtime import files
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
@@ -174,7 +175,7 @@ def read_errors(
     paths = sorted(glob.glob(pattern))
     if not paths:
         raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
-    counts = [count for path in paths for count in read_counts(path)]
+    counts = [count for path in paths for count in derived.read_counts(path)]
     adapted = f"{model}+bn="
     if all(count.model.startswith(adapted) for count in counts):
         counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]

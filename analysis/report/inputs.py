@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import accuracies, answers, tables
+from analysis import accuracies, answers, derived, tables
 from analysis.comparison import mixtures
 from analysis.distances.files import Distance, read_msd
 from analysis.overlap import overlap_matrix
 from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
+from runtime.bindings import read_config
 from runtime.files import read_json
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
@@ -85,6 +86,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     Raises:
       FileNotFoundError: no such folder, or one without the required files (all of them named).
       ValueError: a file that is broken, or files that do not belong together.
+      WorkdirError: a config.json that was edited.
     """
     workdir = pathlib.Path(workdir)
     if not workdir.is_dir():
@@ -95,11 +97,11 @@ def read(workdir: str | pathlib.Path) -> Study:
             f"expected a workdir of overlap.py with {', '.join(REQUIRED)}, found {workdir} without {', '.join(missing)}; "
             "run overlap.py to its end"
         )
-    config, provenance = (read_json(workdir / name) for name in ("config.json", "provenance.json"))
+    config, provenance = read_config(workdir), read_json(workdir / "provenance.json")
     names, matrix = read_overlap(workdir / "overlap.csv")
     if len(names) < 2:
         raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
-    counts = tables.read_counts(workdir / "counts.csv")
+    counts = derived.read_counts(workdir / "counts.csv")
     accuracy, number, seeds = accuracies.accuracies(counts, names)
     overlap = overlap_matrix(accuracy, names=names, number=number)
     pairs = read_overlap_long(workdir / "overlap_long.csv")

@@ -1,5 +1,6 @@
 """Result files: exact round trips, strict reading, writing that never leaves half a file."""
 
+import hashlib
 import os
 
 import numpy as np
@@ -25,10 +26,12 @@ HEADER = "model,seed,corruption,severity,correct,total\n"
 def test_counts_are_read_back_as_written(tmp_path):
     path = tmp_path / "new" / "counts.csv"
     tables.write_counts(path, COUNTS, comment="revision abc\nsecond line")
-    assert path.read_text() == (
-        "# revision abc second line\n" + HEADER + "standard,0,clean,0,900,1000\nstandard,0,noc/blur,random,450,1000\n"
+    lines = (
+        HEADER + "standard,0,clean,0,900,1000\nstandard,0,noc/blur,random,450,1000\n"
         "standard,0,imagenet_c/fog,3,0,1000\nnoc/blur,1,noc/blur,0.25,1000,1000\n"
     )
+    digest = hashlib.sha256(lines.removesuffix("\n").encode()).hexdigest()
+    assert path.read_text() == f"# revision abc second line | sha256 of the lines below {digest}\n{lines}"
     assert tables.read_counts(path) == COUNTS
     assert [type(c.severity) for c in tables.read_counts(path)] == [int, str, int, float]
 

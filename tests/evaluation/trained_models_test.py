@@ -50,4 +50,5 @@ def test_workdirs_of_earlier_settings_are_evaluated(workdir):
     for path in (workdir / "answers").iterdir():
         path.unlink()
     (workdir / "config.json").write_text(json.dumps(stored))
+    (workdir / "provenance.json").unlink()  # which tells of an edit
     assert evaluate.run(config, workdir) == expected

@@ -7,9 +7,10 @@ import pytest
 
 import data
 from runtime import meshes, workdirs
+from runtime.files import DamagedFileError
 from tests.training import tiny
 from training import loop, study
-from training.checkpoint import CheckpointError
+from training.checkpoint import CheckpointError, digest
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +58,20 @@ def take_the_one_before(step):
     shutil.copytree(before, step)
 
 
+def take_anothers(step):
+    """The folder of the last step holds the last state of another run, undamaged and complete."""
+    content = json.loads((step.parents[1] / "final.json").read_text())
+    (step.parents[1] / "final.json").write_text(json.dumps(content | {"digest": "0" * 64}))
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [(lose, "found [2]"), (flip_a_bit, "is damaged"), (take_the_one_before, "with the digest")],
+    [
+        (lose, "found [2]"),
+        (flip_a_bit, "is damaged"),
+        (take_the_one_before, "holds the state of step 2"),
+        (take_anothers, "with the digest"),
+    ],
 )
 def test_no_earlier_state_is_taken_for_the_finished_model(config, mesh, finished, tmp_path, damage, reason):
     workdir = shutil.copytree(finished, tmp_path / "work")
@@ -78,3 +90,23 @@ def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, f
     train(config, dataset, workdir, mesh)
     assert (workdir / "final.json").read_text() == (finished / "final.json").read_text()
     assert int(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1].step) == 4
+
+
+@pytest.mark.parametrize("damage", [take_the_one_before, take_anothers])
+def test_training_takes_no_other_state_for_the_last(config, dataset, mesh, finished, tmp_path, damage):
+    """As overlap.py reads its stored models: through training, which finds them finished."""
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    damage(workdir / "checkpoints" / "4")
+    state = train(config, dataset, workdir, mesh)[1]
+    expected = json.loads((finished / "final.json").read_text())
+    assert {"step": int(state.step), "digest": digest(state)} == expected
+    assert json.loads((workdir / "final.json").read_text()) == expected
+    assert digest(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1]) == expected["digest"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{"])
+def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path, content):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    (workdir / "final.json").write_text(content)
+    with pytest.raises(DamagedFileError, match=r"final\.json: expected"):
+        loop.read_back(config, 32, 10, workdir, mesh=mesh)

@@ -1,0 +1,217 @@
+"""Tables of a workdir held against the answers they are derived from: the answers are the truth."""
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis import answers, tables
+from analysis.answers import Key
+from analysis.tables import Count
+from runtime import bindings
+from runtime.log import log
+
+_STEM = re.compile(r"(?P<corruption>.+?)-(?P<severity>random(?=(-\d+)*$)|\d+(\.\d+)?(e-\d+)?$)(-\d+)*")
+_ADAPTED = re.compile(r"\+bn=test(:.*)?$")
+
+
+class Kept(NamedTuple):
+    """The correct answers of a model that a file in `answers` holds.
+
+    Attributes:
+      path: of the file.
+      correct: how many.
+      packed: bytes they take, ceil(N / 8).
+      number: N, or 0 where the file does not tell.
+      digest: of the model that gave them, or "".
+    """
+
+    path: pathlib.Path
+    correct: int
+    packed: int
+    number: int
+    digest: str
+
+    def fits(self, count: Count) -> bool:
+        """Whether a row says the same."""
+        total = self.number or count.total
+        return (self.correct, total) == (count.correct, count.total) and -(-total // 8) == self.packed
+
+
+def condition_of(stem: str) -> tuple[str, int | float | str] | None:
+    """Tells (corruption, severity) of a file of answers by its name; None for another name."""
+    found = _STEM.fullmatch(stem)
+    if not found:
+        return None
+    severity = found["severity"]
+    if severity != tables.RANDOM:
+        severity = int(severity) if severity.isdecimal() else float(severity)
+    return found["corruption"].replace(".", "/", 1), severity
+
+
+def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
+    """Counts the answers in the files of a folder, by (model, seed, corruption, severity), the newest file first.
+
+    Random severities drawn from different levels are all called `random`: there may be several.
+
+    Raises:
+      DamagedFileError: a file holds no answers.
+    """
+    found = {}
+    newest_first = sorted(folder.glob("*.npz"), key=lambda path: -path.stat().st_mtime_ns)
+    for path, condition in ((path, condition_of(path.stem)) for path in newest_first):
+        if condition is None:
+            continue
+        packed, made_from = answers.read_packed(path)
+        for key, bits in packed.items():
+            correct = int(np.bitwise_count(bits).sum())
+            one = Kept(path, correct, len(bits), made_from.number, made_from.models.get(key, ""))
+            found.setdefault((*key, *condition), []).append(one)
+    return found
+
+
+def model_digest(workdir: pathlib.Path, key: Key) -> str:
+    """Reads the digest that final.json gives of a model of a workdir; "" where it has none.
+
+    Raises:
+      DamagedFileError: a final.json that is none.
+    """
+    name, seed = _ADAPTED.sub("", key[0]), key[1]
+    for folder in (workdir, workdir / "models" / name.replace("/", ".") / f"seed{seed}"):
+        if (folder / "final.json").is_file():
+            return bindings.read_final(folder)["digest"]
+    return ""
+
+
+def read_counts(path: str | os.PathLike) -> list[Count]:
+    """Reads a counts.csv and holds it against the answers beside it, where there are some.
+
+    Raises:
+      FileNotFoundError: no such file.
+      DamagedFileError: answers that cannot be read.
+      ValueError: a broken or edited table, one that the answers contradict, or answers of models that have been trained
+        again since.
+    """
+    path = pathlib.Path(path)
+    counts = tables.read_counts(path)
+    found = kept(path.parent / "answers")
+    for count in counts:
+        ours = found.get(count.key, [])
+        if ours and not any(one.fits(count) for one in ours):
+            raise ValueError(
+                f"{path}: expected {_said(ours[0].correct, count)}, as {ours[0].path} says, found {count.correct} of "
+                f"{count.total}; run eval.py or overlap.py again, which writes the table from the answers"
+            )
+        if ours and all(_stale(one, model_digest(path.parent, count.key[:2])) for one in ours):
+            raise ValueError(
+                f"{path}: expected {_said(ours[0].correct, count)} of the model that is there, found those of an "
+                "earlier one, which was trained again since; run eval.py or overlap.py again"
+            )
+    return counts
+
+
+def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key, str]) -> list[Count]:
+    """Makes the rows of counts.csv from the answers that a folder keeps, and warns of a table there that differs.
+
+    Rows stand in the order of the table as it was, new ones after them. Models without answers to clean images, which
+    R is relative to, have none.
+
+    Args:
+      folder: with `answers` and perhaps counts.csv.
+      current: what was evaluated just now.
+      models: {(model, seed): digest} of the models as they are; answers of other ones are left out.
+
+    Raises:
+      DamagedFileError: answers that cannot be read.
+      ValueError: counts.csv was edited and holds rows whose answers are gone.
+    """
+    path = folder / "counts.csv"
+    before, edited = _read_table(path)
+    rows = {count.key: count for count in current}
+    fresh, stale = {}, set()
+    for key, ours in kept(folder / "answers").items():
+        of_model = [one for one in ours if not _stale(one, models.get(key[:2], ""))]
+        if key not in rows and of_model:
+            fresh[key] = next((one for one in of_model if key in before and one.fits(before[key])), of_model[0])
+        elif key not in rows:
+            stale.add(key)
+    number = next((count.total for count in rows.values()), 0)
+    rows |= {key: Count(*key, one.correct, _total(one, before.get(key), number)) for key, one in fresh.items()}
+    gone = [key for key in before if key not in rows and key not in stale]
+    if gone and edited:
+        raise ValueError(
+            f"{path} was edited, and the answers behind {len(gone)} of its rows are gone (the first: {_name(gone[0])}): "
+            "what is true cannot be told. Restore it, or move it away and evaluate again"
+        )
+    _warn_of_differences(path, before, rows)
+    if stale:
+        log.warning(
+            "%d conditions were answered by models that have been trained again since (the first: %s): they are left "
+            "out of %s until they are evaluated again.",
+            len(stale), _name(min(stale, key=str)), path,
+        )  # fmt: skip
+    if gone:
+        log.warning(
+            "The answers behind %d rows of %s are gone (the first: %s): they stay as they are, unchecked.",
+            len(gone), path, _name(gone[0]),
+        )  # fmt: skip
+    rows |= {key: before[key] for key in gone}
+    clean = {key[:2] for key in rows if key[2] == tables.CLEAN}
+    return [rows[key] for key in dict.fromkeys((*before, *rows)) if key in rows and key[:2] in clean]
+
+
+def write_counts(path: pathlib.Path, counts: Iterable[Count | tuple], comment: str) -> list[Count]:
+    """Writes counts.csv and reads it back, after a warning of what the table there says otherwise."""
+    counts = [Count(*count) for count in counts]
+    _warn_of_differences(path, _read_table(path)[0], {count.key: count for count in counts})
+    tables.write_counts(path, counts, comment)
+    return tables.read_counts(path)
+
+
+def _total(one, row, number):
+    """N of the answers in a file: as it says, in an old one as the row of the table, where that can be."""
+    if one.number or row is None:
+        return one.number or number
+    return row.total if -(-row.total // 8) == one.packed else number
+
+
+def _read_table(path):
+    """({key: row}, whether it was edited) of counts.csv; no rows of one that cannot be read."""
+    if not path.exists():
+        return {}, False
+    try:
+        return {count.key: count for count in tables.read_counts(path)}, False
+    except tables.EditedTableError:
+        return {count.key: count for count in tables.read_counts(path, edited=True)}, True
+    except ValueError as error:
+        log.warning("%s; it is written again from the answers.", error)
+        return {}, False
+
+
+def _warn_of_differences(path, before, rows):
+    """Says where a table differs from the rows that it is written again with."""
+    wrong = [key for key in before if key in rows and before[key] != rows[key]]
+    if wrong:
+        was, now = before[wrong[0]], rows[wrong[0]]
+        log.warning(
+            "%s said otherwise than the answers in %d rows (%s: %d of %d, the answers say %d of %d): it is written again "
+            "from the answers.",
+            path, len(wrong), _name(wrong[0]), was.correct, was.total, now.correct, now.total,
+        )  # fmt: skip
+
+
+def _stale(one, digest):
+    """Whether answers are of another model than the one with this digest; what is not known counts as the same."""
+    return bool(one.digest and digest and one.digest != digest)
+
+
+def _name(key):
+    model, seed, corruption, severity = key
+    return f"{model}, seed {seed}, {corruption} at {severity}"
+
+
+def _said(correct, count):
+    return f"{correct} correct answers of {_name(count.key)}"
