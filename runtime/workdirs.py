@@ -131,6 +131,16 @@ def _enter_lock(stack, path):
         raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
     except OSError as error:
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
+    for folder in _own_folders(path):
+        files.remove_parts(folder)
+
+
+def _own_folders(path):
+    """The workdir and the folders in it, but for checkpoints and workdirs inside, which have locks of their own."""
+    yield path
+    for folder in path.iterdir():
+        if folder.is_dir() and folder.name != "checkpoints" and not (folder / ".lock").exists():
+            yield from _own_folders(folder)
 
 
 def _check_owner(path):

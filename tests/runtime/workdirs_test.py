@@ -103,6 +103,17 @@ def test_a_second_process_is_refused(tmp_path):
     assert third.stdout.strip() == "entered"
 
 
+def test_what_killed_writers_left_is_removed_but_not_that_of_a_run_that_goes_on(tmp_path):
+    own = [tmp_path / ".part-counts.csv.0a", tmp_path / "answers" / "deeper" / ".part-clean-0.npz.0b"]
+    others = [tmp_path / "models" / "fog" / ".part-final.json.0c", tmp_path / "checkpoints" / "4" / ".part-of-orbax"]
+    with workdirs.open_workdir(tmp_path, {"seed": 1}):
+        for path in (*own, *others, tmp_path / "models" / "fog" / ".lock"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    with workdirs.open_workdir(tmp_path, {"seed": 1}):
+        assert not any(path.exists() for path in own) and all(path.exists() for path in others)
+
+
 def test_json_is_replaced_whole_or_not_at_all(tmp_path):
     path = tmp_path / "value.json"
     workdirs.write_json(path, {"a": 1})

@@ -1,12 +1,14 @@
 """Draws cases, runs them, logs each, and ends with the table."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import sys
 import time
 import zlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -41,16 +43,11 @@ class Torture:
     Args:
       folder: of logs, references and the case at hand.
       seed: of all cases.
+      run_case: (attack, generator) -> Outcome.
     """
 
-    def __init__(self, folder: pathlib.Path, seed: int):
-        self._folder, self._seed = folder, seed
-        folder.mkdir(parents=True, exist_ok=True)
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve() / "programs"))
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-        commands.import_all()
-        self._place = Place(folder)
-        self._worker = Worker(_IN_WORKER)
+    def __init__(self, folder: pathlib.Path, seed: int, run_case: Callable[[str, np.random.Generator], Outcome]):
+        self._folder, self._seed, self._run_case = folder, seed, run_case
 
     def records(self) -> list[dict]:
         """What the logs of this folder hold, of this seed."""
@@ -80,10 +77,7 @@ class Torture:
 
     def case(self, attack: str, number: int) -> Outcome:
         """Runs one case."""
-        rng = generator(attack, self._seed, number)
-        if attack in _ON_FILES:
-            return _ON_FILES[attack](rng, self._place)
-        return self._worker.case(attack, rng, self._folder / "worker")
+        return self._run_case(attack, generator(attack, self._seed, number))
 
     def _log(self, attack, number, outcome, seconds):
         record = {
@@ -91,16 +85,41 @@ class Torture:
             "seconds": round(seconds, 2), "what": outcome.what,
         }  # fmt: skip
         with open(self._folder / f"{attack}.jsonl", "a") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write("\n" * _cut(file.name) + json.dumps(record) + "\n")
         if outcome.kind in outcomes.FAILURES:
             print(f"{attack}:{number} {outcome.kind}: {outcome.what}", flush=True)
 
-    def close(self) -> str:
-        """Ends the worker, writes summary.md and returns it."""
-        self._worker.close()
+    def summary(self) -> str:
+        """Writes summary.md and returns it."""
         table = outcomes.summary(self.records(), _UNITS)
         (self._folder / "summary.md").write_text(table)
         return table
+
+
+@contextlib.contextmanager
+def running(folder: pathlib.Path) -> Iterator[Callable[[str, np.random.Generator], Outcome]]:
+    """Yields what runs a case in `folder`: (attack, generator) -> Outcome."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve() / "programs"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    commands.import_all()
+    place, worker = Place(folder), Worker(_IN_WORKER)
+
+    def run_case(attack, rng):
+        if attack in _ON_FILES:
+            return _ON_FILES[attack](rng, place)
+        return worker.case(attack, rng, folder / "worker")
+
+    try:
+        yield run_case
+    finally:
+        worker.close()
+
+
+def _cut(path):
+    """Whether the last line of a log was not written to its end."""
+    content = pathlib.Path(path).read_bytes()
+    return bool(content) and not content.endswith(b"\n")
 
 
 def _parsed(line):
@@ -124,17 +143,22 @@ def main(argv, description) -> int:
     attacks = tuple(flags.attacks.split(","))
     if unknown := set(attacks) - set(ATTACKS):
         parser.error(f"expected attacks among {','.join(ATTACKS)}, found {','.join(sorted(unknown))}")
-    torture = Torture(flags.out, flags.seed)
-    if flags.only:
-        attack, _, number = flags.only.partition(":")
-        if attack not in ATTACKS or not number.isdecimal():
-            parser.error(f"expected --only=ATTACK:NUMBER with an attack among {','.join(ATTACKS)}, found {flags.only}")
-        outcome = torture.case(attack, int(number))
-        print(f"{outcome.kind}: {outcome.what}")
-        return int(outcome.kind in outcomes.FAILURES)
-    try:
-        torture.run(flags.minutes, attacks)
-    except KeyboardInterrupt:
-        print("stopped; the same command continues", file=sys.stderr)
-    print(torture.close())
+    with running(flags.out) as run_case:
+        torture = Torture(flags.out, flags.seed, run_case)
+        if flags.only:
+            return _again(torture, flags.only, parser)
+        try:
+            torture.run(flags.minutes, attacks)
+        except KeyboardInterrupt:
+            print("stopped; the same command continues", file=sys.stderr)
+    print(torture.summary())
     return int(any(record["kind"] in outcomes.FAILURES for record in torture.records()))
+
+
+def _again(torture, only, parser):
+    attack, _, number = only.partition(":")
+    if attack not in ATTACKS or not number.isdecimal():
+        parser.error(f"expected --only=ATTACK:NUMBER with an attack among {','.join(ATTACKS)}, found {only}")
+    outcome = torture.case(attack, int(number))
+    print(f"{outcome.kind}: {outcome.what}")
+    return int(outcome.kind in outcomes.FAILURES)

@@ -45,7 +45,7 @@ def differences(found: Mapping[str, str], expected: Mapping[str, str]) -> list[s
 
 def kind(lines: list[str]) -> str:
     """Names the outcome of a case with these differences."""
-    return "litter" if all(line.endswith("is left over") and "/.part-" in line for line in lines) else "wrong"
+    return "litter" if all(line.endswith("is left over") and ".part-" in line for line in lines) else "wrong"
 
 
 def _content(path):

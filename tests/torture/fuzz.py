@@ -23,11 +23,14 @@ _THOUSANDTH = 1e-3 / 255
 
 
 def case(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
-    """Corrupts five batches of extreme pictures, checks each, and some against a reference given the same draws."""
+    """A corruption, a shape and a type drawn at random, see `attack`."""
     del folder
     corruptions.programs.bound()
-    name, shape = str(rng.choice(NAMES)), SHAPES[rng.integers(len(SHAPES))]
-    kind = str(rng.choice(_TYPES))
+    return attack(rng, str(rng.choice(NAMES)), SHAPES[rng.integers(len(SHAPES))], str(rng.choice(_TYPES)))
+
+
+def attack(rng: np.random.Generator, name: str, shape: tuple[int, int], kind: str) -> Outcome:
+    """Corrupts five batches of extreme pictures, checks each, and some against a reference given the same draws."""
     what = f"{name} on {kind} {shape[0]}x{shape[1]}"
     if kind not in ("uint8", "float32"):
         return _unusual(rng, name, shape, kind, what)

@@ -14,7 +14,7 @@ KINDS = {  # outcome -> its column of the table
     "lost": "lost",
     "wrong": "silently wrong",
 }
-FAILURES = ("litter", "unclear", "lost", "wrong")
+FAILURES = ("unclear", "lost", "wrong")
 
 
 @dataclasses.dataclass(frozen=True)
