@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from runtime.provenance import git_revision
 from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
 from tests.torture.outcomes import Outcome
 from tests.torture.scenarios import Place
@@ -48,15 +49,18 @@ class Torture:
 
     def __init__(self, folder: pathlib.Path, seed: int, run_case: Callable[[str, np.random.Generator], Outcome]):
         self._folder, self._seed, self._run_case = folder, seed, run_case
+        self._revision = git_revision()[:12]
 
     def records(self) -> list[dict]:
-        """What the logs of this folder hold, of this seed."""
-        found = []
+        """What the logs of this folder hold, of this seed; of a case that was run again its last record."""
+        found = {}
         for attack in ATTACKS:
             path = self._folder / f"{attack}.jsonl"
-            lines = path.read_text().splitlines() if path.exists() else []
-            found += [record for line in lines if (record := _parsed(line)) and record["base"] == self._seed]
-        return found
+            for line in path.read_text().splitlines() if path.exists() else []:
+                record = _parsed(line)
+                if record and record["base"] == self._seed:
+                    found[attack, record["seed"]] = record
+        return list(found.values())
 
     def run(self, minutes: float, attacks: tuple[str, ...]) -> None:
         """Runs cases of the attack that is furthest behind its share, until all took so many minutes."""
@@ -68,26 +72,34 @@ class Torture:
                 numbers[record["attack"]] = max(numbers[record["attack"]], record["seed"] + 1)
         while sum(spent.values()) < 60 * minutes:
             attack = min(attacks, key=lambda name: spent[name] / _SHARES[name])
-            began = time.monotonic()
-            outcome = self.case(attack, numbers[attack])
-            seconds = time.monotonic() - began
-            self._log(attack, numbers[attack], outcome, seconds)
-            spent[attack] += seconds
+            spent[attack] += self._logged(attack, numbers[attack])
             numbers[attack] += 1
+
+    def run_failed_again(self) -> None:
+        """Runs every case that failed again, after the code was mended."""
+        for record in self.records():
+            if record["kind"] in outcomes.FAILURES:
+                self._logged(record["attack"], record["seed"])
 
     def case(self, attack: str, number: int) -> Outcome:
         """Runs one case."""
         return self._run_case(attack, generator(attack, self._seed, number))
 
-    def _log(self, attack, number, outcome, seconds):
+    def _logged(self, attack, number):
+        """Runs a case, adds it to the log and returns its seconds."""
+        began = time.monotonic()
+        outcome = self.case(attack, number)
+        seconds = time.monotonic() - began
         record = {
             "attack": attack, "base": self._seed, "seed": number, "kind": outcome.kind, "count": outcome.count,
-            "seconds": round(seconds, 2), "what": outcome.what,
+            "seconds": round(seconds, 2), "revision": self._revision,
+            "what": outcome.what,
         }  # fmt: skip
         with open(self._folder / f"{attack}.jsonl", "a") as file:
             file.write("\n" * _cut(file.name) + json.dumps(record) + "\n")
         if outcome.kind in outcomes.FAILURES:
             print(f"{attack}:{number} {outcome.kind}: {outcome.what}", flush=True)
+        return seconds
 
     def summary(self) -> str:
         """Writes summary.md and returns it."""
@@ -139,6 +151,7 @@ def main(argv, description) -> int:
     parser.add_argument("--out", type=pathlib.Path, default=commands.ROOT / "build" / "torture")
     parser.add_argument("--attacks", default=",".join(ATTACKS), help=f"some of {','.join(ATTACKS)}")
     parser.add_argument("--only", help="ATTACK:NUMBER, a case again; its files stay in OUT/case")
+    parser.add_argument("--failed", action="store_true", help="run the cases of the log that failed again")
     flags = parser.parse_args(argv)
     attacks = tuple(flags.attacks.split(","))
     if unknown := set(attacks) - set(ATTACKS):
@@ -148,7 +161,10 @@ def main(argv, description) -> int:
         if flags.only:
             return _again(torture, flags.only, parser)
         try:
-            torture.run(flags.minutes, attacks)
+            if flags.failed:
+                torture.run_failed_again()
+            else:
+                torture.run(flags.minutes, attacks)
         except KeyboardInterrupt:
             print("stopped; the same command continues", file=sys.stderr)
     print(torture.summary())

@@ -119,7 +119,7 @@ class Process:
             if seconds > LIMIT:
                 self.send(signal.SIGKILL)
                 hung = True
-            time.sleep(0.002)
+            time.sleep(0.004)
         output = self._output.decode(errors="replace")
         return Ending(self._status, output, time.monotonic() - self._began, disturbed, hung)
 

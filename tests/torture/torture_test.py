@@ -134,6 +134,9 @@ def test_a_torture_that_was_stopped_continues_with_the_next_case_and_repeats_one
     assert cases.Torture(tmp_path, 8, run_case).records() == []  # other seeds, other cases
     row = next(line for line in torture.summary().splitlines() if line.startswith("| kills"))
     assert "15 kills" in row and "1 (wrong)" in row
+    torture.run_failed_again()
+    row = next(line for line in torture.summary().splitlines() if line.startswith("| kills"))
+    assert "15 kills" in row and "wrong" not in row
 
 
 def test_a_torture_ends_when_its_cases_took_the_minutes_over_all_calls(tmp_path):
