@@ -16,7 +16,7 @@ from evaluation.shown import Shown
 from runtime import command, compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import summary
-from training import augmentation, cli, steps, study
+from training import augmentation, cli, ranges, steps, study
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
 _FREE = (
@@ -51,7 +51,7 @@ def run(config, workdir):
         shown_to_mixtures = list_conditions(benchmarks, RANDOM)  # before training: names may be wrong
         warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of tools.calibrate stays
-            workdirs.write_json(path / "ranges.json", workdirs.read_json(config.ranges))
+            distributed.on_main(lambda: ranges.copy(config.ranges, path / "ranges.json"))
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))

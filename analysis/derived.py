@@ -15,7 +15,6 @@ from runtime import bindings
 from runtime.log import log
 
 _STEM = re.compile(r"(?P<corruption>.+?)-(?P<severity>random(?=(-\d+)*$)|\d+(\.\d+)?(e-\d+)?$)(-\d+)*")
-_ADAPTED = re.compile(r"\+bn=test(:.*)?$")
 
 
 class Kept(NamedTuple):
@@ -73,19 +72,6 @@ def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
     return found
 
 
-def model_digest(workdir: pathlib.Path, key: Key) -> str:
-    """Reads the digest that final.json gives of a model of a workdir; "" where it has none.
-
-    Raises:
-      DamagedFileError: a final.json that is none.
-    """
-    name, seed = _ADAPTED.sub("", key[0]), key[1]
-    for folder in (workdir, workdir / "models" / name.replace("/", ".") / f"seed{seed}"):
-        if (folder / "final.json").is_file():
-            return bindings.read_final(folder)["digest"]
-    return ""
-
-
 def read_counts(path: str | os.PathLike) -> list[Count]:
     """Reads a counts.csv and holds it against the answers beside it, where there are some.
 
@@ -105,7 +91,7 @@ def read_counts(path: str | os.PathLike) -> list[Count]:
                 f"{path}: expected {_said(ours[0].correct, count)}, as {ours[0].path} says, found {count.correct} of "
                 f"{count.total}; run eval.py or overlap.py again, which writes the table from the answers"
             )
-        if ours and all(_stale(one, model_digest(path.parent, count.key[:2])) for one in ours):
+        if ours and all(_stale(one, bindings.model_digest(path.parent, *count.key[:2])) for one in ours):
             raise ValueError(
                 f"{path}: expected {_said(ours[0].correct, count)} of the model that is there, found those of an "
                 "earlier one, which was trained again since; run eval.py or overlap.py again"

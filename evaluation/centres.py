@@ -5,7 +5,7 @@
     distances = measured.scheme_distances(scheme, centres)
 
 What is measured goes to a folder of the workdir and is read back by the next run with the same
-settings.
+settings, network and images; each file tells their digests, and what has others is measured again.
 """
 
 import dataclasses
@@ -22,11 +22,14 @@ from tqdm import tqdm
 from analysis import tables
 from analysis.distances import msd_mmd
 from corruptions.keys import seed_key
+from data.dataset import sha256
 from evaluation import features, trained_models, transforms
 from evaluation.conditions import Condition
 from evaluation.transforms import Transform
-from runtime import files, meshes, settings
+from runtime import bindings, meshes, settings
+from runtime.log import log
 from training import augmentation, study
+from training.checkpoint import digest
 
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
@@ -45,12 +48,15 @@ class Measured:
       extractor: the network and the images.
       folder: of the results.
       options: corruption -> its static options.
+      made_from: digests of network, images and settings, which every file tells.
     """
 
     asked: ConfigDict
     extractor: features.Extractor
     folder: pathlib.Path
     options: Mapping[str, Mapping[str, Any]]
+    made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    _said: set[str] = dataclasses.field(default_factory=set)
 
     @classmethod
     def by(
@@ -74,8 +80,11 @@ class Measured:
         folder = workdir / out
         folder.mkdir(parents=True, exist_ok=True)
         refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
-        settings.claim(folder / "settings.json", {**determining, "options": options}, refusal)
-        return cls(asked, extractor, folder, options)
+        given = {**determining, "options": options}
+        settings.claim(folder / "settings.json", given, refusal)
+        images = sha256(np.asarray(extractor.images))
+        made_from = {"model": digest(extractor.state), "images": images, "settings": bindings.digest(given)}
+        return cls(asked, extractor, folder, options, made_from)
 
     def generator(self, stream: int, name: str) -> np.random.Generator:
         """Makes the generator of one of the streams of random choices for a name."""
@@ -88,8 +97,9 @@ class Measured:
     def centre(self, condition: Condition) -> np.ndarray:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
         path = self.folder / "centres" / f"{condition.file_name}.npz"
-        if path.exists():
-            return files.read_arrays(path, _REMEDY)["centre"]
+        known = self._kept(path)
+        if "centre" in known:
+            return known["centre"]
         transform, asked = self._transform(condition), self.asked
         name = f"centre {condition.file_name}"
         number = asked.draws if transform.random else 1
@@ -98,23 +108,25 @@ class Measured:
         weights = msd_mmd.half_weights(asked.draws, asked.halves, self.generator(DRAWS, name)).astype(np.float64)
         # einsum in float64: the mean of many float32 features.
         centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
-        files.write_arrays(path, {"centre": centre})
+        bindings.write_arrays(path, {"centre": centre}, self.made_from)
         return centre
 
     def features(self, condition: Condition) -> np.ndarray:
         """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
         path = self.folder / "features" / f"{condition.file_name}.npz"
-        if not path.exists():
+        known = self._kept(path)
+        if "features" not in known:
             name = f"toy {condition.file_name}"
             transform, number = self._transform(condition), self.asked.transforms
             chunks = self.extractor.stream(transform, self.key(name), number, description=name)
-            files.write_arrays(path, {"features": np.concatenate([chunk[:, 0] for chunk in chunks])})
-        return files.read_arrays(path, _REMEDY)["features"]
+            known = {"features": np.concatenate([chunk[:, 0] for chunk in chunks])}
+            bindings.write_arrays(path, known, self.made_from)
+        return known["features"]
 
     def scheme_distances(self, scheme: Transform, centres: Mapping[Target, np.ndarray]) -> dict[Target, np.ndarray]:
         """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images first."""
         path = self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
-        known = files.read_arrays(path, _REMEDY) if path.exists() else {}
+        known = self._kept(path)
         names = {target: f"{target[0]}|{target[1]}" for target in centres}
         missing = [target for target in centres if names[target] not in known]
         if missing:
@@ -128,7 +140,7 @@ class Measured:
                 start += len(chunk)
             distances = np.stack([stream.msd, stream.mmd])
             known |= {names[target]: distances[:, :, k] for k, target in enumerate(missing)}
-            files.write_arrays(path, known)
+            bindings.write_arrays(path, known, self.made_from)
         return {target: known[names[target]] for target in centres}
 
     def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
@@ -136,14 +148,16 @@ class Measured:
         key, parts = self.key(f"scheme {scheme.name}"), []
         for first in tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True):
             path = self.folder / "pool" / f"{first}.npz"
-            if not path.exists():
+            known = self._kept(path)
+            if "distances" not in known:
                 number = min(PART, pool - first)
                 chunks = [
                     np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1)
                     for chunk in self.extractor.stream(scheme, key, number, first=first, description=scheme.name)
                 ]
-                files.write_arrays(path, {"distances": np.concatenate(chunks)})
-            parts.append(files.read_arrays(path, _REMEDY)["distances"])
+                known = {"distances": np.concatenate(chunks)}
+                bindings.write_arrays(path, known, self.made_from)
+            parts.append(known["distances"])
         return np.concatenate(parts)
 
     def pool_params(self, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
@@ -151,6 +165,17 @@ class Measured:
         shape = tuple(self.extractor.images.shape[1:])
         params = features.drawn(scheme, self.key(f"scheme {scheme.name}"), numbers, shape)
         return {name: np.asarray(value) for name, value in params.items()}
+
+    def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
+        """{name: array} of a file of results; nothing of one that was made from something else, which is said once."""
+        arrays, made_from = bindings.read_arrays(path, _REMEDY) if path.exists() else ({}, {})
+        other = [name for name, value in self.made_from.items() if made_from.get(name, value) != value]
+        if not other:
+            return arrays
+        if not self._said:
+            log.warning("%s holds results of another %s: they are measured again.", self.folder, " and ".join(other))
+        self._said.update(other)
+        return {}
 
     def _transform(self, condition: Condition) -> Transform:
         if condition.corruption == tables.CLEAN:

@@ -10,6 +10,7 @@ What has no digest, since it was written before there were any, is accepted. Nee
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from runtime.settings import WorkdirError
 
 CONFIG_DIGESTS = "config_sha256"
 _MADE_FROM = "made_from"
+_ADAPTED = re.compile(r"\+bn=test(:.*)?$")
 _THIS = "the command of this workdir"
 
 
@@ -89,6 +91,23 @@ def read_final(folder: Path) -> dict[str, Any]:
     return final
 
 
+def model_digest(workdir: Path, name: str, seed: int) -> str:
+    """Reads the digest that final.json gives of a model of a workdir, of train.py or overlap.py; "" where it has none.
+
+    Args:
+      workdir: of the model, or of its study.
+      name, seed: of the model; `+bn=test`, which marks one that is adapted as it is evaluated, does not count.
+
+    Raises:
+      DamagedFileError: a final.json that is none.
+    """
+    of_study = workdir / "models" / _ADAPTED.sub("", name).replace("/", ".") / f"seed{seed}"
+    for folder in (workdir, of_study):
+        if (folder / "final.json").is_file():
+            return read_final(folder)["digest"]
+    return ""
+
+
 def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any]) -> None:
     """Writes {name: array} to an .npz file, with what it was made from in JSON-ready values."""
     record = np.array(json.dumps(made_from, sort_keys=True))
@@ -96,7 +115,7 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made
 
 
 def read_arrays(
-    path: str | os.PathLike, remedy: str, *, content: bytes | None = None
+    path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes | None = None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Reads ({name: array}, what it was made from) of an .npz file; the latter is empty in old files.
 

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 _ASIDE = ".part-"
-_REMEDY = "move it away and repeat the command that wrote it"
+REMEDY = "move it away and repeat the command that wrote it"
 _JSON_TYPES = {dict: "object", list: "list"}
 
 
@@ -78,7 +78,7 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> N
         np.savez(file, **arrays)
 
 
-def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = _REMEDY) -> Any:
+def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = REMEDY) -> Any:
     """Returns the content of a JSON file.
 
     Args:
@@ -100,7 +100,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = _
     return content
 
 
-def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: bytes | None = None) -> dict[str, Any]:
+def read_arrays(path: str | os.PathLike, remedy: str = REMEDY, *, content: bytes | None = None) -> dict[str, Any]:
     """Returns {name: array} of an .npz file.
 
     Args:
@@ -120,7 +120,7 @@ def read_arrays(path: str | os.PathLike, remedy: str = _REMEDY, *, content: byte
             raise _damaged(path, "an .npz file of arrays", file, error, remedy) from error
 
 
-def read_array(path: str | os.PathLike, remedy: str = _REMEDY, *, mapped: bool = False) -> np.ndarray:
+def read_array(path: str | os.PathLike, remedy: str = REMEDY, *, mapped: bool = False) -> np.ndarray:
     """Returns the array of an .npy file; with `mapped` as a read-only memory map.
 
     Raises:

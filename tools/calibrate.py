@@ -21,11 +21,12 @@ from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
-from runtime import command, compiles, meshes, settings, workdirs
+from runtime import command, compiles, meshes, settings
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance
-from training import augmentation, cli, study
+from training import augmentation, cli, ranges, study
+from training.checkpoint import digest
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
@@ -39,8 +40,11 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
         seed = _standard_seed(models, workdir)
+        model, clean = models[augmentation.STANDARD, seed], None
+        images = dataset.provenance["test"]["sha256"]
         content = _stored_ranges(
             workdir / "ranges.json",
+            {"model": digest(model[1]), "images": images},
             {
                 "dataset": dataset.name,
                 "image_shape": list(dataset.image_shape),
@@ -50,13 +54,12 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
                 "seed": asked.seed,
             },
         )
-        model, clean = models[augmentation.STANDARD, seed], None
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
             robustness = Robustness(mesh, model, split, name, seed=asked.seed, batch_size=batch_size, clean=clean)
             clean = robustness.clean
             _check_model(clean, dataset.num_classes)
             content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
-            workdirs.write_json(workdir / "ranges.json", content | {"provenance": provenance()})
+            ranges.write(workdir / "ranges.json", content | {"provenance": provenance()})
     return content
 
 
@@ -69,11 +72,17 @@ def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
     return min(seeds)
 
 
-def _stored_ranges(path: pathlib.Path, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What `path` holds, made with the same settings; no corruptions when there is no such file."""
+def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What `path` holds, made with the same settings; no corruptions when there is no such file, or it is stale."""
+    empty = {**asked, "made_from": made_from, "corruptions": {}}
     if not path.exists():
-        return {**asked, "corruptions": {}}
-    content = workdirs.read_json(path)
+        return empty
+    content = ranges.read_content(path)
+    before = content.get("made_from", made_from)
+    if before != made_from:
+        log.warning("%s was calibrated with another model or other images: it is calibrated again.", path)
+        return empty
+    content = {key: value for key, value in content.items() if key != "copy_of"} | {"made_from": made_from}
     stored = {key: content[key] for key in asked if key in content}
     settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
     return content

@@ -58,7 +58,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
         centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
         all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
-        files.write_centres(measured.folder / "features.npz", all_images)
+        files.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
         del centres[tables.CLEAN, 0]  # clean images are for directions (tools.predict_overlap): no distance to them
         rows = []
         for scheme in bar("scheme", schemes):

@@ -1,24 +1,37 @@
-"""Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run."""
+"""Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run.
+
+`sha256` in it is the digest of all the rest but how and when it was written, and `made_from` tells the model and the
+images that the ranges were measured with.
+"""
 
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import corruptions
 from corruptions.noc import severities
-from runtime.workdirs import read_json
+from runtime import bindings, files
+from runtime.workdirs import read_json, write_json
+
+_BESIDE = ("sha256", "provenance", "copy_of")
 
 
-def check_image_shape(path, shape):
-    """Refuses (ValueError) a ranges file, "" or None: none, made for images of another shape."""
-    if path and (made := read_json(path)["image_shape"]) != list(shape):
-        raise ValueError(f"{path}: expected severity ranges for images of shape {list(shape)}, found ranges for {made}")
+def write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
+    """Writes a file of ranges with its digest."""
+    write_json(path, {**content, "sha256": _digest(content)})
 
 
-def read_ranges(path):
-    """The options {corruption: {"range": (mild, severe)}} of a file written by tools.calibrate.
+def copy(source: str, path: pathlib.Path) -> None:
+    """Copies a file of ranges into a study, for its report: its model is another than those beside it."""
+    write_json(path, {**read_content(source), "copy_of": source})
+
+
+def read_content(path: str | pathlib.Path) -> dict[str, Any]:
+    """Reads what a file of tools.calibrate holds.
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: not such a file, or an entry that no corruption takes (both are named).
+      ValueError: not such a file, or one that was edited.
     """
     path = pathlib.Path(path)
     if not path.is_file():
@@ -26,20 +39,71 @@ def read_ranges(path):
             f"expected a file of calibrated ranges (tools.calibrate writes ranges.json), found no {path}"
         )
     content = read_json(path)
-    if not isinstance(content, dict) or "corruptions" not in content or "image_shape" not in content:
+    if not isinstance(content.get("corruptions"), dict) or not isinstance(content.get("image_shape"), list):
         raise ValueError(
             f"{path}: expected a ranges.json of tools.calibrate (image_shape, corruptions), found other content"
         )
+    if "sha256" in content and content["sha256"] != _digest(content):
+        raise ValueError(
+            f"{path} was edited: its content does not have the digest that `sha256` in it gives. Restore it, or move it "
+            "away and calibrate again; ranges of your own have no `sha256`"
+        )
+    return content
+
+
+def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
+    """Says when ranges were calibrated with another model than the one beside them, or gives "".
+
+    Raises:
+      DamagedFileError: the file of ranges or final.json names no model.
+    """
+    try:
+        model, seed = content.get("made_from", {}).get("model", ""), content.get("model", {}).get("seed", 0)
+    except AttributeError:
+        raise files.DamagedFileError(f"{path}: expected objects as model and made_from; calibrate again") from None
+    now = "" if "copy_of" in content else bindings.model_digest(path.parent, "standard", seed)
+    if not model or not now or model == now:
+        return ""
+    return (
+        f"{path} was calibrated with another model than the one in {path.parent}, which was trained again since; "
+        f"run python -m tools.calibrate --workdir={path.parent} again"
+    )
+
+
+def check_image_shape(path: str, shape: Sequence[int]) -> None:
+    """Refuses (ValueError) a ranges file, "" or None: none, made for images of another shape."""
+    if path and (made := read_content(path)["image_shape"]) != list(shape):
+        raise ValueError(f"{path}: expected severity ranges for images of shape {list(shape)}, found ranges for {made}")
+
+
+def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Reads the options {corruption: {"range": (mild, severe)}} of a file written by tools.calibrate.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: not such a file, one that was edited or whose model was trained again since, or an entry that no
+        corruption takes (both are named).
+    """
+    path = pathlib.Path(path)
+    content = read_content(path)
+    if reason := stale(path, content):
+        raise ValueError(reason)
     options = {}
     for name, entry in content["corruptions"].items():
-        bounds = tuple(entry["range"])
         try:
+            bounds = tuple(entry["range"])
             corruption = corruptions.get(name)
             if isinstance(corruption.scale, corruptions.Levels):
                 corruptions.checks.level_range(bounds, corruption.scale.count)
             else:
                 severities.resolve(corruption.name, tuple(content["image_shape"]), bounds)
+        except (KeyError, TypeError):
+            raise ValueError(f"{path}: {name}: expected an object with a range of two numbers, found {entry}") from None
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from None
         options[corruption.qualified_name] = {"range": bounds}
     return options
+
+
+def _digest(content):
+    return bindings.digest({key: value for key, value in content.items() if key not in _BESIDE})

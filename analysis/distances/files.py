@@ -17,7 +17,7 @@ import numpy as np
 from analysis import derived
 from analysis.distances import msd_mmd
 from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
-from runtime import files
+from runtime import bindings
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
 CORRELATIONS_HEADER = ("corruption", "schemes", "msd", "msd_lower", "msd_upper", "mmd", "mmd_lower", "mmd_upper")
@@ -110,9 +110,20 @@ def read_msd(path: str | pathlib.Path) -> list[Distance]:
     return rows
 
 
-def write_centres(path: str | pathlib.Path, centres: Mapping[tuple[str, int | str], np.ndarray]) -> None:
-    """Writes features.npz atomically; `centres`: {(corruption, severity): [D]}."""
-    files.write_arrays(path, {f"{name}|{severity}": value for (name, severity), value in centres.items()})
+def write_centres(
+    path: str | pathlib.Path,
+    centres: Mapping[tuple[str, int | str], np.ndarray],
+    made_from: Mapping[str, str] | None = None,
+) -> None:
+    """Writes features.npz atomically.
+
+    Args:
+      path: of the file.
+      centres: {(corruption, severity): [D]}.
+      made_from: digests of the network, the images and the settings.
+    """
+    arrays = {f"{name}|{severity}": value for (name, severity), value in centres.items()}
+    bindings.write_arrays(path, arrays, made_from or {})
 
 
 def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | str], np.ndarray]:
@@ -126,7 +137,7 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | str], np.nda
     if not path.is_file():
         raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
     centres = {}
-    for key, value in files.read_arrays(path).items():
+    for key, value in bindings.read_arrays(path)[0].items():
         name, bar, severity = key.rpartition("|")
         if not bar or value.ndim != 1:
             raise ValueError(f"{path}: expected vectors called corruption|severity, found {key!r} {value.shape}")

@@ -1,10 +1,8 @@
 """Answers are bound to the models and images they come from; tables follow from answers, whatever was edited in them."""
 
-import contextlib
 import json
 import shutil
 
-import jax
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests.training import tiny
 from training import states, study
-from training.checkpoint import Checkpoints, digest
+from training.checkpoint import digest
 
 BORDER = ("standard", 0, "noc/border", "random")
 IMAGES, LABELS = np.arange(16 * 16 * 3 * 20, dtype=np.uint32).astype(np.uint8).reshape(20, 16, 16, 3), np.arange(20) % 5
@@ -160,23 +158,10 @@ def run(folder, corruptions):
     return {row.key: row for row in evaluation.run(config, folder)}
 
 
-def train_again(folder):
-    """Another model with the same settings, as other hardware may give."""
-    config = study.model_config(tiny.config(), "standard", 0)
-    _, params, statistics = states.build_model(config, 10, 32)
-    state = states.initial_state(
-        jax.tree.map(lambda leaf: -leaf, params), statistics, states.make_optimizer(config.train, 1)
-    )
-    shutil.rmtree(folder / "checkpoints")
-    with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
-        checkpoints.save(state)
-    (folder / "final.json").write_text(json.dumps({"step": 0, "digest": digest(state)}))
-
-
 def test_a_model_that_was_trained_again_is_evaluated_again(trained, tmp_path, warnings):
     folder = shutil.copytree(trained, tmp_path / "work")
     before = {row.key: row for row in tables.read_counts(folder / "counts.csv")}
-    train_again(folder)
+    tiny.train_again(folder, tiny.config())
     with pytest.raises(ValueError, match="of an earlier one, which was trained again since"):
         derived.read_counts(folder / "counts.csv")  # as set_means, join_scan, msd and the report read it
     after = run(folder, ())

@@ -18,8 +18,8 @@ import data
 from analysis import tables
 from analysis.comparison import prediction
 from analysis.distances.files import mean_distances, read_centres, read_msd
-from evaluation import features, trained_models
-from runtime import meshes, workdirs
+from evaluation import centres, features, trained_models
+from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
 from tools import msd
@@ -202,3 +202,21 @@ def test_a_damaged_result_is_named(measured, tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(DamagedFileError, match="remove it to measure it again"):
         msd.run(settings(), folder)
+
+
+def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, monkeypatch):
+    folder = copy(measured[0], tmp_path)
+    config = tiny.config()
+    config.dataset.train_limit = IMAGES
+    tiny.train_again(folder, config)
+    few = settings(schemes=("standard",), corruptions=("imagenet_c/brightness",))
+    monkeypatch.setattr(centres.log, "propagate", True)
+    found = msd.run(few, folder)
+    assert caplog.text.count("holds results of another model: they are measured again") == 1
+    shutil.rmtree(folder / "msd")
+    assert str(found) == str(msd.run(few, folder))  # spreads of no halves are NaN
+    assert {row.msd for row in found}.isdisjoint(row.msd for row in measured[1])
+    for path in (folder / "msd").rglob("*.npz"):  # as an older tools.msd left them
+        np.savez(path, **bindings.read_arrays(path)[0])
+    monkeypatch.setattr(centres.features.Extractor, "stream", lambda *args, **kwargs: pytest.fail("measured again"))
+    assert str(msd.run(few, folder)) == str(found)

@@ -1,6 +1,7 @@
 """A study small enough for tests: few images of the embedded dataset, the small network."""
 
 import contextlib
+import shutil
 
 from configs import default
 from runtime import workdirs
@@ -26,9 +27,20 @@ def untrained_workdir(folder, given):
     """A workdir as train.py leaves it, of a network that saw no training: its first state is its
     last."""
     one = study.model_config(given, "standard", 0)
-    params = states.build_model(one, 10, 32)[1:]
-    with workdirs.open_workdir(folder, one.to_dict()), contextlib.closing(Checkpoints(folder / "checkpoints")) as files:
-        state = states.initial_state(*params, states.make_optimizer(one.train, 1))
-        files.save(state)
-        workdirs.write_json(folder / "final.json", {"step": 0, "digest": digest(state)})
+    with workdirs.open_workdir(folder, one.to_dict()):
+        _finish(folder, one, *states.build_model(one, 10, 32)[1:])
     return folder
+
+
+def train_again(folder, given):
+    """Gives such a workdir another model of the same settings, as training on other hardware may."""
+    one = study.model_config(given, "standard", 0)
+    shutil.rmtree(folder / "checkpoints")
+    _finish(folder, one, *states.build_model(study.model_config(given, "standard", 1), 10, 32)[1:])
+
+
+def _finish(folder, one, params, statistics):
+    state = states.initial_state(params, statistics, states.make_optimizer(one.train, 1))
+    with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
+        checkpoints.save(state)
+    workdirs.write_json(folder / "final.json", {"step": 0, "digest": digest(state)})

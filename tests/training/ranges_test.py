@@ -1,0 +1,121 @@
+"""Calibrated ranges are bound to their content, their model and their images."""
+
+import json
+import shutil
+
+import pytest
+
+from configs import default
+from runtime.files import DamagedFileError
+from tests.training import tiny
+from tools import calibrate
+from training import ranges
+
+
+class Quick:
+    """In place of `evaluation.robustness.Robustness`: every range is the same."""
+
+    def __init__(self, mesh, model, split, name, **options):
+        self.clean = 0.9
+
+    def calibrated(self, targets):
+        return {"range": [2.0, 4.0]}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tiny.untrained_workdir(tmp_path_factory.mktemp("trained") / "work", tiny.config())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate, "Robustness", Quick)
+        calibrate.run(asked("imagenet_c/fog"), folder)
+    return folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(calibrate, "Robustness", Quick)
+    monkeypatch.setattr(calibrate.log, "propagate", True)
+    return shutil.copytree(trained, tmp_path / "work")
+
+
+def asked(*corruptions):
+    config = default.get_config()
+    config.calibrate.update({"corruptions": corruptions, "images": 70})
+    return config
+
+
+def change(path, edit):
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+def test_an_edited_file_is_refused(folder):
+    path = folder / "ranges.json"
+    assert ranges.read_ranges(path) == {"imagenet_c/fog": {"range": (2.0, 4.0)}}
+    change(path, lambda content: content["corruptions"]["imagenet_c/fog"].update(range=[1.0, 5.0]))
+    for read in (
+        lambda: ranges.read_ranges(path),
+        lambda: ranges.check_image_shape(str(path), (32, 32, 3)),
+        lambda: calibrate.run(asked("imagenet_c/fog"), folder),
+    ):
+        with pytest.raises(ValueError, match=r"ranges\.json was edited"):
+            read()
+    change(path, lambda content: content.pop("sha256"))  # ranges of one's own
+    assert ranges.read_ranges(path) == {"imagenet_c/fog": {"range": (1.0, 5.0)}}
+
+
+def test_ranges_of_an_earlier_model_are_refused_and_calibrated_again(folder, caplog):
+    path = folder / "ranges.json"
+    before = json.loads(path.read_text())
+    tiny.train_again(folder, tiny.config())
+    with pytest.raises(ValueError, match=r"another model than the one in .*tools\.calibrate --workdir"):
+        ranges.read_ranges(path)
+    study = folder.with_name("study")
+    study.mkdir()
+    ranges.copy(str(path), study / "ranges.json")
+    shutil.copy(folder / "final.json", study)
+    assert ranges.read_ranges(study / "ranges.json")  # a copy lies beside models that it was not made with
+    after = calibrate.run(asked("imagenet_c/contrast"), folder)
+    assert list(after["corruptions"]) == ["imagenet_c/contrast"] and "it is calibrated again" in caplog.text
+    assert after["made_from"]["model"] == json.loads((folder / "final.json").read_text())["digest"]
+    assert after["made_from"]["images"] == before["made_from"]["images"]
+    assert ranges.read_ranges(path) == {"imagenet_c/contrast": {"range": (2.0, 4.0)}}
+
+
+def test_ranges_of_other_images_are_calibrated_again(folder, caplog):
+    path = folder / "ranges.json"
+
+    def others(content):
+        content["made_from"]["images"]["images"] = "0" * 64
+        del content["sha256"]
+
+    change(path, others)
+    assert list(calibrate.run(asked("imagenet_c/contrast"), folder)["corruptions"]) == ["imagenet_c/contrast"]
+
+
+def test_a_file_without_digests_is_continued_and_bound(folder):
+    path = folder / "ranges.json"
+    made_from = json.loads(path.read_text())["made_from"]
+    change(path, lambda content: [content.pop(key) for key in ("made_from", "sha256")])
+    calibrate.run(asked("imagenet_c/fog", "imagenet_c/contrast"), folder)
+    content = ranges.read_content(path)
+    assert list(content["corruptions"]) == ["imagenet_c/contrast", "imagenet_c/fog"]
+    assert content["made_from"] == made_from and "sha256" in content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {"image_shape": [32, 32, 3]},
+        {"image_shape": 3, "corruptions": {}},
+        {"image_shape": [32, 32, 3], "corruptions": {"imagenet_c/fog": 3}},
+        {"image_shape": [32, 32, 3], "corruptions": {"imagenet_c/fog": {}}},
+        {"image_shape": [32, 32, 3], "corruptions": {}, "made_from": 3},
+    ],
+)
+def test_what_is_no_such_file_is_named(tmp_path, content):
+    (tmp_path / "ranges.json").write_text(json.dumps(content))
+    with pytest.raises((ValueError, DamagedFileError), match=r"ranges\.json: "):
+        ranges.read_ranges(tmp_path / "ranges.json")
