@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 import zlib
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from runtime.files import locked
 from runtime.provenance import git_revision
 from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
 from tests.torture.outcomes import Outcome
@@ -111,7 +113,6 @@ class Torture:
 @contextlib.contextmanager
 def running(folder: pathlib.Path) -> Iterator[Callable[[str, np.random.Generator], Outcome]]:
     """Yields what runs a case in `folder`: (attack, generator) -> Outcome."""
-    folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve() / "programs"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     commands.import_all()
@@ -156,7 +157,10 @@ def main(argv, description) -> int:
     attacks = tuple(flags.attacks.split(","))
     if unknown := set(attacks) - set(ATTACKS):
         parser.error(f"expected attacks among {','.join(ATTACKS)}, found {','.join(sorted(unknown))}")
-    with running(flags.out) as run_case:
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell started this with Ctrl-C switched off
+        signal.signal(number, signal.default_int_handler)
+    flags.out.mkdir(parents=True, exist_ok=True)
+    with locked(flags.out), running(flags.out) as run_case:
         torture = Torture(flags.out, flags.seed, run_case)
         if flags.only:
             return _again(torture, flags.only, parser)

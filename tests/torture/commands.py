@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 240.0  # seconds after which a command counts as hanging
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 _SCRIPTS = ("train", "eval", "overlap", "select_noc")
 _TOOLS = ("adapt", "calibrate", "msd", "report", "strength")
 
@@ -133,14 +134,15 @@ def fork(function: Callable[[], object], output: int | None = None) -> int:
     """Calls `function` in a forked process, whose output goes to a file descriptor; returns its id."""
     sys.stdout.flush()
     sys.stderr.flush()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # until the child has handlers of its own
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
         return pid
     status = 70
     try:
+        _own_signals()
         os.setsid()  # Ctrl-C is for the parent
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if output is not None:
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -160,6 +162,7 @@ def _text(descriptor):
 def _status_of(function):
     """What Python would end with."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
         function()
         status = 0
     except SystemExit as end:
@@ -185,8 +188,15 @@ def _run(argv):
         runpy.run_path(argv[0], run_name="__main__")
 
 
+def _own_signals():
+    """As Python has them, whatever the parent or the shell that started it chose."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def _prepared(environment, file_size):
     def prepare():
+        _own_signals()
         os.environ.update(environment)
         if file_size is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
