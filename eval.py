@@ -29,10 +29,11 @@ of 500). Such a model has seen the test's images: its rows are marked MODEL+bn=t
 be compared with others. tools.adapt adapts to augmented training images instead.
 """
 
+from runtime import command  # isort: skip
+
 import functools
 import pathlib
 
-from absl import app
 from ml_collections import ConfigDict
 
 from analysis.tables import Count
@@ -43,7 +44,7 @@ from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_
 from evaluation.evaluate import digests, evaluate_models
 from evaluation.results import print_scores, write_results
 from evaluation.shown import Shown, ShownStored
-from runtime import command, compiles, distributed, meshes
+from runtime import compiles, distributed, meshes
 from runtime.log import log
 from training import cli, study
 
@@ -86,15 +87,14 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        counts = run(config, workdir)
-        if distributed.is_main():
-            print_scores(counts)
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    counts = run(config, workdir)
+    if distributed.is_main():
+        print_scores(counts)
     log.info("Results are in %s.", workdir)
 
 
 if __name__ == "__main__":
     cli.define_flags(hosts=True)
-    app.run(main)
+    command.run(main, cli.parse)

@@ -7,13 +7,13 @@ the same corrupted test images, and writes counts.csv, scores.csv, overlap.csv (
 errors and directed transfers), overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 """
 
-from absl import app
+from runtime import command  # isort: skip
 
 from analysis import overlap_study
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
-from runtime import command, compiles, distributed, meshes, workdirs
+from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import summary
 from training import augmentation, cli, ranges, steps, study
@@ -101,13 +101,12 @@ def _by_corruption(answers):
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        run(config, workdir)
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    run(config, workdir)
     log.info("Results are in %s; the picture is %s.", workdir, workdir / "overlap.png")
 
 
 if __name__ == "__main__":
     cli.define_flags("configs/overlap_shapes.py", hosts=True)
-    app.run(main)
+    command.run(main, cli.parse)

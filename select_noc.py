@@ -9,11 +9,12 @@ beside the matrix, ties are broken by the unclipped overlap in it, pairs of memb
 of the threshold are reported, and coverage is tested.
 """
 
-from absl import app, flags
+from runtime import command  # isort: skip
+
+from absl import flags
 
 from analysis.references import BENCHMARKS
 from analysis.selection.benchmark import select_benchmark
-from runtime import command
 
 
 def define_flags():
@@ -41,20 +42,19 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"overlap": "FILE"})
-    with command.errors():
-        select_benchmark(
-            given.overlap,
-            given.threshold,
-            given.strict,
-            given.sweep,
-            given.out,
-            categories=given.categories,
-            coverage=given.coverage,
-            nk=given.nk,
-            nk_unbalanced=given.nk_unbalanced,
-        )
+    select_benchmark(
+        given.overlap,
+        given.threshold,
+        given.strict,
+        given.sweep,
+        given.out,
+        categories=given.categories,
+        coverage=given.coverage,
+        nk=given.nk,
+        nk_unbalanced=given.nk_unbalanced,
+    )
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

@@ -6,12 +6,12 @@ Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run t
 continues when the same command is given again.
 """
 
-from absl import app
+from runtime import command  # isort: skip
 
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
-from runtime import command, compiles, meshes, workdirs
+from runtime import compiles, meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, loop, study
 
@@ -50,13 +50,12 @@ def train_and_evaluate(config, workdir):
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        train_and_evaluate(config, workdir)
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    train_and_evaluate(config, workdir)
     log.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
 
 
 if __name__ == "__main__":
     cli.define_flags(hosts=True)
-    app.run(main)
+    command.run(main, cli.parse)

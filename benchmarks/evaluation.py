@@ -7,11 +7,12 @@ Markdown: seconds of corruption of each condition, of one model's inference on t
 what share of the whole corruption takes.
 """
 
+from runtime import command  # isort: skip
+
 import time
 
 import jax
 import jax.numpy as jnp
-from absl import app
 
 from evaluation import correctness
 from evaluation.conditions import RANDOM, list_conditions
@@ -59,4 +60,4 @@ def main(argv):
 
 if __name__ == "__main__":
     cli.define_flags("configs/noc_cifar10.py:cpu")
-    app.run(main)
+    command.run(main, cli.parse)

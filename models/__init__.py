@@ -55,6 +55,18 @@ def smallest_size(name: str) -> int:
     return _SMALLEST.get(name, 8)
 
 
+def options(name: str) -> tuple[str, ...]:
+    """Lists the options that `build` takes for a model besides dtype, seed and image_size.
+
+    Raises:
+      ValueError: unknown name.
+    """
+    if name not in _REGISTRY:
+        close = difflib.get_close_matches(name, _REGISTRY, 1, 0)
+        raise ValueError(f"expected a model among {', '.join(names())}, found {name!r}; did you mean {close[0]!r}?")
+    return tuple(_options(_REGISTRY[name]))
+
+
 def build(
     name: str,
     num_classes: int,
@@ -97,19 +109,15 @@ def abstract(
     return nnx.eval_shape(lambda: _build(name, num_classes, ShapesOnly(), dtype, image_size, kwargs))
 
 
-def _build(name, num_classes, rng, dtype, image_size, options):
-    if name not in _REGISTRY:
-        close = difflib.get_close_matches(name, _REGISTRY, 1, 0)
-        raise ValueError(f"expected a model among {', '.join(names())}, found {name!r}; did you mean {close[0]!r}?")
+def _build(name, num_classes, rng, dtype, image_size, given):
+    known = options(name)
     if image_size is not None and image_size < smallest_size(name):
         raise ValueError(f"expected images of at least {smallest_size(name)} pixels for {name}, found {image_size}")
-    family = _REGISTRY[name]
-    known = _options(family)
-    if unknown := sorted(set(options) - set(known)):
+    if unknown := sorted(set(given) - set(known)):
         raise ValueError(f"expected options of {name} among {', '.join(known)}, found {', '.join(unknown)}")
-    if options.get("init", "he") not in INITS:
-        raise ValueError(f"expected init among {', '.join(INITS)}, found {options['init']!r}")
-    return family(num_classes, rng=rng, dtype=_resolve(dtype), **options)
+    if given.get("init", "he") not in INITS:
+        raise ValueError(f"expected init among {', '.join(INITS)}, found {given['init']!r}")
+    return _REGISTRY[name](num_classes, rng=rng, dtype=_resolve(dtype), **given)
 
 
 def _options(family):

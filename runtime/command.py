@@ -1,4 +1,7 @@
-"""What commands share: who is called and how, flags alone on the command line, and errors a person can act on."""
+"""What commands share: who is called and how, flags alone on the command line, and errors a person can act on.
+
+Commands import it before all else: then Ctrl-C ends them in one line while they import the rest, too.
+"""
 
 import contextlib
 import errno
@@ -7,15 +10,51 @@ import pathlib
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from absl import app, flags
 
 from runtime.log import configure, log
+from runtime.schema import SettingsError
 
-# Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does not fit).
-_FORESEEN = (ValueError, TypeError, OSError, RuntimeError)
+# Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does not fit). Any other
+# (TypeError, KeyError, ZeroDivisionError ...) is a mistake of ours: readers turn what data can cause into ValueErrors.
+_FORESEEN = (ValueError, OSError, RuntimeError)
+_MISTAKES = (NotImplementedError, RecursionError)  # RuntimeErrors all the same
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_INTERRUPTED = 128 + signal.SIGINT
+_TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
+
+
+def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
+    """Runs `main(argv)` of a command with absl's flags, inside of `errors`; flags that are wrong are one line.
+
+    Args:
+      main: of the command.
+      parse: reads the flags from the command line, and returns what it leaves over.
+    """
+    with errors():
+        configure()
+
+        def checked(argv):
+            try:
+                return main(argv)
+            except app.UsageError as error:
+                raise SettingsError(_usage(error)) from error
+
+        def parsed(argv):
+            try:
+                return parse(argv)
+            except flags.Error as error:
+                raise SettingsError(_usage(error)) from error
+
+        app.run(checked, flags_parser=parsed)
+
+
+def _usage(error):
+    """The last line: of a config that refuses its argument absl quotes the traceback before it."""
+    last = str(error).strip().splitlines()[-1].strip()
+    return f"{last.removesuffix('.').removeprefix('ValueError: ')} (--help lists the flags)"
 
 
 def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.FlagValues:
@@ -63,26 +102,49 @@ def _module():
 def errors() -> Iterator[None]:
     """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
 
-    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already.
-    JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback instead.
+    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any other error is a
+    mistake of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows
+    the traceback of every error.
     """
     try:
         yield
     except KeyboardInterrupt as error:
-        if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
+        if os.environ.get(_TRACEBACK):
             raise
-        log.error("%s: stopped; the same command continues", program())
-        raise SystemExit(128 + signal.SIGINT) from error
-    except _FORESEEN as error:
-        if os.environ.get("JAX_CORRUPTIONS_TRACEBACK"):
+        log.error(_stopped())
+        raise SystemExit(_INTERRUPTED) from error
+    except Exception as error:
+        if not isinstance(error, _FORESEEN) or isinstance(error, _MISTAKES):
+            error.add_note(
+                "This is a mistake in jax-corruptions, not in what was asked for: please report the lines above as "
+                f"CONTRIBUTING.md says, with the command: {command_line()}"
+            )
+            raise
+        if os.environ.get(_TRACEBACK):
             raise
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
         full = isinstance(error, OSError) and error.errno in _FULL
         advice = "; make room, and the same command continues" if full else ""
-        hint = "(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"
-        log.error("%s: %s%s%s\n%s", program(), kind, error, advice, hint)
+        hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
+        log.error("%s: %s%s%s%s", program(), kind, error, advice, hint)
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX, and is alone
             from runtime import distributed
 
             distributed.abandon(error)
         raise SystemExit(1) from error
+
+
+def _stopped():
+    return f"{program()}: stopped; the same command continues"
+
+
+def _end_interrupted(kind, error, traceback):
+    """Ends an interrupted process in one line where `errors` does not reach: while modules are imported."""
+    if not issubclass(kind, KeyboardInterrupt) or os.environ.get(_TRACEBACK):
+        sys.__excepthook__(kind, error, traceback)
+        return
+    print(_stopped(), file=sys.stderr)
+    raise SystemExit(_INTERRUPTED)
+
+
+sys.excepthook = _end_interrupted

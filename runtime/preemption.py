@@ -8,46 +8,60 @@ Of many processes one that is told to end is enough: all save together, at the e
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NoReturn
 
 from runtime import distributed
 
-_STATUS = 128 + signal.SIGTERM
+
+class Watch:
+    """The signals that have come; calling it says whether this run ends, the same in all processes."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self._asked: Callable[[], bool] = distributed.anyone_before(lambda: bool(self.came))
+
+    def __call__(self) -> bool:
+        return self._asked()
+
+    def leave(self) -> NoReturn:
+        """Ends the process as `leave` does, by the signals that came to it."""
+        leave(self.came)
 
 
 @contextlib.contextmanager
-def watch() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether SIGTERM or Ctrl-C has come; meanwhile they do not end the process.
+def watch() -> Iterator[Watch]:
+    """Yields a `Watch` for SIGTERM and Ctrl-C; meanwhile they do not end the process.
 
     Outside the main thread, where Python allows no handler, they keep their meaning and the answer is always no.
     """
+    watched = Watch()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield watched
         return
-    came = []
 
     def note(number, _):
-        if number == signal.SIGINT and signal.SIGINT in came:
+        if number == signal.SIGINT and signal.SIGINT in watched.came:
             raise KeyboardInterrupt
-        came.append(number)
+        watched.came.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield distributed.anyone_before(lambda: bool(came))
-    except SystemExit as end:
-        if signal.SIGINT in came and end.code == _STATUS:
-            raise KeyboardInterrupt from end  # saved; the command says so and chooses its status
-        raise
+        yield watched
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if distributed.anyone(came):  # in the last block: this run is finished, but nothing after it should begin
-        if signal.SIGINT in came:
-            raise KeyboardInterrupt
-        leave()
+    if distributed.anyone(watched.came):  # in the last block: this run is finished, but nothing after should begin
+        watched.leave()
 
 
-def leave() -> NoReturn:
-    """Ends the process with the exit status of one that SIGTERM ended."""
-    raise SystemExit(_STATUS)
+def leave(came: Collection[int]) -> NoReturn:
+    """Ends the process for the signals that came to it.
+
+    Raises:
+      KeyboardInterrupt: Ctrl-C was among them; the command says so and chooses its status.
+      SystemExit: with the status of one that SIGTERM ended, which came here or to another process.
+    """
+    if signal.SIGINT in came:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + signal.SIGTERM)

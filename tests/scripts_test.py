@@ -195,9 +195,45 @@ def test_errors_are_one_clear_message(tmp_path, name, arguments, message):
     assert code == 1 and message in err and "Traceback" not in err, err
 
 
-def test_a_misspelt_setting_is_answered_with_a_suggestion(tmp_path):
-    code, _, err = script("train.py", f"--workdir={tmp_path / 'w'}", "--config.train.epoch=3")
-    assert code != 0 and "epochs" in err
+# Gives train.py one wrong argument after the other, in one process: importing takes seconds.
+WRONG = """
+import sys
+from absl import flags
+import train
+from runtime import command
+from training import cli
+before = set(flags.FLAGS)
+for argument in sys.argv[2:]:
+    sys.argv = ["train.py", sys.argv[1], argument]
+    for name in set(flags.FLAGS) - before:
+        delattr(flags.FLAGS, name)
+    cli.define_flags(hosts=True)
+    try:
+        command.run(train.main, cli.parse)
+    except SystemExit as end:
+        print(end.code, file=sys.stderr)
+"""
+
+
+def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
+    cases = {
+        "--config.trian.epochs=3": "there is no setting config.trian.epochs; did you mean config.train.epochs?",
+        "--config.train.epochs=1.5": "config.train.epochs: expected a whole number from 0 to 1000000, found '1.5'",
+        "--config=gone.py": "expected a config file as --config, found no file gone.py",
+        "--config=configs/scheme.py:augmix,gpu": (
+            "expected scheme.py:SCHEME or scheme.py:SCHEME,cpu, found 'augmix,gpu' (--help lists the flags)"
+        ),
+        "--config.train.epochs=-1": "config.train.epochs: expected a whole number from 0 to 1000000, found -1",
+    }
+    command = [sys.executable, "-c", WRONG, f"--workdir={tmp_path / 'w'}", *cases]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    expected = [line for message in cases.values() for line in (f"train.py: {message}", "1")]
+    assert done.stderr.splitlines() == expected and not done.stdout and not list(tmp_path.iterdir())
+
+
+def test_help_lists_the_settings():
+    code, out, _ = script("overlap.py", "--help")
+    assert "config.train.epochs=6: times that training" in out and "--workdir" in out and code in (0, 1)
 
 
 def test_another_config_in_the_same_workdir_is_refused(study):

@@ -11,6 +11,8 @@ Kirillov, S. Xie (2021), supplement B.3, adapt a model trained with mirror and c
 pseudo-count of 0; they state neither number of images nor batch size.
 """
 
+from runtime import command  # isort: skip
+
 import contextlib
 import pathlib
 
@@ -19,7 +21,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 from evaluation import adaptation, trained_models
-from runtime import command, compiles, meshes, workdirs
+from runtime import compiles, meshes, workdirs
 from runtime.log import log
 from training import cli, loop, study
 from training.checkpoint import Checkpoints, digest
@@ -63,16 +65,15 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        if not flags.FLAGS.source:
-            raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
-        compiles.enable_compilation_cache()
-        run(config, pathlib.Path(flags.FLAGS.source), workdir)
+    config, workdir = cli.read_flags(argv)
+    if not flags.FLAGS.source:
+        raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
+    compiles.enable_compilation_cache()
+    run(config, pathlib.Path(flags.FLAGS.source), workdir)
     log.info("The model is in %s; evaluate it with: python eval.py --workdir=%s", workdir, workdir)
 
 
 if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_string("source", None, "Workdir of train.py with the model that is adapted (required).")
-    app.run(main)
+    command.run(main, cli.parse)

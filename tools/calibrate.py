@@ -8,11 +8,12 @@ and `eval` settings of the config matter. Writes WORKDIR/ranges.json after each 
 command continues. Training and evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from absl import app
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
@@ -21,7 +22,7 @@ from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
-from runtime import command, compiles, meshes, settings
+from runtime import compiles, meshes, settings
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance
@@ -98,13 +99,12 @@ def _check_model(clean: float, num_classes: int) -> None:
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        print("\n" + ranges_text(run(config, workdir)))
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    print("\n" + ranges_text(run(config, workdir)))
     log.info("Ranges are in %s; use them with --config.ranges=%s.", workdir / "ranges.json", workdir / "ranges.json")
 
 
 if __name__ == "__main__":
     cli.define_flags()
-    app.run(main)
+    command.run(main, cli.parse)

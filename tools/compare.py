@@ -12,12 +12,13 @@ compares two feature extractors by the folders of results of tools.msd: ranks of
 and how well either's correlate with error where correlations.csv has them.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis.comparison.files import compare_extractors, compare_studies
-from runtime import command
 from runtime.files import write_json
 
 
@@ -30,18 +31,17 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"first": "WORKDIR", "second": "WORKDIR"})
-    with command.errors():
-        first, second = pathlib.Path(given.first), pathlib.Path(given.second)
-        if (first / "msd.csv").is_file():
-            content, text = compare_extractors(first, second)
-        else:
-            content, text = compare_studies(first, second, given.threshold)
-        print(text)
-        out = given.out or second / "comparison.json"
-        write_json(out, content)
+    first, second = pathlib.Path(given.first), pathlib.Path(given.second)
+    if (first / "msd.csv").is_file():
+        content, text = compare_extractors(first, second)
+    else:
+        content, text = compare_studies(first, second, given.threshold)
+    print(text)
+    out = given.out or second / "comparison.json"
+    write_json(out, content)
     print(f"\nwritten to {out}")
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

@@ -13,13 +13,14 @@ Candidates are the 30 of C-bar at their ten levels, references the 15 of ImageNe
 mean error of M over the references, the usual --target, is printed.
 """
 
-from absl import app, flags
+from runtime import command  # isort: skip
+
+from absl import flags
 
 from analysis import derived
 from analysis.cbar import scans
 from analysis.cbar.join import join
 from analysis.distances.files import read_centres
-from runtime import command
 
 
 def define_flags():
@@ -31,13 +32,12 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"errors": "FILE", "features": "FILE", "out": "FILE"})
-    with command.errors():
-        counts = derived.read_counts(given.errors)
-        scan = join(counts, read_centres(given.features), given.model)
-        scans.write_scan(given.out, scan, f"errors of {given.errors}, features of {given.features}")
+    counts = derived.read_counts(given.errors)
+    scan = join(counts, read_centres(given.features), given.model)
+    scans.write_scan(given.out, scan, f"errors of {given.errors}, features of {given.features}")
     print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {given.out}")
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

@@ -19,10 +19,11 @@ adapted to them (tools.adapt) when all tables are of such models. One set of ima
 schemes, so that they are compared on the same; the original draws a new set for each scheme.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
 import numpy as np
-from absl import app
 from ml_collections import ConfigDict
 
 from analysis import figures, tables
@@ -33,7 +34,7 @@ from analysis.distances.text import correlations_text, distances_text
 from evaluation import trained_models, transforms
 from evaluation.centres import Measured, setting
 from evaluation.conditions import list_conditions, warn_of_tables
-from runtime import command, compiles, workdirs
+from runtime import compiles, workdirs
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -105,13 +106,12 @@ def _write(
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        run(config, pathlib.Path(workdir))
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    run(config, pathlib.Path(workdir))
     log.info("Results are in %s.", workdir / config.msd.out)
 
 
 if __name__ == "__main__":
     cli.define_flags("configs/msd.py")
-    app.run(main)
+    command.run(main, cli.parse)

@@ -13,11 +13,12 @@ the same command continues. The experiment is that of E. Mintun, A. Kirillov, S.
 supplement A; `configs/msd.py:subsets` has its pool and sizes.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 from typing import Any
 
 import numpy as np
-from absl import app
 from ml_collections import ConfigDict
 
 from analysis.distances import files, subsets
@@ -27,7 +28,7 @@ from corruptions.augment import stored
 from evaluation import trained_models, transforms
 from evaluation.centres import SUBSETS, Measured, setting
 from evaluation.conditions import list_conditions
-from runtime import command, compiles
+from runtime import compiles
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -83,13 +84,12 @@ def _write_subsets(
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        run(config, pathlib.Path(workdir))
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    run(config, pathlib.Path(workdir))
     log.info("Results are in %s.", workdir / config.msd.subsets.out)
 
 
 if __name__ == "__main__":
     cli.define_flags("configs/msd.py")
-    app.run(main)
+    command.run(main, cli.parse)

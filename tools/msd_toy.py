@@ -10,10 +10,11 @@ transforms and draws from config.msd, writes toy.csv and toy.png to WORKDIR/toy;
 continues.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
 import numpy as np
-from absl import app
 from ml_collections import ConfigDict
 
 from analysis import figures
@@ -24,7 +25,7 @@ from analysis.distances.text import mixtures_text
 from evaluation import trained_models
 from evaluation.centres import Measured, setting
 from evaluation.conditions import expand, list_conditions
-from runtime import command, compiles
+from runtime import compiles
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import cli
@@ -65,13 +66,12 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.MixtureDistance
 
 
 def main(argv):
-    with command.errors():
-        config, workdir = cli.read_flags(argv)
-        compiles.enable_compilation_cache()
-        run(config, pathlib.Path(workdir))
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    run(config, pathlib.Path(workdir))
     log.info("Results are in %s.", workdir / config.msd.toy.out)
 
 
 if __name__ == "__main__":
     cli.define_flags("configs/msd.py")
-    app.run(main)
+    command.run(main, cli.parse)

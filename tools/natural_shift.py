@@ -14,10 +14,12 @@ WORKDIR/natural_shift a report takes them up. --published_units adds the correla
 of published code, labelled.
 """
 
+from runtime import command  # isort: skip
+
 import glob
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis import figures as drawing
 from analysis.natural_shift import figures
@@ -30,7 +32,6 @@ from analysis.natural_shift.text import study_text
 from analysis.natural_shift.timm import read_timm, timm_files
 from analysis.overlap.files import read_overlap
 from analysis.selection.categories import categories
-from runtime import command
 from runtime.log import log
 from runtime.provenance import record_inputs
 
@@ -120,11 +121,10 @@ def draw(table, found, out):
 
 def main(argv):
     given = command.given(argv, {"out": "FOLDER"})
-    with command.errors():
-        draw(*run(given), pathlib.Path(given.out))
-        print(f"\nwritten to {given.out}")
+    draw(*run(given), pathlib.Path(given.out))
+    print(f"\nwritten to {given.out}")
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

@@ -11,13 +11,14 @@ overlaps predicted from distance alone, beside the one from measured overlaps. W
 beside msd.csv. For its limits see analysis/comparison/prediction.py.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis.comparison.bridge import judge, read_distances
 from analysis.overlap.files import read_measured
-from runtime import command
 from runtime.files import without_nan, write_json
 from runtime.provenance import record_inputs
 
@@ -51,10 +52,9 @@ def run(overlap, msd, threshold, resamples=1000):
 
 def main(argv):
     given = command.given(argv, {"overlap": "FILE", "msd": "FOLDER"})
-    with command.errors():
-        run(pathlib.Path(given.overlap), pathlib.Path(given.msd), given.threshold, given.resamples)
+    run(pathlib.Path(given.overlap), pathlib.Path(given.msd), given.threshold, given.resamples)
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

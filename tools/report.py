@@ -7,14 +7,15 @@ it shows, and beside it figures/ with each figure as PNG (300 dpi) and PDF. JAX 
 draw sample images of the selected benchmark; --nosamples leaves them out.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from analysis.report.figure_files import write_figures
-from runtime import command
 from runtime.files import write_atomically
 
 
@@ -27,8 +28,7 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"workdir": "DIR"})
-    with command.errors():
-        out = run(given.workdir, given.out, given.samples, given.image)
+    out = run(given.workdir, given.out, given.samples, given.image)
     print(f"{out} ({out.stat().st_size / 1000:.0f} kB); figures in {out.parent / 'figures'}")
 
 
@@ -64,4 +64,4 @@ def _sample_strips(study, asked, image):
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

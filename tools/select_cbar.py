@@ -9,13 +9,14 @@ percent. Prints the ranking and the chosen benchmark with its levels, and writes
 (default: cbar_benchmark.json beside the first scan). About one second for each run.
 """
 
+from runtime import command  # isort: skip
+
 import glob
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis.cbar import benchmark, selection
-from runtime import command
 from runtime.files import write_json
 
 
@@ -28,9 +29,8 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"scan": "FILE", "target": "PERCENT"})
-    with command.errors():
-        out = None if given.out is None else pathlib.Path(given.out)
-        run(_paths(given.scan), given.target, given.seed, out)
+    out = None if given.out is None else pathlib.Path(given.out)
+    run(_paths(given.scan), given.target, given.seed, out)
 
 
 def run(paths, target, seed=0, out=None):
@@ -63,4 +63,4 @@ def _paths(patterns):
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

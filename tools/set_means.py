@@ -8,15 +8,16 @@ mean error over each set (unnormalised, over severities and seeds) and its gain 
 writes them to FILE (default: set_means.json beside the matrix).
 """
 
+from runtime import command  # isort: skip
+
 import glob
 import pathlib
 
-from absl import app, flags
+from absl import flags
 
 from analysis import derived, tables
 from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap, unnormalised_errors
 from analysis.overlap.files import read_overlap
-from runtime import command
 from runtime.files import write_json
 from runtime.provenance import record_inputs
 
@@ -31,22 +32,21 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"overlap": "FILE", "counts": "FILES"})
-    with command.errors():
-        path, paths = pathlib.Path(given.overlap), sorted(glob.glob(given.counts))
-        if not paths:
-            raise FileNotFoundError(f"expected tables at --counts={given.counts}, found none")
-        names, overlap = read_overlap(path)
-        sets = dict(zip(("Set1", "Set2"), split_by_overlap(overlap, names, given.size), strict=True))
-        counts = [count for table in paths for count in derived.read_counts(table)]
-        means = set_means(unnormalised_errors(counts), sets, given.standard)
-        print(set_means_text(means, sets))
-        out = given.out or path.with_name("set_means.json")
-        content = {model: {label: mean._asdict() for label, mean in row.items()} for model, row in means.items()}
-        inputs = record_inputs({str(file): pathlib.Path(file) for file in (path, *paths)})
-        write_json(out, {"sets": sets, "means": content} | inputs)
+    path, paths = pathlib.Path(given.overlap), sorted(glob.glob(given.counts))
+    if not paths:
+        raise FileNotFoundError(f"expected tables at --counts={given.counts}, found none")
+    names, overlap = read_overlap(path)
+    sets = dict(zip(("Set1", "Set2"), split_by_overlap(overlap, names, given.size), strict=True))
+    counts = [count for table in paths for count in derived.read_counts(table)]
+    means = set_means(unnormalised_errors(counts), sets, given.standard)
+    print(set_means_text(means, sets))
+    out = given.out or path.with_name("set_means.json")
+    content = {model: {label: mean._asdict() for label, mean in row.items()} for model, row in means.items()}
+    inputs = record_inputs({str(file): pathlib.Path(file) for file in (path, *paths)})
+    write_json(out, {"sets": sets, "means": content} | inputs)
     print(f"\nwritten to {out}")
 
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

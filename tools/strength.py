@@ -7,10 +7,12 @@ numbers. The 510 conditions of all benchmarks on 1,000 images of 32x32 pixels ta
 hour on two busy CPU cores, most of it to compile.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 
 import jax
-from absl import app, flags
+from absl import flags
 from tqdm import tqdm
 
 import corruptions
@@ -18,7 +20,7 @@ import data
 from analysis import tables
 from analysis.rounding import with_error
 from evaluation import strength
-from runtime import command, provenance
+from runtime import provenance
 from runtime.files import write_atomically
 
 _INTRODUCTION = """\
@@ -49,8 +51,7 @@ def define_flags():
 
 def main(argv):
     given = command.given(argv, {"out": "FILE.md"})
-    with command.errors():
-        print(run(given.benchmark, given.dataset, given.data_dir, given.size, given.images, given.seed, given.out))
+    print(run(given.benchmark, given.dataset, given.data_dir, given.size, given.images, given.seed, given.out))
 
 
 def run(benchmarks, dataset, data_dir, size, number, seed, out):
@@ -128,4 +129,4 @@ def table(benchmark, rows, field):
 
 if __name__ == "__main__":
     define_flags()
-    app.run(main)
+    command.run(main)

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import re
+import sys
 
 import jax
 from absl import flags
@@ -11,16 +13,25 @@ from runtime import command, distributed
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
+from runtime.schema import SettingsError, unknown
 from runtime.settings import flatten
-from training import ranges
+from training import ranges, schema
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
-_HELP = "Config file, with an optional argument after a colon; settings are overridden by --config.KEY=VALUE."
+_HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
+_default = ""  # config file of the script
 
 
 def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:
-    """Defines --config, --workdir and, with `hosts`, what connects processes (docs/distributed.md)."""
-    config_flags.DEFINE_config_file("config", default_config, _HELP, lock_config=True)
+    """Defines --config, --workdir and, with `hosts`, what connects processes (docs/distributed.md).
+
+    --help lists every setting with its value in `default_config`.
+    """
+    global _default
+    _default = default_config
+    asked_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
+    text = _HELP + schema.listed(_load(default_config)) if asked_help else _HELP
+    config_flags.DEFINE_config_file("config", None, text, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
         flags.DEFINE_bool("distributed", False, "One of many processes, which SLURM, Open MPI or Cloud TPU started.")
@@ -33,18 +44,67 @@ def define_flags(default_config: str = "configs/default.py", hosts: bool = False
 
 
 def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
-    """Returns (config, workdir) from the command line; positional arguments are refused."""
+    """Returns (config, workdir) from the command line.
+
+    Raises:
+      absl.app.UsageError: a positional argument.
+      SettingsError: a setting that is wrong (`training.schema.check`).
+    """
     command.refuse_positional(argv)
     configure()
+    config = flags.FLAGS.config
+    schema.check(config)
     use_all_cores()
     several = _join_others()
-    config = flags.FLAGS.config
     use_ranges(config)
     workdir = _workdir()
     if several:
         asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
         distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
+
+
+def parse(argv: list[str]) -> list[str]:
+    """Parses the flags, without --config those of the script's own config file, for `command.run`.
+
+    Raises:
+      SettingsError: a config or a setting that does not exist, or text that is no value of the setting.
+      absl.flags.Error: another flag that is wrong.
+    """
+    given = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
+    file = given[-1] if given else _default
+    if not pathlib.Path(path := file.partition(":")[0]).is_file():
+        raise SettingsError(f"expected a config file as --config, found no file {path}")
+    try:
+        return flags.FLAGS([*argv[:1], *([] if given else [f"--config={file}"]), *argv[1:]])
+    except flags.IllegalFlagValueError as error:
+        match = re.match(r"flag --config\.([^=]+)=(.*?): ", str(error), re.S)
+        if match and match[1] in schema.SETTINGS:
+            takes = schema.SETTINGS[match[1]].expected
+            raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}") from error
+        raise
+    except (KeyError, AttributeError) as error:
+        _refuse_unknown(argv, _load(file))
+        raise error from None
+
+
+def _named_file(argument, following):
+    """The file that --config=FILE or --config FILE names; None for other arguments."""
+    match = re.fullmatch(r"--?config(=.*)?", argument, re.S)
+    return match and (following if match[1] is None else match[1][1:])
+
+
+def _refuse_unknown(argv, config):
+    """Refuses settings on the command line that the config lacks; says which may be meant."""
+    known = flatten(config.to_dict()) | schema.flat(config)
+    groups = {".".join(key.split(".")[:depth]) for key in known for depth in range(1, key.count(".") + 1)}
+    given = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
+    if wrong := [key for key in given if key not in known and key not in groups]:
+        raise SettingsError("; ".join(unknown(key, known) for key in wrong))
+
+
+def _load(file):
+    return config_flags.config_flags.ConfigFileFlagParser("config").parse(file)
 
 
 def _join_others():

@@ -139,7 +139,7 @@ def train_jobs(
                 elif stop:
                     run.stopped()
             if stop:
-                preemption.leave()
+                preempted.leave()
     return trained
 
 

@@ -11,22 +11,23 @@ from runtime import command, provenance
 # A command as the scripts are, which fails with the error its flag names.
 SCRIPT = """
 import errno, sys
-from absl import app, flags
+from absl import flags
 from runtime import command
 def main(argv):
     given = command.given(argv, {"what": "ERROR", "where": "FILE"})
-    with command.errors():
-        error = {
-            "value": ValueError("expected a, found b"), "full": OSError(errno.ENOSPC, "No space left", "x.csv"),
-            "runtime": RuntimeError("device lost"), "key": KeyError("a bug"), "stop": KeyboardInterrupt(),
-        }.get(given.what)
-        if error:
-            raise error
+    error = {
+        "value": ValueError("expected a, found b"), "full": OSError(errno.ENOSPC, "No space left", "x.csv"),
+        "runtime": RuntimeError("device lost"), "key": KeyError("a bug"), "stop": KeyboardInterrupt(),
+    }.get(given.what)
+    if error:
+        raise error
     print(command.program(), command.command_line(), "jax" in sys.modules)
 if __name__ == "__main__":
     flags.DEFINE_string("what", None, "")
     flags.DEFINE_string("where", None, "")
-    app.run(main)
+    if "import" in sys.argv[-1]:
+        raise KeyboardInterrupt  # as one that comes while modules are imported
+    command.run(main)
 """
 
 
@@ -61,6 +62,19 @@ def test_control_c_is_one_line_and_status_130(run):
     done = run("--what=stop", "--where=b")
     assert done.returncode == 130 and not done.stdout
     assert done.stderr == "script.py: stopped; the same command continues\n"
+    done = run("import")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "script.py: stopped; the same command continues\n")
+
+
+def test_what_is_foreseen_and_what_is_a_mistake_of_ours():
+    for error in (ValueError, OSError, RuntimeError, FileNotFoundError):
+        with pytest.raises(SystemExit) as caught, command.errors():
+            raise error("found b")
+        assert caught.value.code == 1
+    for error in (TypeError, KeyError, AttributeError, ZeroDivisionError, NotImplementedError, RecursionError):
+        with pytest.raises(error) as caught, command.errors():
+            raise error("a bug")
+        assert "CONTRIBUTING.md" in caught.value.__notes__[0]
 
 
 def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
@@ -68,6 +82,9 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     assert asked.returncode == 1 and "Traceback" in asked.stderr and "expected a, found b" in asked.stderr
     bug = run("--what=key", "--where=b")
     assert bug.returncode == 1 and "Traceback" in bug.stderr and "a bug" in bug.stderr
+    last = bug.stderr.splitlines()[-1]
+    assert last.startswith("This is a mistake in jax-corruptions, not in what was asked for: please report")
+    assert last.endswith("python script.py --what=key --where=b")
 
 
 @pytest.mark.parametrize(
@@ -75,11 +92,13 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     [
         (["--what=a"], "expected --what=ERROR and --where=FILE"),
         (["--what=a", "--where=b", "c"], "expected only flags (patterns in quotes), found ['c']"),
+        (["--whit=a"], "Unknown command line flag 'whit'. Did you mean: what ?"),
     ],
 )
 def test_flags_that_are_missing_or_no_flags_are_refused(run, arguments, message):
     done = run(*arguments)
-    assert done.returncode == 1 and message in done.stdout + done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr == f"script.py: {message} (--help lists the flags)\n"
 
 
 def test_a_command_is_named_as_it_was_called_and_needs_no_jax(run):

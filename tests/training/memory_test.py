@@ -12,8 +12,8 @@ from tests.training.running import COMMAND, ROOT
 PROBE = """
 import gc, pathlib, resource, sys
 import jax
-from absl import app
 import train
+from runtime import command
 from training import cli, metrics
 
 def resident():
@@ -29,7 +29,7 @@ def probe(self, step, **values):
         print("PROBE", step, resident(), len(jax.live_arrays()), flush=True)
 metrics.MetricsLog.write = probe
 cli.define_flags()
-app.run(train.main)
+command.run(train.main, cli.parse)
 """
 MIB = 2**20
 

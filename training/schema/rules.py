@@ -1,0 +1,86 @@
+"""What must hold between settings; each rule yields what is wrong, as `expected ..., found ...`."""
+
+from collections.abc import Iterator
+
+from ml_collections import ConfigDict
+
+import models
+from training import augmentation, batch_norm
+
+_IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model` that are no options of its class
+
+
+def of_model(config: ConfigDict) -> Iterator[str]:
+    """The network takes the options and the size of the images."""
+    name, size = config.model.name, config.train.random_resized_crop or config.dataset.image_size
+    options = models.options(name)
+    for key in config.model:
+        if key not in (*_IMPORT, *options):
+            yield f"expected options of config.model among {', '.join(options)} for {name}, found {key}"
+    if size < models.smallest_size(name):
+        yield f"expected images of at least {models.smallest_size(name)} pixels for {name}, found {size}"
+
+
+def of_sizes(config: ConfigDict) -> Iterator[str]:
+    """Crops lie within the training images."""
+    size, train = config.dataset.image_size, config.train
+    side = config.dataset.train_size or size
+    if side < size:
+        yield f"expected config.dataset.train_size of at least image_size {size}, or 0, found {side}"
+    if train.crop >= side:
+        yield f"expected config.train.crop below {side} pixels, the side of the training images, found {train.crop}"
+    if train.random_resized_crop > side:
+        yield f"expected config.train.random_resized_crop up to {side} pixels, found {train.random_resized_crop}"
+    if train.random_resized_crop and train.crop:
+        yield f"expected config.train.crop 0 with train.random_resized_crop, found {train.crop}"
+
+
+def of_schedule(config: ConfigDict) -> Iterator[str]:
+    """A warm-up is shorter than its training, also of models that start from another."""
+    recipes = {"train": config.train.to_dict()}
+    if config.train.init_from:
+        recipes["study.finetune"] = recipes["train"] | config.study.finetune.to_dict()
+    for name, recipe in recipes.items():
+        warmup, epochs = recipe["warmup_epochs"], recipe["epochs"]
+        if recipe["schedule"] != "step" and warmup >= max(1, epochs):
+            yield f"expected config.{name}.warmup_epochs below {epochs} epochs, found {warmup}"
+
+
+def of_batches(config: ConfigDict) -> Iterator[str]:
+    """A batch divides into the parts of BatchNorm."""
+    train = config.train
+    parts = batch_norm.groups(batch_norm.canonical(train.batch_norm, 1))
+    if train.batch_size % parts:
+        yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
+
+
+def of_losses(config: ConfigDict) -> Iterator[str]:
+    """The consistency loss compares views of a scheme."""
+    train = config.train
+    if train.jsd_weight and (not train.scheme or train.corruption != augmentation.STANDARD):
+        yield (
+            "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
+            f"corruption, found scheme {train.scheme!r} and corruption {train.corruption!r}"
+        )
+    if train.jsd_weight and train.label_smoothing:
+        yield f"expected config.train.label_smoothing 0 with a train.jsd_weight, found {train.label_smoothing}"
+
+
+def of_measures(config: ConfigDict) -> Iterator[str]:
+    """What is asked of trained models fits together."""
+    if config.adapt.images < config.adapt.batch_size:
+        yield f"expected config.adapt.images of at least a batch of {config.adapt.batch_size}, found {config.adapt.images}"
+    if config.eval.adapt and config.eval.stored:
+        yield f"expected no config.eval.stored with config.eval.adapt, found {config.eval.stored!r}"
+    mild, severe = config.calibrate.targets
+    if mild <= severe:
+        yield f"expected config.calibrate.targets (mild, severe) with mild > severe, found ({mild}, {severe})"
+    subsets = config.msd.subsets
+    if max(subsets.sizes) > subsets.pool:
+        yield f"expected config.msd.subsets.sizes up to the pool of {subsets.pool}, found {max(subsets.sizes)}"
+    toy = config.msd.toy
+    if toy.first == toy.second:
+        yield f"expected two corruptions in config.msd.toy, found {toy.first} twice"
+
+
+RULES = (of_model, of_sizes, of_schedule, of_batches, of_losses, of_measures)
