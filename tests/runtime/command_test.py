@@ -1,12 +1,17 @@
 """Flags alone on the command line, and foreseen errors in one message; without JAX."""
 
+import ast
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
 
 from runtime import command, provenance
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMANDS = sorted([*ROOT.glob("*.py"), *ROOT.glob("tools/[a-z]*.py")])
 
 # A command as the scripts are, which fails with the error its flag names.
 SCRIPT = """
@@ -85,6 +90,15 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     last = bug.stderr.splitlines()[-1]
     assert last.startswith("This is a mistake in jax-corruptions, not in what was asked for: please report")
     assert last.endswith("python script.py --what=key --where=b")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
+def test_every_command_imports_it_first_and_runs_by_it(path):
+    """Then Ctrl-C is one line from the first import to the last line."""
+    tree = ast.parse(path.read_text())
+    first = next(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    assert ast.unparse(first) == "from runtime import command"
+    assert ast.unparse(tree.body[-1].body[-1]) in ("command.run(main)", "cli.run(main)")
 
 
 @pytest.mark.parametrize(
