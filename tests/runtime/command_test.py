@@ -98,7 +98,7 @@ def test_every_command_imports_it_first_and_runs_by_it(path):
     tree = ast.parse(path.read_text())
     first = next(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
     assert ast.unparse(first) == "from runtime import command"
-    assert ast.unparse(tree.body[-1].body[-1]) in ("command.run(main)", "cli.run(main)")
+    assert ast.unparse(tree.body[-1].body[-1]) in ("command.run(main)", "command.run(main, cli.parse)")
 
 
 @pytest.mark.parametrize(
