@@ -17,6 +17,7 @@ from analysis.overlap import overlap_matrix
 from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
+from analysis.tables import Count
 from runtime.bindings import read_config
 from runtime.files import read_json
 
@@ -98,14 +99,10 @@ def read(workdir: str | pathlib.Path) -> Study:
             "run overlap.py to its end"
         )
     config, provenance = read_config(workdir), read_json(workdir / "provenance.json")
-    names, matrix = read_overlap(workdir / "overlap.csv")
-    if len(names) < 2:
-        raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
     counts = derived.read_counts(workdir / "counts.csv")
+    overlap, file_se = read_overlaps(workdir, counts)
+    names = overlap.names
     accuracy, number, seeds = accuracies.accuracies(counts, names)
-    overlap = overlap_matrix(accuracy, names=names, number=number)
-    pairs = read_overlap_long(workdir / "overlap_long.csv")
-    file_se = _check(workdir, overlap, matrix, pairs)
     bits = answers.read_study(workdir / "answers", counts, names, seeds)
     errors = standard_errors(accuracy, number, bits)
     if bits is None:
@@ -129,6 +126,21 @@ def read(workdir: str | pathlib.Path) -> Study:
         _models(workdir),
         _revisions(workdir, present),
     )
+
+
+def read_overlaps(workdir: pathlib.Path, counts: Sequence[Count]) -> tuple[Overlap, np.ndarray]:
+    """Reads the overlaps of a study: (those that follow from its counts, standard errors of overlap_long.csv).
+
+    Raises:
+      FileNotFoundError: no overlap.csv or overlap_long.csv.
+      ValueError: a table that is broken, or does not follow from the counts.
+    """
+    names, matrix = read_overlap(workdir / "overlap.csv")
+    if len(names) < 2:
+        raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
+    accuracy, number, _ = accuracies.accuracies(counts, names)
+    overlap = overlap_matrix(accuracy, names=names, number=number)
+    return overlap, _check(workdir, overlap, matrix, read_overlap_long(workdir / "overlap_long.csv"))
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:

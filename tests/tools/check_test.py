@@ -1,0 +1,191 @@
+"""tools.check names every file that is damaged, edited or stale, and what to run; a good folder passes."""
+
+import json
+import shutil
+import tarfile
+
+import numpy as np
+import pytest
+from absl import app
+
+import eval as evaluation
+from configs import default
+from data import cache
+from evaluation import verification
+from runtime import bindings, files
+from tests.old_workdir_test import FIXTURE
+from tests.training import tiny
+from tools import calibrate, check
+from training import loop
+
+
+class Quick:
+    """In place of `evaluation.robustness.Robustness`."""
+
+    clean = 0.9
+
+    def __init__(self, *args, **options):
+        pass
+
+    def calibrated(self, targets):
+        return {"range": [2.0, 4.0]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What train.py, eval.py, tools.calibrate and tools.msd leave, the last in little."""
+    folder = tiny.untrained_workdir(tmp_path_factory.mktemp("made") / "work", tiny.config())
+    config = default.get_config()
+    config.eval.update({"corruptions": ("noc/border",), "batch_size": 32})
+    config.calibrate.update({"corruptions": ("imagenet_c/fog",), "images": 70})
+    evaluation.run(config, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate, "Robustness", Quick)
+        calibrate.run(config, folder)
+    settings = {"model": "standard", "model_seed": 0}
+    files.write_json(folder / "msd" / "settings.json", settings)
+    made_from = {"model": bindings.model_digest(folder, "standard", 0), "settings": bindings.digest(settings)}
+    bindings.write_arrays(folder / "msd" / "centres" / "clean-0.npz", {"centre": np.ones(3)}, made_from)
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "work")
+
+
+def change(path, **changed):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+
+
+def test_a_good_workdir_passes(made, capsys):
+    before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
+    with pytest.raises(SystemExit) as ended:
+        check.main(["check", str(made), str(made)])
+    assert ended.value.code == 0
+    # config, checkpoint, two answers, two tables, ranges, centre; draws, settings and two records have no digest
+    assert capsys.readouterr().out == 2 * (
+        f"{made}: 8 verified, 4 without a digest (they could only be read), 0 wrong\n"
+    )
+    assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
+
+
+def test_a_workdir_from_before_there_were_digests_passes(tmp_path, capsys):
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert check.run([tmp_path / "old_study"]) == 0, capsys.readouterr().out
+    found = verification.verify(tmp_path / "old_study")
+    # three checkpoints, counts.csv by its answers, benchmark.json by its input
+    assert (found.problems, found.verified) == ([], 5) and found.unbound >= 10
+
+
+def test_an_edit_in_an_old_study_is_told_by_what_contradicts_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    study = tmp_path / "old_study"
+    for name, old, new, reason in (
+        ("counts.csv", "standard,0,clean,0,", "standard,0,clean,0,1", "clean-0.npz says"),
+        ("overlap_long.csv", "", "", "follows from counts.csv"),
+        ("scores.csv", ",200,0.", ",200,0.1", "expected what follows from counts.csv"),
+    ):
+        text = (study / name).read_text()
+        if name == "overlap_long.csv":  # a transfer, which the matrix does not hold
+            fields = text.splitlines()[-1].split(",")
+            old, new = ",".join(fields), ",".join([*fields[:4], "0.125", *fields[5:]])
+        assert text.count(old) >= 1
+        (study / name).write_text(text.replace(old, new, 1))
+        wrong = verification.verify(study).problems
+        assert any(str(study / name) in line and reason in line for line in wrong), wrong
+        (study / name).write_text(text)
+
+
+def lose(path):
+    shutil.rmtree(path)
+
+
+EDITS = {
+    "config.json": lambda path: change(path, seed=5),
+    "final.json": lambda path: change(path, digest="0" * 64),
+    "checkpoints/0": lose,
+    "answers/draws.json": lambda path: change(path, seed=5),
+    "answers/clean-0.npz": lambda path: shutil.copy(path.with_name("noc.border-random.npz"), path),
+    "counts.csv": lambda path: path.write_text(path.read_text().replace(",70\n", ",71\n", 1)),
+    "scores.csv": lambda path: path.write_text(path.read_text().partition("\n")[2].replace(",70,", ",71,")),
+    "ranges.json": lambda path: change(path, targets=[0.9, 0.4]),
+    "msd/settings.json": lambda path: change(path, seed=5),
+}
+NAMED = {  # what is wrong with a file may be seen in those that were made from it
+    "final.json": ("final.json", "work holds a finished model"),
+    "checkpoints/0": ("work holds a finished model",),
+    "answers/draws.json": ("clean-0.npz",),
+    "answers/clean-0.npz": ("counts.csv",),
+    "msd/settings.json": ("centres/clean-0.npz",),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name):
+    EDITS[name](folder / name)
+    with pytest.raises(SystemExit) as ended:
+        check.main(["check", str(folder)])
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 1 and last.endswith(f"{len(lines)} wrong") and lines
+    (line, *_) = [line for line in lines if any(part in line for part in NAMED.get(name, (name,)))]
+    assert "python -m" in line or "Restore it" in line
+
+
+def test_what_is_left_of_an_earlier_model_is_named(folder):
+    tiny.train_again(folder, tiny.config())
+    wrong = verification.verify(folder).problems
+    for name in (
+        "answers/clean-0.npz",
+        "answers/noc.border-random.npz",
+        "counts.csv",
+        "ranges.json",
+        "centres/clean-0",
+    ):
+        assert any(name in line for line in wrong), (name, wrong)
+    assert len(wrong) == 5
+
+
+def test_no_damage_is_a_traceback(folder, made, monkeypatch):
+    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # which takes long; its damages: above
+    assert verification.verify(folder).problems == []
+    names = [path for path in made.rglob("*") if path.is_file() and "checkpoints" not in path.parts]
+    names = [path.relative_to(made) for path in names if path.name not in (".lock", "metrics.jsonl")]
+    assert len(names) == 12
+    for name in names:
+        whole = (folder / name).read_bytes()
+        half = len(whole) // 2
+        flipped = whole[:half] + bytes([whole[half] ^ 255]) + whole[half + 1 :]
+        for content in (b"", whole[:half], flipped, b"[]", b"{}", b'{"inputs": 3, "provenance": []}', b"\xff\xfe"):
+            (folder / name).write_bytes(content)
+            wrong = verification.verify(folder).problems
+            without = name.name in ("provenance.json", "evaluation.json", "draws.json", "settings.json")
+            named = any(name.name in line for line in wrong)
+            assert named or (without and content[:1] == b"{"), (name, content, wrong)  # an object, with no digest of it
+        (folder / name).write_bytes(whole)
+    assert verification.verify(folder).problems == []
+
+
+def test_a_folder_in_use_is_left_to_its_run(folder):
+    with files.locked(folder):
+        assert "in use by another run" in verification.verify(folder).problems[0]
+
+
+def test_a_cache_is_checked_by_its_own_room(tmp_path):
+    images = np.arange(2 * 16 * 16 * 3, dtype=np.uint32).astype(np.uint8).reshape(2, 16, 16, 3)
+    entry = cache.cached("a", "key", lambda notes: iter([(images, np.arange(2), np.arange(2))]), tmp_path)
+    assert entry.images.shape == images.shape and check.run([tmp_path]) == 0
+    (path,) = tmp_path.glob("*/images.npy")
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    assert check.run([tmp_path]) == 1
+
+
+def test_other_folders_are_named_and_none_is_refused(tmp_path):
+    for path in (tmp_path, tmp_path / "missing"):
+        (line,) = check.check(path).problems
+        assert str(path) in line and "expected a folder (workdir" in line
+    with pytest.raises(app.UsageError, match="one or more folders"):
+        check.main(["check"])

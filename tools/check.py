@@ -1,0 +1,70 @@
+"""Checks folders for what was damaged, edited or is stale, and says what to run.
+
+    python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
+
+Takes workdirs, caches of decoded images and prepared ImageNets. Reads every file that has a digest, or follows from one
+that has, and prints a line for each that is wrong. Changes nothing. The exit status is 1 when something is wrong, else 0.
+"""
+
+import pathlib
+import sys
+
+from absl import app
+
+from data import cache
+from data.imagenet import store
+from evaluation import verification
+from evaluation.verification import Findings
+from runtime import command
+from runtime.log import configure
+
+
+def _is_cache(path):
+    return (path / "meta.json").exists() or any(path.glob("*/meta.json"))
+
+
+# Kind of folder: (name, whether a folder is one, its findings or its problems). The first that says yes checks it.
+KINDS = (
+    ("workdir", verification.is_workdir, verification.verify),
+    ("prepared ImageNet", lambda path: (path / store.META).exists(), store.problems),
+    ("cache of decoded images", _is_cache, cache.verify),
+)
+
+
+def check(path: pathlib.Path) -> Findings:
+    """Checks a folder of any kind."""
+    for _, is_kind, verify in KINDS:
+        if is_kind(path):
+            found = verify(path)
+            return found if isinstance(found, Findings) else Findings(found, verified=not found)
+    expected = ", ".join(name for name, *_ in KINDS)
+    return Findings([f"{path}: expected a folder ({expected}), found {'another' if path.is_dir() else 'none'}"])
+
+
+def run(paths: list[pathlib.Path]) -> int:
+    """Prints what is wrong with each folder and how much was verified; returns how much is wrong."""
+    wrong = 0
+    for path in paths:
+        found = check(path)
+        for line in found.problems:
+            print(line)
+        print(
+            f"{path}: {found.verified} verified, {found.unbound} without a digest (they could only be read), "
+            f"{len(found.problems)} wrong",
+            flush=True,
+        )
+        wrong += len(found.problems)
+    return wrong
+
+
+def main(argv):
+    configure()
+    if len(argv) < 2:
+        raise app.UsageError("expected one or more folders: python -m tools.check FOLDER ...")
+    with command.errors():
+        wrong = run([pathlib.Path(path) for path in argv[1:]])
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    app.run(main)
