@@ -12,7 +12,8 @@ edited in them is overwritten, and said.
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or
-a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME.
+a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME. Of a set that
+corruptions.write wrote, samples are compared with its checksums, with --config.eval.verify=True all.
 
     python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
@@ -57,9 +58,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     Returns:
       What counts.csv holds; of many processes only in the first, None in the others.
     """
-    stored = (
-        open_corrupted(config.eval.stored, data_dir=config.dataset.data_dir or None) if config.eval.stored else None
-    )
+    stored = None
+    if config.eval.stored:
+        where = config.dataset.data_dir or None
+        stored = open_corrupted(config.eval.stored, data_dir=where, verify=config.eval.verify)
     conditions = list_conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:

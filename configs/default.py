@@ -71,6 +71,7 @@ def get_config():
                 "corruptions": ("imagenet_c", "imagenet_noc"),
                 "severity": "random",
                 "stored": "",
+                "verify": False,
                 "batch_size": 500,
                 "adapt": "",
                 "pseudo_count": 0.0,

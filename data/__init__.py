@@ -11,6 +11,7 @@ union.py         two datasets as one to train on
 sharded.py       images in several arrays, indexed like one
 cache.py         decoded images on disk, so that a dataset is decoded once per machine
 decode.py        one image file to pixels of the size that is asked for
+blocks.py        checksums of blocks of images, compared when they are read
 npy.py           writing an .npy file piece by piece
 """
 

@@ -1,6 +1,7 @@
 """eval.evaluate: any function from images to logits, under the corrupted images of eval.py."""
 
 import importlib.util
+import os
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from flax import nnx
 import data
 import eval as evaluation_script
 from analysis import tables
+from corruptions.write import checks, write_dataset
 from eval import evaluate
 from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
@@ -188,3 +190,24 @@ def test_what_is_wrong_is_named(split, predict, changes, message):
     given |= changes
     with pytest.raises((ValueError, TypeError), match=message):
         evaluation_script.evaluate(predict, given.pop("images"), given.pop("labels"), **given)
+
+
+def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
+    write_dataset(tmp_path / "set", (images, np.zeros(12, int)), corruptions="noc/contrast", severities=[1])
+    file = tmp_path / "set" / "contrast.npy"
+    stat, content = file.stat(), file.read_bytes()
+    file.write_bytes(content[:-500] + bytes(500))
+    config = tiny.config()
+    config.eval.stored = str(tmp_path / "set")
+    message = r"1 of its files are not what was written:\n.*contrast.npy: expected sha256"
+    with pytest.raises(ValueError, match=message):
+        evaluation_script.run(config, tmp_path / "workdir")
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    monkeypatch.setattr(checks, "SAMPLES", 0)  # as if they were drawn elsewhere
+    with pytest.raises(FileNotFoundError, match="workdir"):
+        evaluation_script.run(config, tmp_path / "workdir")
+    config.eval.verify = True
+    with pytest.raises(ValueError, match=message):
+        evaluation_script.run(config, tmp_path / "workdir")
+    assert not (tmp_path / "workdir").exists()

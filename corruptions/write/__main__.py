@@ -4,7 +4,7 @@
     python -m corruptions.write --source=imagenet/val --preprocess=imagenet --size=224 --layout=folders --out=ImageNet-C
     python -m corruptions.write --source=images.npz --corruptions=imagenet_noc --severities=random --out=my-noc
 
-Running the same command again continues where a killed run stopped.
+Running the same command again continues where a killed run stopped, and writes again what was damaged since.
 """
 
 import argparse
@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options=flags.options,
             batch_size=flags.batch_size,
             progress=None if flags.progress else False,
+            verify=flags.verify,
         )
     except (WriteError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -81,6 +82,7 @@ def _parser():
     add("--size", type=int, help="side of the images after --preprocess, in pixels")
     add("--limit", type=int, help="only the first so many images")
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
+    add("--verify", action="store_true", help="compare all of what is there with its sha256, not just samples of it")
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser
 

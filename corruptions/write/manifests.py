@@ -71,6 +71,15 @@ def merged(stored: Manifest, asked: Manifest) -> Manifest:
     return stored | {"corruptions": asked["corruptions"] | stored["corruptions"]}
 
 
+def command(manifest: Manifest) -> str:
+    """Gives the command that wrote the dataset, which continues and mends it."""
+    runs = manifest.get("runs") or [{"command": ""}]
+    program, *flags = shlex.split(runs[-1]["command"]) or [""]
+    if not program or program.endswith(os.path.join("corruptions", "write", "__main__.py")):
+        return shlex.join(["python", "-m", "corruptions.write", *flags])
+    return shlex.join([program, *flags])
+
+
 def _differences(before, now, prefix=""):
     for key in sorted(before.keys() | now.keys()):
         old, new_value = before.get(key), now.get(key)

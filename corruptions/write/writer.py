@@ -40,6 +40,7 @@ def write_dataset(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     batch_size: int | None = None,
     progress: bool | None = None,
+    verify: bool = False,
 ) -> pathlib.Path:
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C.
 
@@ -49,7 +50,8 @@ def write_dataset(
     stand for those levels (`corruptions.severities`).
 
     A run that was killed is continued by the same call; blocks (one corruption at one severity)
-    that are complete are not written again. A later call may add corruptions. Files get their names
+    that are complete and are what was written are not written again, those that were damaged since
+    are (see `corruptions.write.verify`). A later call may add corruptions. Files get their names
     when they are complete.
 
     Args:
@@ -70,6 +72,7 @@ def write_dataset(
       options: corruption name -> its options (see `get(name).options`).
       batch_size: images on the device at a time; by default what suits it.
       progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
+      verify: compare all of what is there with its sha256, not just samples.
 
     Returns:
       The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the
@@ -108,7 +111,8 @@ def write_dataset(
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
             images = _materialised(folder, source, shape, progress)
-            _write(layouts.LAYOUTS[layout](folder, manifest, source), images, list(planned), batch_size, progress)
+            form = layouts.LAYOUTS[layout](folder, manifest, source, verify)
+            _write(form, images, list(planned), batch_size, progress)
     return folder / manifests.NAME
 
 

@@ -13,6 +13,7 @@ Nothing is held in memory but the batch at hand and the next.
 """
 
 import importlib
+import logging
 import os
 from pathlib import Path
 
@@ -24,7 +25,11 @@ TFDS = ("cifar10_corrupted", "imagenet2012_corrupted")
 
 
 def open_corrupted(
-    path_or_name: str | os.PathLike, *, data_dir: str | os.PathLike | None = None, threads: int | None = None
+    path_or_name: str | os.PathLike,
+    *,
+    data_dir: str | os.PathLike | None = None,
+    threads: int | None = None,
+    verify: bool = False,
 ) -> CorruptedDataset:
     """Opens a corrupted dataset; images are read when `batches` asks for them.
 
@@ -33,6 +38,8 @@ def open_corrupted(
         `imagenet2012_corrupted`, or one condition of it, `cifar10_corrupted/brightness_1`.
       data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
       threads: that decode image files; None is one per core.
+      verify: compare all files of what `corruptions.write` wrote with their sha256. Otherwise those of another time than
+        they were left with, and samples of the rest; published sets have nothing to be compared with.
 
     Raises:
       FileNotFoundError: nothing is there, or files are missing; says what was expected.
@@ -47,7 +54,9 @@ def open_corrupted(
         raise FileNotFoundError(
             f"expected a folder, or one of the datasets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
         )
-    manifest = read_manifest(path)
+    manifest = read_manifest(path, verify)
+    if manifest is None and verify:
+        logging.warning("%s has no manifest: there are no checksums to verify it by", path)
     if any(path.glob("*.npy")):
         return importlib.import_module("data.corrupted.arrays").CorruptedArrays(path, manifest)
     return importlib.import_module("data.corrupted.folders").CorruptedFolders(path, manifest, threads)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.write import manifests, verifying
 from runtime import files
 
 MANIFEST = "manifest.json"
@@ -87,11 +88,15 @@ class CorruptedDataset(abc.ABC):
         return matches[0], severity
 
 
-def read_manifest(path: Path) -> dict[str, Any] | None:
+def read_manifest(path: Path, verify: bool = False) -> dict[str, Any] | None:
     """The manifest of a dataset written by `corruptions.write`, None for others.
 
+    Args:
+      path: of the dataset.
+      verify: compare all files with their sha256; otherwise see `corruptions.write.verify`.
+
     Raises:
-      ValueError: it is damaged, or says that the dataset is not complete.
+      ValueError: it is damaged, or says that the dataset is not complete, or files are not what was written.
     """
     file = path / MANIFEST
     if not file.exists():
@@ -105,7 +110,13 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     if missing:
         raise ValueError(
             f"{path} is not written to its end ({', '.join(missing)}); run its command again, which continues: "
-            f"{manifest['runs'][-1]['command'] if manifest.get('runs') else 'python -m corruptions.write'}"
+            f"{manifests.command(manifest)}"
+        )
+    if wrong := verifying.verify(path, everything=verify):
+        shown = "\n  ".join(wrong[:10])
+        raise ValueError(
+            f"{path}: {len(wrong)} of its files are not what was written:\n  {shown}\n"
+            f"Mend them with:\n  {manifests.command(manifest)} --verify"
         )
     return manifest
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 _OF_THE_RUN = re.compile(  # who ran when and how fast
-    r"(^|/)(\.lock|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
+    r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
 _REMOVED = {"manifest.json": "runs", "ranges.json": "provenance"}  # file -> key that tells of the run

@@ -107,6 +107,7 @@ VALUES = {
     "eval.corruptions": _NAMES,
     "eval.severity": _SEVERITY,
     "eval.stored": _TEXT,
+    "eval.verify": _BOOL,
     "eval.batch_size": _BATCH,
     "eval.adapt": (("", "test"), ("train", True)),
     "eval.pseudo_count": _UP,

@@ -2,7 +2,7 @@
 
 import functools
 
-from runtime.schema import choice, names, number, several, text, whole, word
+from runtime.schema import choice, names, number, several, switch, text, whole, word
 from training.schema import named
 from training.schema.inputs import SEED
 
@@ -19,6 +19,7 @@ SETTINGS = {
     "eval.stored": text(
         "a stored corrupted dataset in place of eval.corruptions (eval.py)", "a folder, a tfds name, or ''"
     ),
+    "eval.verify": switch("compare all of a stored dataset with its sha256, not just samples"),
     "eval.batch_size": whole("images at a time", 1, 2**20),
     "eval.adapt": choice("test: BatchNorm statistics of each corrupted test set (eval.py)", "", "test"),
     "eval.pseudo_count": number(

@@ -1,0 +1,210 @@
+"""Written datasets that were damaged: what is found fast, what by reading everything, and that writing again
+writes just what is wrong.
+"""
+
+import json
+import logging
+import os
+import re
+import shlex
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from corruptions.write import __main__, checks, verify, write_dataset
+from data.corrupted import open_corrupted
+
+NUMBER = 12
+RNG = np.random.default_rng(0)
+SOURCE = RNG.integers(0, 256, (NUMBER, 32, 32, 3), np.uint8), np.arange(NUMBER) % 3
+OPTIONS = {"corruptions": ["noc/contrast", "noc/hue"], "severities": [0, 0.5, 1], "jpeg_quality": None}
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    root = tmp_path_factory.mktemp("originals")
+    for layout in ("npy", "folders"):
+        write_dataset(root / layout, SOURCE, layout=layout, **OPTIONS)
+    return root
+
+
+@pytest.fixture
+def copy(originals, tmp_path):
+    return lambda layout: shutil.copytree(originals / layout, tmp_path / layout)
+
+
+def contents(folder):
+    """{file: bytes} of all but what tells of the run, which no two runs have alike."""
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    contents = {name: path.read_bytes() for name, path in found.items() if name not in (".lock", ".checks.json")}
+    manifest = json.loads(contents.pop("manifest.json"))
+    return contents | {"manifest": {key: value for key, value in manifest.items() if key != "runs"}}
+
+
+def change(path, position, keep_time=False):
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+    if keep_time:
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def rot(path, position):
+    """A bit that changes on the disk itself: size and time stay."""
+    change(path, position, keep_time=True)
+
+
+HUE = 128 + NUMBER * 32 * 32 * 3  # where severity 0.5 begins in hue.npy
+IMAGE = "hue/0.5/1/04.png"
+HARMS = {  # layout, harm, what is said, blocks to write
+    "nothing": ("npy", lambda f: None, None, 0),
+    "a bit": ("npy", lambda f: change(f / "hue.npy", HUE), "hue.npy: severities 0.5 changed", 1),
+    "a bit that rots": ("npy", lambda f: rot(f / "hue.npy", HUE), "hue.npy: severities 0.5 changed", 1),
+    "bits of two": (
+        "npy",
+        lambda f: (change(f / "hue.npy", HUE - 1), change(f / "hue.npy", -1)),
+        "hue.npy: severities 0, 1 changed",
+        2,
+    ),
+    "the header": ("npy", lambda f: change(f / "hue.npy", 3), "hue.npy: its header is damaged", 3),
+    "another time": ("npy", lambda f: os.utime(f / "hue.npy"), None, 0),
+    "a shorter file": (
+        "npy",
+        lambda f: os.truncate(f / "hue.npy", 9000),
+        "hue.npy: expected 110720 bytes, found 9000",
+        3,
+    ),
+    "no file": ("npy", lambda f: (f / "hue.npy").unlink(), "hue.npy is missing", 3),
+    "labels": ("npy", lambda f: rot(f / "labels.npy", -8), "labels.npy: expected {'bytes'", 0),
+    "no labels": ("npy", lambda f: (f / "labels.npy").unlink(), "labels.npy is missing", 0),
+    "no checks": ("npy", lambda f: (f / ".checks.json").unlink(), None, 0),
+    "no checks, and a bit": (
+        "npy",
+        lambda f: ((f / ".checks.json").unlink(), rot(f / "hue.npy", HUE)),
+        "hue.npy: expected sha256",
+        3,
+    ),
+    "damaged checks": ("npy", lambda f: (f / ".checks.json").write_text('{"hue.npy": {"blocks": 3}}'), None, 0),
+    "an image": ("folders", lambda f: change(f / IMAGE, -20), f"{IMAGE} is not of the sha256", 1),
+    "no image": ("folders", lambda f: (f / IMAGE).unlink(), f"{IMAGE} is missing", 1),
+    "half an image": ("folders", lambda f: os.truncate(f / IMAGE, 50), f"{IMAGE} is not of the sha256", 1),
+    "no severity": ("folders", lambda f: shutil.rmtree(f / "hue/0.5"), "hue/0.5 is missing", 1),
+    "a list": ("folders", lambda f: change(f / "checksums/hue-1.sha256", 0), "hue-1.sha256 is not the list", 1),
+    "no list": ("folders", lambda f: (f / "checksums/hue-1.sha256").unlink(), "hue-1.sha256 is not the list", 1),
+    "other times": ("folders", lambda f: [os.utime(path) for path in f.rglob("*.png")], None, 0),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_damage_is_named_and_written_again(originals, copy, caplog, monkeypatch, harm):
+    layout, do, message, blocks = HARMS[harm]
+    folder = copy(layout)
+    do(folder)
+    monkeypatch.setattr(checks, "SAMPLES", 2 * NUMBER)  # all there are
+    for everything in (False, True):
+        lines = verify(folder, everything=everything)
+        assert len(lines) == (message is not None), lines
+        assert message is None or (message in lines[0] and lines[0].startswith(str(folder)))
+    if message is None:
+        open_corrupted(folder)
+    else:
+        with pytest.raises(ValueError, match=r"files are not what was written:(.|\n)*Mend them with:\n"):
+            open_corrupted(folder)
+    with caplog.at_level(logging.INFO):
+        write_dataset(folder, SOURCE, layout=layout, **OPTIONS)
+    assert f"{blocks} of 6 blocks to write" in caplog.text
+    assert message is None or (message in caplog.text and "written again" in caplog.text)
+    assert contents(folder) == contents(originals / layout)
+    assert verify(folder, everything=True) == []
+    known = checks.load(folder)
+    assert all(name in known for name in ("contrast.npy", "hue.npy") if layout == "npy")
+
+
+def test_samples_are_drawn_where_times_are_as_they_were(originals, copy, monkeypatch):
+    read = []
+    real = checks.equal
+    monkeypatch.setattr(
+        checks, "equal", lambda content, known, all_of_it: read.append(all_of_it) or real(content, known, all_of_it)
+    )
+    folder = copy("npy")
+    assert verify(folder) == [] and read == [False] * 6
+    os.utime(folder / "hue.npy")
+    read.clear()
+    assert verify(folder) == [] and read == [False] * 3  # hue is compared with its sha256
+
+
+def test_blocks_are_sampled(monkeypatch):
+    content = RNG.integers(0, 256, 5000, np.uint8)
+    monkeypatch.setattr(checks, "_BLOCK", 100)
+    known = checks.blocks(content)
+    assert known["bytes"] == 100 and len(known["crc32"]) == 50
+    assert checks.equal(content, known, True) and checks.equal(content, known, False)
+    content[4321] ^= 1
+    assert not checks.equal(content, known, True)
+    found = np.mean([not checks.equal(content, known, False) for _ in range(2000)])
+    assert abs(found - checks.SAMPLES / 50) < 4 * np.sqrt(0.08 * 0.92 / 2000)  # four standard errors
+    monkeypatch.setattr(checks, "_BLOCKS", 10)
+    assert checks.blocks(content)["bytes"] == 500
+
+
+def test_rot_that_samples_miss_is_found_by_verify(copy, monkeypatch):
+    monkeypatch.setattr(checks, "SAMPLES", 0)
+    for layout, file, position in (("npy", "hue.npy", HUE), ("folders", IMAGE, -20)):
+        folder = copy(layout)
+        rot(folder / file, position)
+        assert verify(folder) == [] and len(verify(folder, everything=True)) == 1
+        open_corrupted(folder)
+        with pytest.raises(ValueError, match=f"1 of its files are not what was written:\\n.*{file}"):
+            open_corrupted(folder, verify=True)
+        write_dataset(folder, SOURCE, layout=layout, **OPTIONS)
+        assert len(verify(folder, everything=True)) == 1
+        write_dataset(folder, SOURCE, layout=layout, verify=True, **OPTIONS)
+        assert verify(folder, everything=True) == []
+
+
+def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "SAMPLES", 0)
+    np.savez(tmp_path / "source.npz", images=SOURCE[0], labels=SOURCE[1])
+    out = tmp_path / "out"
+    flags = [f"--source={tmp_path / 'source.npz'}", f"--out={out}", "--corruptions=noc/contrast,noc/hue"]
+    flags += ["--severities=0,0.5,1", "--no-progress"]
+    monkeypatch.setattr(sys, "argv", [__main__.__file__, *flags])
+    assert __main__.main(flags) == 0 and contents(out) == contents(originals / "npy")
+    rot(out / "hue.npy", HUE)
+    named = f"Mend them with:\n  python -m corruptions.write {shlex.join(flags)} --verify"
+    with pytest.raises(ValueError, match=re.escape(named)):
+        open_corrupted(out, verify=True)
+    assert __main__.main(flags) == 0 and len(verify(out, everything=True)) == 1
+    assert __main__.main([*flags, "--verify"]) == 0 and contents(out) == contents(originals / "npy")
+
+
+def test_a_foreign_image_is_named_and_left_alone(copy, caplog):
+    folder = copy("folders")
+    shutil.copy(folder / IMAGE, folder / "hue/0.5/1/mine.png")
+    [line] = verify(folder)
+    assert "hue/0.5/1/mine.png was not written by this program; move it away" in line
+    with pytest.raises(ValueError, match=r"mine\.png was not written"):
+        open_corrupted(folder)
+    write_dataset(folder, SOURCE, layout="folders", **OPTIONS)
+    assert "mine.png was not written by this program" in caplog.text and (folder / "hue/0.5/1/mine.png").exists()
+
+
+def test_a_block_of_an_unfinished_file_that_was_damaged_is_written_again(originals, copy, caplog):
+    folder = copy("npy")
+    os.rename(folder / "hue.npy", folder / ".hue.npy.part")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"]["hue.npy"]
+    manifest["corruptions"]["noc/hue"]["written"] = [0, 0.5]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    rot(folder / ".hue.npy.part", HUE)
+    with caplog.at_level(logging.INFO):
+        write_dataset(folder, SOURCE, **OPTIONS)
+    assert "severity 0.5 changed" in caplog.text and "2 of 6 blocks to write" in caplog.text
+    assert contents(folder) == contents(originals / "npy")
+
+
+def test_what_is_no_written_dataset(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"with manifest\.json, in"):
+        verify(tmp_path)
