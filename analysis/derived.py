@@ -102,8 +102,8 @@ def read_counts(path: str | os.PathLike) -> list[Count]:
 def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key, str]) -> list[Count]:
     """Makes the rows of counts.csv from the answers that a folder keeps, and warns of a table there that differs.
 
-    Rows stand in the order of the table as it was, new ones after them. Models without answers to clean images, which
-    R is relative to, have none.
+    Rows stand in the order of the table as it was, new ones after them. Where there is none, or it was edited, all
+    answers are counted, of models that have answers to clean images, which R is relative to.
 
     Args:
       folder: with `answers` and perhaps counts.csv.
@@ -118,7 +118,10 @@ def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key,
     before, edited = _read_table(path)
     rows = {count.key: count for count in current}
     fresh, stale = {}, set()
+    everything = edited or not before  # else what the table left out, such as answers to mixtures, stays out
     for key, ours in kept(folder / "answers").items():
+        if not everything and key not in before:
+            continue
         of_model = [one for one in ours if not _stale(one, models.get(key[:2], ""))]
         if key not in rows and of_model:
             fresh[key] = next((one for one in of_model if key in before and one.fits(before[key])), of_model[0])
