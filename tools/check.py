@@ -2,7 +2,7 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images and prepared ImageNets. Reads every file that has a digest, or follows from one
+Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads every file that has a digest, or follows from one
 that has, and prints a line for each that is wrong. Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
@@ -12,6 +12,7 @@ import sys
 from absl import app
 
 from data import cache
+from data.corrupted import dataset
 from data.imagenet import store
 from evaluation import verification
 from evaluation.verification import Findings
@@ -27,6 +28,7 @@ def _is_cache(path):
 KINDS = (
     ("workdir", verification.is_workdir, verification.verify),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), store.problems),
+    ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), dataset.problems),
     ("cache of decoded images", _is_cache, cache.verify),
 )
 

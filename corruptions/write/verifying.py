@@ -4,6 +4,7 @@ import os
 import pathlib
 
 from corruptions.write import checks, folders, manifests, npy
+from corruptions.write.files import WriteError
 
 
 def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
@@ -28,6 +29,16 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
     manifest = manifests.load(folder)
     if manifest is None:
         raise FileNotFoundError(f"expected a dataset of corruptions.write, with {manifests.NAME}, in {folder}")
+    try:
+        return _problems(folder, manifest, everything)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        path = folder / manifests.NAME
+        raise WriteError(
+            f"{path} is not a readable manifest ({error!r}); move it away or use another folder"
+        ) from error
+
+
+def _problems(folder, manifest, everything):
     known = checks.load(folder)
     form = npy if manifest["layout"] == "npy" else folders
     found = npy.damaged_labels(folder, manifest) if form is npy else []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import manifests, verifying
+from corruptions.write import WriteError, manifests, verifying
 from runtime import files
 
 MANIFEST = "manifest.json"
@@ -112,13 +112,37 @@ def read_manifest(path: Path, verify: bool = False) -> dict[str, Any] | None:
             f"{path} is not written to its end ({', '.join(missing)}); run its command again, which continues: "
             f"{manifests.command(manifest)}"
         )
-    if wrong := verifying.verify(path, everything=verify):
+    try:
+        wrong = verifying.verify(path, everything=verify)
+    except WriteError as error:
+        raise ValueError(str(error)) from error
+    if wrong:
         shown = "\n  ".join(wrong[:10])
         raise ValueError(
             f"{path}: {len(wrong)} of its files are not what was written:\n  {shown}\n"
-            f"Mend them with:\n  {manifests.command(manifest)} --verify"
+            f"Mend them with:\n  {_mending(manifest)}"
         )
     return manifest
+
+
+def problems(path: Path) -> list[str]:
+    """Compares all files of a dataset that `corruptions.write` wrote with their sha256.
+
+    Returns:
+      A line for each that is wrong, with what mends it.
+
+    Raises:
+      FileNotFoundError: there is no manifest.
+    """
+    try:
+        wrong = verifying.verify(path, everything=True)
+        return [f"{line}; mend it with {_mending(manifests.load(path))}" for line in wrong]
+    except WriteError as error:
+        return [str(error)]
+
+
+def _mending(manifest):
+    return f"{manifests.command(manifest)} --verify"
 
 
 def parse_severity(text: str) -> Severity | None:

@@ -7,10 +7,13 @@ import tarfile
 import numpy as np
 import pytest
 from absl import app
+from PIL import Image
 
 import eval as evaluation
 from configs import default
+from corruptions.write import write_dataset
 from data import cache
+from data.imagenet import shard, store
 from evaluation import verification
 from runtime import bindings, files
 from tests.old_workdir_test import FIXTURE
@@ -181,6 +184,36 @@ def test_a_cache_is_checked_by_its_own_room(tmp_path):
     (path,) = tmp_path.glob("*/images.npy")
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     assert check.run([tmp_path]) == 1
+
+
+def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
+    write_dataset(tmp_path, (images, np.zeros(12, int)), corruptions="noc/contrast", severities=[1])
+    assert check.run([tmp_path]) == 0
+    (tmp_path / "contrast.npy").write_bytes((tmp_path / "contrast.npy").read_bytes()[:-500] + bytes(500))
+    assert check.run([tmp_path]) == 1
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.startswith(f"{tmp_path / 'contrast.npy'}: expected sha256") and "; mend it with " in line
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    for harm in ({"layout": 3, "images": "x"}, {"corruptions": {"noc/contrast": []}}, {"files": {"contrast.npy": 1}}):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest | harm))
+        (line,) = check.check(tmp_path).problems
+        assert "manifest.json is not a readable manifest" in line or "contrast" in line
+
+
+def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3), np.uint8)
+    (tmp_path / "shards").mkdir()
+    for name in ("a", "b"):
+        Image.fromarray(images[0]).save(tmp_path / f"{name}.png")
+    items = [(name, 0, str(tmp_path / f"{name}.png")) for name in ("a", "b")]
+    records = {split: [shard.write(tmp_path / "shards" / f"{split}-0.npy", items, 16, 18)] for split in store.SPLITS}
+    store.finish(tmp_path, "imagenet100", ["n0"], {"sides": {"train": (16, 18), "test": (16, 18)}}, records)
+    assert check.run([tmp_path]) == 0
+    path = tmp_path / "shards" / "test-0.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    (line,) = check.check(tmp_path).problems
+    assert line.startswith(f"{path}: expected sha256") and "python -m data.prepare" in line
 
 
 def test_other_folders_are_named_and_none_is_refused(tmp_path):
