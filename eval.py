@@ -22,6 +22,13 @@ first imports torchvision's weights into the workdir (`models.torchvision`); too
 tools.msd do the same. Any other classifier is evaluated by the function `evaluate`: `from eval
 import evaluate`.
 
+    python eval.py --workdir=runs/imagenet_resnet50 --config.eval.natural=imagenet_r,objectnet \\
+        --config.eval.natural_dir=DIR
+
+evaluates on naturally shifted test sets too (`data.natural`), and on clean images of their classes:
+rows `natural/imagenet_r` and `clean/imagenet_r` of counts.csv, from which tools.natural_shift tells
+whether corruptions predict them.
+
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
 gives the network, for each condition, the BatchNorm statistics of its own corrupted test images,
@@ -39,7 +46,7 @@ from ml_collections import ConfigDict
 
 from analysis.tables import Count
 from data.corrupted import open_corrupted
-from evaluation import adaptation, trained_models
+from evaluation import adaptation, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
@@ -77,6 +84,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
         results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
         answers = evaluate_models(models, shown, conditions, workdir, prepare)
+        answers |= natural.evaluate_natural(models, config, dataset, shown, workdir, prepare)
         if stored:
             results = workdir / "stored" / stored.path.name
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))

@@ -72,6 +72,8 @@ def get_config():
                 "severity": "random",
                 "stored": "",
                 "verify": False,
+                "natural": "",
+                "natural_dir": "",
                 "batch_size": 500,
                 "adapt": "",
                 "pseudo_count": 0.0,

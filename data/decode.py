@@ -43,7 +43,11 @@ def description(sides: dict[str, tuple[int, int]]) -> str:
 
 
 def read(
-    file: str | os.PathLike | BinaryIO, image_size: int, short: int | None = None, name: str | None = None
+    file: str | os.PathLike | BinaryIO,
+    image_size: int,
+    short: int | None = None,
+    name: str | None = None,
+    border: int = 0,
 ) -> np.ndarray | str:
     """uint8[image_size, image_size, 3], or "name (reason)" when the file is damaged.
 
@@ -54,6 +58,7 @@ def read(
       image_size: side of the result in pixels.
       short: see `square`.
       name: of the file in messages; None is its path.
+      border: pixels to cut off on every side first.
     """
     from PIL import Image
 
@@ -62,7 +67,8 @@ def read(
         return f"{what} (its name is not valid UTF-8)"
     try:
         with Image.open(file) as image:
-            return square(image, image_size, short)
+            inside = (border, border, image.width - border, image.height - border)
+            return square(image.crop(inside) if border else image, image_size, short)
     except (*DAMAGED, Image.DecompressionBombError) as error:
         return f"{what} ({type(error).__name__}: {printable(error)[:80]})"
 

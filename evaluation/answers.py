@@ -26,21 +26,28 @@ class Answers:
       draws: what the pixels shown depend on; answers to others are not mixed with these.
       models: {(model, seed): digest of its parameters}; answers of others under these names are not
         taken for theirs.
+      alone: whether all answers of the folder are to these images; else each file tells which.
 
     Raises:
       WorkdirError: the folder holds answers to other images.
     """
 
     def __init__(
-        self, workdir: str | os.PathLike, number: int, draws: Mapping[str, Any], models: Mapping[Key, str] | None = None
+        self,
+        workdir: str | os.PathLike,
+        number: int,
+        draws: Mapping[str, Any],
+        models: Mapping[Key, str] | None = None,
+        alone: bool = True,
     ):
         self._folder = pathlib.Path(workdir) / "answers"
         shown = distributed.from_main(lambda: bindings.digest(draws))
         self._made_from = MadeFrom(shown, number, models or {})
-        distributed.on_main(lambda: self._claim(draws))
+        distributed.on_main(lambda: self._folder.mkdir(exist_ok=True))
+        if alone:
+            distributed.on_main(lambda: self._claim(draws))
 
     def _claim(self, draws: Mapping[str, Any]) -> None:
-        self._folder.mkdir(exist_ok=True)
         path = self._folder / "draws.json"
         before = files.read_json(path, remedy="remove the folder to evaluate again") if path.exists() else {}
         refusal = f"{self._folder} holds answers to other corrupted images; remove it or use the same settings"

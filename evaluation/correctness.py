@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from evaluation.shown import Shown, ShownStored
+from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import distributed, meshes
 from training.states import TrainState
 
@@ -23,17 +23,24 @@ Model = tuple[nnx.GraphDef, TrainState]
 """A trained network, as `training.loop.read_back` returns it."""
 
 
-def of_models(models: Mapping[Hashable, Model], shown: Shown | ShownStored) -> dict[Hashable, np.ndarray]:
+def of_models(
+    models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural
+) -> dict[Hashable, np.ndarray]:
     """Tells which of the images shown each model answers correctly: {key: bool [N]}."""
     correct = {key: [] for key in models}
     for images, labels in shown:
         for key, model in models.items():
-            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh))
+            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups))
     return {key: np.concatenate(parts) for key, parts in correct.items()}
 
 
 def of_model(
-    model: Model, images: jax.Array, labels: jax.Array, batch_size: int, mesh: jax.sharding.Mesh
+    model: Model,
+    images: jax.Array,
+    labels: jax.Array,
+    batch_size: int,
+    mesh: jax.sharding.Mesh,
+    groups: np.ndarray | None = None,
 ) -> np.ndarray:
     """Tells which images a model answers correctly.
 
@@ -43,6 +50,7 @@ def of_model(
       labels: int32 [N].
       batch_size: images at once, rounded up to a multiple of the devices; the last batch is padded.
       mesh: devices, over which each batch is split.
+      groups: see `correct_answers`.
 
     Returns:
       bool [N], on the host.
@@ -52,13 +60,18 @@ def of_model(
     sharding = meshes.batch_sharding(mesh, axis=1)
     batches = meshes.place_tree(pad_to_batches(images, batch_size, 0), sharding)
     answers = meshes.place_tree(pad_to_batches(labels, batch_size, -1), sharding)
-    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers)
+    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers, groups)
     return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))
 def correct_answers(
-    graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array, labels: jax.Array
+    graphdef: nnx.GraphDef,
+    params: Any,
+    statistics: Any,
+    images: jax.Array,
+    labels: jax.Array,
+    groups: jax.Array | None = None,
 ) -> jax.Array:
     """Tells which images of M batches a network classifies correctly.
 
@@ -66,6 +79,8 @@ def correct_answers(
       graphdef, params, statistics: the network.
       images: uint8 [M, B, H, W, 3], padded to whole batches.
       labels: int32 [M, B], -1 where padded (never correct).
+      groups: int32 [classes], what each class counts as: labels are these, and classes of -1 are no
+        answer, whatever their logit. None counts each as itself.
 
     Returns:
       bool [M, B].
@@ -77,7 +92,9 @@ def correct_answers(
     def batch_correct(batch):
         images, labels = batch
         logits, _ = model(images, train=False)
-        return logits.argmax(-1) == labels
+        if groups is None:
+            return logits.argmax(-1) == labels
+        return groups[jnp.where(groups >= 0, logits, -jnp.inf).argmax(-1)] == labels
 
     return jax.lax.map(batch_correct, (images, labels))
 

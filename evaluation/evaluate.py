@@ -10,14 +10,14 @@ from evaluation import correctness
 from evaluation.answers import Answers
 from evaluation.conditions import Condition
 from evaluation.correctness import Model
-from evaluation.shown import Shown, ShownStored
+from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime.progress import bar
 from training.checkpoint import digest
 
 
 def evaluate_models(
     models: Mapping[Key, Model],
-    shown: Shown | ShownStored,
+    shown: Shown | ShownNatural | ShownStored,
     conditions: Iterable[Condition],
     workdir: pathlib.Path,
     prepare: Callable[[Model, Shown], Model] | None = None,
@@ -37,7 +37,8 @@ def evaluate_models(
     Raises:
       runtime.workdirs.WorkdirError: the answers there are to other images, or damaged.
     """
-    answers = Answers(workdir, len(shown), shown.draws, digests(models))
+    alone = not isinstance(shown, ShownNatural)  # which lie among the answers to the test images
+    answers = Answers(workdir, len(shown), shown.draws, digests(models), alone)
     correct = {}
     for condition in bar("condition", conditions):
         known = answers.read(condition)

@@ -2,17 +2,19 @@
 
 shown = Shown.of(config, split, mesh)          images that are corrupted here
 shown = ShownStored(dataset, mesh, 100)        a corrupted dataset that is on disk
+shown = ShownNatural(split, groups, ...)       images of other classes, as they are
 for images, labels in shown.under(condition):  uint8 [n, H, W, 3] and int32 [n], on the devices
 """
 
 import dataclasses
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from ml_collections import ConfigDict
 
 from corruptions.keys import image_index, seed_key
@@ -50,6 +52,7 @@ class Shown:
     options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     condition: Condition = CLEAN_IMAGES
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    groups: ClassVar[None] = None  # every class counts as itself
 
     @classmethod
     def of(
@@ -117,6 +120,7 @@ class ShownStored:
     mesh: jax.sharding.Mesh
     batch_size: int
     condition: Condition | None = None
+    groups: ClassVar[None] = None
 
     @property
     def conditions(self) -> list[Condition]:
@@ -139,3 +143,40 @@ class ShownStored:
     def draws(self) -> dict[str, Any]:
         """Tells where the pixels come from; for JSON."""
         return {"source": dict(self.dataset.provenance)}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ShownNatural:
+    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it for
+    its `Piece`s.
+
+    Attributes:
+      split: images, with labels as `groups` counts them.
+      groups: int32 [classes of the model], see `evaluation.correctness.correct_answers`; None where
+        labels are the model's classes.
+      mesh: devices that classify.
+      batch_size: images that are classified at once.
+      source: where the pixels come from, for JSON.
+    """
+
+    split: Split
+    groups: np.ndarray | None
+    mesh: jax.sharding.Mesh
+    batch_size: int
+    source: Mapping[str, Any]
+
+    def under(self, condition: Condition) -> "ShownNatural":
+        """Shows the same images: there is one condition."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+            yield jnp.asarray(part.images), jnp.asarray(part.labels)
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """Tells where the pixels come from; for JSON."""
+        return {"source": dict(self.source)}

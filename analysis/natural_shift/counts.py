@@ -1,7 +1,7 @@
 """A table of models from our own workdirs: counts.csv with rows of natural shifts.
 
-    model,seed,natural/imagenet_r,0,...          on ImageNet-R
-    model,seed,natural/imagenet_r/clean,0,...    on clean test images of its 200 classes
+    model,seed,natural/imagenet_r,0,...    on ImageNet-R
+    model,seed,clean/imagenet_r,0,...      on clean test images of its 200 classes
 
 Without a row of the second kind, clean images of the same classes are all clean images.
 """
@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from analysis.derived import read_counts
 from analysis.natural_shift.table import OF_CLASSES, PREFIX, Shift, Table
-from analysis.tables import CLEAN, STANDARD, read_counts
+from analysis.tables import CLEAN, STANDARD
 
 _ADAPTED = "+bn=test"  # such models have seen the test's images
 
@@ -39,7 +40,7 @@ def read_workdirs(paths: Sequence[pathlib.Path], types: Mapping[str, str] | None
     cells = {}
     for path, folder in zip(paths, folders, strict=True):
         for count in read_counts(path):
-            if not count.model.endswith(_ADAPTED):
+            if _ADAPTED not in count.model:
                 name = f"{folder}/{count.model}/{count.seed}"
                 of_model = cells.setdefault(name, {}).setdefault(count.corruption, {})
                 of_model[count.severity] = 100 * count.correct / count.total
@@ -49,11 +50,10 @@ def read_workdirs(paths: Sequence[pathlib.Path], types: Mapping[str, str] | None
     conditions = list(dict.fromkeys(condition for cell in cells.values() for condition in cell))
     columns = {condition: _column(cells, condition) for condition in conditions}
     natural = {}
-    for condition in conditions:
-        if condition.startswith(PREFIX) and not condition.endswith(OF_CLASSES):
-            of_classes = columns.get(condition + OF_CLASSES, columns[CLEAN])
-            natural[condition.removeprefix(PREFIX)] = Shift(columns[condition], of_classes)
-    synthetic = {name: columns[name] for name in conditions if name != CLEAN and not name.startswith(PREFIX)}
+    for name in (condition.removeprefix(PREFIX) for condition in conditions if condition.startswith(PREFIX)):
+        natural[name] = Shift(columns[PREFIX + name], columns.get(OF_CLASSES + name, columns[CLEAN]))
+    other = (CLEAN, *(PREFIX + name for name in natural), *(OF_CLASSES + name for name in natural))
+    synthetic = {name: columns[name] for name in conditions if name not in other}
     if types is None:
         standard = np.array([name.split("/", 1)[1].rpartition("/")[0] == STANDARD for name in models])
     else:

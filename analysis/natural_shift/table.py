@@ -23,7 +23,7 @@ TITLES = {
     "ytbb_robust": "YTBB-Robust",
 }
 PREFIX = "natural/"  # of natural shifts among the conditions of counts.csv
-OF_CLASSES = "/clean"  # ends the condition of clean images of the same classes
+OF_CLASSES = "clean/"  # of clean images of the same classes
 PREFERRED = tuple(TITLES)[:8]  # shown where nobody says which; the other three are no change of the images' source
 FEWEST = 4  # models that a correlation takes
 

@@ -106,6 +106,11 @@ VALUES = {
     "eval.seed": _SEED,
     "eval.corruptions": _NAMES,
     "eval.severity": _SEVERITY,
+    "eval.natural": (
+        ("", "imagenet_r", "imagenet_r,objectnet", "cifar10_1, cinic10"),
+        ("imagenet-r", "cinic10,cinic10", "imagenet_r objectnet", ("imagenet_r",), 3),
+    ),
+    "eval.natural_dir": _TEXT,
     "eval.stored": _TEXT,
     "eval.verify": _BOOL,
     "eval.batch_size": _BATCH,

@@ -2,6 +2,7 @@
 
 import functools
 
+from data.natural.sets import listed as natural_sets
 from runtime.schema import choice, names, number, several, switch, text, whole, word
 from training.schema import named
 from training.schema.inputs import SEED
@@ -20,6 +21,12 @@ SETTINGS = {
         "a stored corrupted dataset in place of eval.corruptions (eval.py)", "a folder, a tfds name, or ''"
     ),
     "eval.verify": switch("compare all of a stored dataset with its sha256, not just samples"),
+    "eval.natural": word(
+        "naturally shifted test sets too, imagenet_r,objectnet (eval.py)",
+        "names of data.natural.NAMES, separated by commas, or ''",
+        natural_sets,
+    ),
+    "eval.natural_dir": text("folder that holds these sets; '' is where tfds datasets are", "a folder, or ''"),
     "eval.batch_size": whole("images at a time", 1, 2**20),
     "eval.adapt": choice("test: BatchNorm statistics of each corrupted test set (eval.py)", "", "test"),
     "eval.pseudo_count": number(

@@ -107,7 +107,7 @@ def counts(folder, rows):
 def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     first = counts(tmp_path / "first", [
         ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160), ("standard", 0, "imagenet_c/fog", 5, 80),
-        ("standard", 0, "natural/imagenet_r", 0, 60), ("standard", 0, "natural/imagenet_r/clean", 0, 190),
+        ("standard", 0, "natural/imagenet_r", 0, 60), ("standard", 0, "clean/imagenet_r", 0, 190),
         ("standard+bn=test", 0, "clean", 0, 200),
     ])  # fmt: skip
     second = counts(tmp_path / "second", [

@@ -1,0 +1,210 @@
+"""The images of a natural test set: from class folders, NumPy files or tfds, decoded once (`data.cache`)."""
+
+import dataclasses
+import io
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data import cache, decode, tfds_source, tree
+from data.dataset import Split, make_split
+from data.natural import sets
+from data.natural.classes import Classes
+from data.natural.sets import NaturalSet
+from runtime import files
+
+_CHUNK = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class NaturalImages:
+    """A natural test set at the size that a model takes.
+
+    Attributes:
+      name: of the set.
+      classes: what the labels of the split mean: groups.
+      split: images uint8 [N, H, W, 3] on the host, groups as labels, index.
+      provenance: JSON-ready: source, preprocessing, sha256 of the arrays.
+    """
+
+    name: str
+    classes: Classes
+    split: Split
+    provenance: Mapping[str, Any]
+
+
+def open_natural(
+    name: str, folder: str | os.PathLike | None, image_size: int, *, cache_dir: str | os.PathLike | None = None
+) -> NaturalImages:
+    """Reads a natural test set.
+
+    Images of ImageNet's sets are resized and cropped as its test images are; ObjectNet's lose their
+    border of 2 pixels first. Images of CIFAR's sets are 32x32 already.
+
+    Args:
+      name: one of `data.natural.NAMES`.
+      folder: holds the set, under our name or that of its archive, or as tfds prepared it; None is
+        where tfds datasets lie.
+      image_size: side in pixels.
+      cache_dir: where decoded images are kept, see `data.cache`.
+
+    Raises:
+      FileNotFoundError: it is not there; the message says what was looked for.
+      ValueError: an unknown name, other classes than the set has, a damaged file, or CIFAR's sets at
+        another size than 32.
+    """
+    one = sets.get(name)
+    if one.side not in (0, image_size):
+        raise ValueError(f"{name} has {one.side}x{one.side} images, expected a model of these, found {image_size}")
+    parent = tfds_source.data_folder(folder)
+    sides = (one.side, one.side) if one.side else (image_size, decode.shorter_side(image_size))
+    source = next((found for look in (_arrays, _records, _tree) if (found := look(one, parent))), None)
+    if source is None:
+        places = ", ".join([*one.folders, *([one.tfds] if one.tfds else [])])
+        raise FileNotFoundError(
+            f"expected {name} in {parent} as one of {places}, found none; --config.eval.natural_dir says where it lies"
+        )
+    key = cache.fingerprint(name, source.identity, sides, one.border)
+    entry = cache.cached(f"natural-{name}", key, lambda notes: source.pieces(*sides), cache_dir)
+    split = make_split(entry.images, entry.labels, entry.index, one.classes().number, name)
+    note = f"{decode.description({'train': sides, 'test': sides})}, border {one.border}"
+    return NaturalImages(
+        name,
+        one.classes(),
+        split,
+        {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)},
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Encoded:
+    """Files or records of encoded images, with their groups."""
+
+    where: str
+    identity: Any
+    items: Sequence[Any]  # what `open` takes
+    groups: Sequence[int]
+    border: int
+
+    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
+        for start in range(0, len(self.items), _CHUNK):
+            span = slice(start, start + _CHUNK)
+            yield _decoded(self.items[span], self.groups[span], start, self, size, short)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Records:
+    """Records of tfds; labels are groups through the names of its classes."""
+
+    where: str
+    identity: Any
+    records: Any
+    group: Mapping[int, int]
+    border: int
+
+    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
+        for start in range(0, len(self.records), _CHUNK):
+            chunk = self.records.__getitems__(list(range(start, min(start + _CHUNK, len(self.records)))))
+            encoded = [io.BytesIO(record["image"]) for record in chunk]
+            groups = [self.group[int(record["label"])] for record in chunk]
+            yield _decoded(encoded, groups, start, self, size, short)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arrays:
+    """Two NumPy files: uint8 [N, 32, 32, 3] and labels [N]."""
+
+    where: str
+    identity: Any
+    images: np.ndarray
+    labels: np.ndarray
+
+    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
+        if self.images.shape[1:] != (size, size, 3) or self.labels.shape != self.images.shape[:1]:
+            shapes = f"{list(self.images.shape)} and {list(self.labels.shape)}"
+            raise ValueError(f"{self.where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
+        yield np.asarray(self.images), self.labels.astype(np.int32), np.arange(len(self.labels), dtype=np.int32)
+
+
+def _decoded(items, groups, start, source, size, short) -> cache.Chunk:
+    """Decodes some files or records, of which the first is number `start`."""
+
+    def read(item, number):
+        name = None if isinstance(item, Path) else f"record {number}"
+        return decode.read(item, size, short, name, border=source.border)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        images = list(pool.map(read, items, itertools.count(start)))
+    # A test set without some of its images is another one.
+    if damaged := [image for image in images if isinstance(image, str)]:
+        raise ValueError(
+            f"{source.where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
+        )
+    return np.stack(images), np.array(groups, np.int32), np.arange(start, start + len(images), dtype=np.int32)
+
+
+def _arrays(one: NaturalSet, parent: Path) -> _Arrays | None:
+    for name in one.folders if one.arrays else ():
+        paths = [parent / name / file for file in one.arrays]
+        if all(path.is_file() for path in paths):
+            arrays = [files.read_array(path, "copy it again", mapped=True) for path in paths]
+            return _Arrays(str(parent / name), [_state(path, parent) for path in paths], *arrays)
+    return None
+
+
+def _records(one: NaturalSet, parent: Path) -> _Records | None:
+    folder = tfds_source.newest(parent / one.tfds) if one.tfds else None
+    if folder is None:
+        return None
+    if (found := tfds_source.file_format(folder)) != "array_record":
+        raise ValueError(f"{folder}: expected array_record, which is read without TensorFlow, found {found}")
+    known = one.classes()
+    if one.side:  # labels of CIFAR-10.1 have no names
+        group = {label: label for label in range(known.number)}
+    else:
+        names = tfds_source.class_names(folder, 1000)
+        group = {label: known.groups[name] for label, name in enumerate(names) if name in known.groups}
+    state = [_state(path, parent) for path in sorted(folder.glob("*.array_record*"))]
+    return _Records(str(folder), state, tfds_source.records(folder, "test"), group, one.border)
+
+
+def _tree(one: NaturalSet, parent: Path) -> _Encoded | None:
+    root = next((parent / name for name in one.folders if (parent / name).is_dir()), None)
+    if root is None or one.arrays:
+        return None
+    root, known = _class_folders(one, root), one.classes()
+    there = tree.class_folders(root)
+    unknown = [name for name in there if name not in known.folders]
+    missing = set(range(known.number)) - {known.folders.get(name) for name in there}
+    if missing or (unknown and not one.others):
+        lacking = sorted(name for name, group in known.folders.items() if group in missing)
+        raise ValueError(
+            f"{root}: expected the {known.number} class folders of {one.name}, found {len(there)} folders; missing: "
+            f"{', '.join(lacking[:5]) or 'none'}; unknown: {', '.join(unknown[:5]) or 'none'}"
+        )
+    chosen = [name for name in there if name in known.folders]
+    items = [item for item in tree.list_images(root, chosen) if not item[0].name.startswith(one.skipped or "\0")]
+    paths, groups = [path for path, _, _ in items], [known.folders[chosen[label]] for _, label, _ in items]
+    identity = [(*_state(path, root), group) for path, group in zip(paths, groups, strict=True)]
+    return _Encoded(str(root), identity, paths, groups, one.border)
+
+
+def _class_folders(one, root):
+    """The folder with the class folders: archives differ in how deep it lies."""
+    while True:
+        below = tree.class_folders(root)
+        if one.below in below:
+            root /= one.below
+        elif len(below) == 1:
+            root /= below[0]
+        else:
+            return root
+
+
+def _state(path: Path, root: Path) -> tuple[str, int, int]:
+    return str(path.relative_to(root)), *tree.size_and_time(path)

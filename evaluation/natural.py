@@ -1,0 +1,108 @@
+"""Trained models on naturally shifted test sets, and on clean images of the same classes.
+
+    natural/imagenet_r    on ImageNet-R, answers among its 200 classes
+    clean/imagenet_r      clean test images of these classes, answers among them
+
+The second is there where a set has some of the model's classes alone, or counts several as one; else
+the clean images are those of the row `clean`.
+"""
+
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from analysis.answers import Key
+from analysis.natural_shift.table import OF_CLASSES, PREFIX
+from analysis.tables import CLEAN
+from data import Dataset, Split
+from data.natural import NaturalImages, open_natural
+from data.natural.sets import listed
+from evaluation.conditions import Condition
+from evaluation.correctness import Model
+from evaluation.evaluate import evaluate_models
+from evaluation.shown import Shown, ShownNatural
+from training import stream
+
+
+def evaluate_natural(
+    models: Mapping[Key, Model],
+    config: ConfigDict,
+    dataset: Dataset,
+    shown: Shown,
+    workdir: pathlib.Path,
+    prepare: Callable[[Model, ShownNatural], Model] | None = None,
+) -> dict[Condition, dict[Key, np.ndarray]]:
+    """Evaluates every model on the sets of config.eval.natural, but for the answers in the workdir.
+
+    Args:
+      models: {(name, seed): (graphdef, state)}.
+      config: `eval.natural`, names separated by commas, and `eval.natural_dir`.
+      dataset: that the models were trained for; its class names tell which logits count.
+      shown: its test images.
+      workdir: directory that keeps the answers.
+      prepare: see `evaluation.evaluate.evaluate_models`.
+
+    Returns:
+      {condition: {(name, seed): bool [N], which images are answered correctly}}.
+
+    Raises:
+      FileNotFoundError, ValueError: a set is not there, or not of the models' classes.
+    """
+    # All are opened before the first is evaluated: what is wrong with the last is said at once.
+    size = dataset.image_shape[0]
+    opened = [open_natural(name, config.eval.natural_dir or None, size) for name in listed(config.eval.natural)]
+    groups = [images.classes.of_model(dataset.class_names, images.name) for images in opened]
+    answers = {}
+    for images, of_classes in zip(opened, groups, strict=True):
+        for condition, natural in _conditions(images, of_classes, dataset, shown):
+            answers |= evaluate_models(models, natural, [condition], workdir, prepare)
+    return answers
+
+
+def _conditions(
+    images: NaturalImages, groups: np.ndarray, dataset: Dataset, shown: Shown
+) -> Iterable[tuple[Condition, ShownNatural]]:
+    """(condition, what is shown) on a set, and on clean images of its classes."""
+    one_to_one = (groups >= 0).all() and len(set(groups.tolist())) == len(groups)
+    meaning = np.full(images.classes.number, -1)  # of the set's labels
+    meaning[groups[groups >= 0]] = np.arange(len(groups)) if one_to_one else groups[groups >= 0]
+    counted = None if one_to_one else groups  # else all classes are answers, as on the clean images
+    of_set = Condition(PREFIX + images.name, "0")
+    yield of_set, _shown(images.split, meaning[images.split.labels], counted, shown, images.provenance)
+    if counted is not None:
+        source = {"images": f"{CLEAN} test images of {dataset.name}", "digests": dict(shown.digests)}
+        labels = groups[np.asarray(shown.split.labels)]
+        yield Condition(OF_CLASSES + images.name, "0"), _shown(shown.split, labels, counted, shown, source)
+
+
+def _shown(split, labels, groups, shown, source):
+    """The images whose label is not -1; what the other classes of a set are, the model cannot say."""
+    index = np.flatnonzero(labels >= 0)
+    whole = len(index) == len(split)
+    chosen = Split(split.images, labels.astype(np.int32), split.index) if whole else choose(split, index, labels[index])
+    return ShownNatural(chosen, groups, shown.mesh, shown.batch_size, {**source, "number": len(index)})
+
+
+def choose(split: Split, index: np.ndarray, labels: np.ndarray) -> Split:
+    """Chooses images of a split and gives them other labels; images on the host are read when they
+    are asked for.
+    """
+    images = split.images[index] if stream.on_device(split) else _Chosen(split.images, index)
+    return Split(images, labels.astype(np.int32), np.asarray(split.index)[index])
+
+
+class _Chosen:
+    """Some of the images of an array on the host, [M, H, W, 3], by slices."""
+
+    def __init__(self, images, index: np.ndarray):
+        self._images, self._index = images, index
+        self.shape = (len(index), *images.shape[1:])
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __getitem__(self, span: slice) -> np.ndarray:
+        return np.asarray(self._images[self._index[span]])

@@ -1,0 +1,148 @@
+"""Models on natural test sets: which logits count, which clean images they are compared with, counts.csv."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+import data
+import eval as evaluation_script
+from analysis import tables
+from analysis.natural_shift.counts import read_workdirs
+from data import Dataset, Split
+from data.natural import classes
+from evaluation.natural import evaluate_natural
+from evaluation.shown import Shown
+from runtime import meshes
+from tests.data.natural.pictures import tree
+from tests.training import tiny
+from training import states
+
+SIDE = 4
+WORDNET = list(classes.imagenet().groups)
+OBJECTS = classes.objectnet()
+
+
+class Shades(nnx.Module):
+    """Logits that are noise, other noise for every shade of grey."""
+
+    def __init__(self, number):
+        self.table = nnx.Param(jnp.asarray(np.random.default_rng(number).normal(size=(256, number)), jnp.float32))
+
+    def __call__(self, images, train):
+        return self.table[...][images[:, 0, 0, 0].astype(jnp.int32)], {}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("natural")
+    tree(root / "imagenet_r", classes.imagenet("imagenet_r").groups)
+    tree(root / "objectnet" / "images", OBJECTS.folders)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def situation(names, place=False):
+    """(models, dataset, shown) of a network of these classes, two clean images a class."""
+    labels = np.repeat(np.arange(len(names)), 2).astype(np.int32)
+    shades = np.random.default_rng(1).integers(0, 256, len(labels), np.uint8)
+    images = np.ascontiguousarray(np.broadcast_to(shades[:, None, None, None], (len(labels), SIDE, SIDE, 3)))
+    split = Split(images, labels, np.arange(len(labels), dtype=np.int32))
+    dataset = Dataset("imagenet", tuple(names), split, split, {})
+    graphdef, params, statistics = nnx.split(Shades(len(names)), nnx.Param, ...)
+    model = graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    shown = Shown(split.to_device() if place else split, meshes.data_mesh(), 64)
+    return {("standard", 0): model}, dataset, shown
+
+
+def evaluate(names, sets, folder, workdir, place=False):
+    config = ConfigDict({"eval": {"natural": sets, "natural_dir": str(folder)}})
+    models, dataset, shown = situation(names, place)
+    found = evaluate_natural(models, config, dataset, shown, workdir)
+    logits = np.asarray(models["standard", 0][1].params["table"][...])
+    bits = {condition.corruption: by_model["standard", 0] for condition, by_model in found.items()}
+    return bits, logits, shown.split
+
+
+def answered(logits, groups):
+    """Groups that a model answers for each shade, by the definition."""
+    allowed = np.flatnonzero(groups >= 0)
+    return groups[allowed[logits[:, allowed].argmax(axis=1)]]
+
+
+@pytest.mark.parametrize("place", [False, True])
+def test_answers_are_among_the_sets_classes_alone(folder, tmp_path, place):
+    bits, logits, clean = evaluate(WORDNET, "imagenet_r", folder, tmp_path, place)
+    groups = classes.imagenet("imagenet_r").of_model(WORDNET, "")
+    answers = answered(logits, groups)
+    np.testing.assert_array_equal(bits["natural/imagenet_r"], answers[np.arange(200)] == np.arange(200))
+    shades, labels = np.asarray(clean.images)[:, 0, 0, 0], groups[np.asarray(clean.labels)]
+    expected = (answers[shades] == labels)[labels >= 0]
+    np.testing.assert_array_equal(bits["clean/imagenet_r"], expected)
+    assert len(expected) == 400 and expected.any()
+
+
+def test_any_class_of_an_object_is_right(folder, tmp_path):
+    bits, logits, _ = evaluate(WORDNET, " objectnet,", folder, tmp_path)
+    groups = OBJECTS.of_model(WORDNET, "")
+    names = sorted(OBJECTS.folders)
+    labels = np.array([OBJECTS.folders[name] for name in names])
+    shades = np.array([list(OBJECTS.folders).index(name) for name in names])
+    np.testing.assert_array_equal(bits["natural/objectnet"], answered(logits, groups)[shades] == labels)
+    assert len(bits["clean/objectnet"]) == 250
+
+
+def test_a_model_of_some_classes_is_shown_those_and_their_images(folder, tmp_path):
+    some = WORDNET[1:40]
+    bits, logits, _ = evaluate(some, "imagenet_r", folder, tmp_path)
+    groups = classes.imagenet("imagenet_r").of_model(some, "")
+    known = np.sort(groups[groups >= 0])
+    np.testing.assert_array_equal(bits["natural/imagenet_r"], answered(logits, groups)[known] == known)
+    assert len(bits["clean/imagenet_r"]) == 2 * len(known)
+
+
+def test_where_all_classes_are_the_sets_clean_images_are_clean(folder, tmp_path):
+    own = list(classes.imagenet("imagenet_r").groups)[::-1]  # in another order than the set's
+    bits, logits, _ = evaluate(own, "imagenet_r", folder, tmp_path)
+    assert list(bits) == ["natural/imagenet_r"]
+    np.testing.assert_array_equal(bits["natural/imagenet_r"], 199 - logits.argmax(axis=1)[:200] == np.arange(200))
+
+
+def test_sets_are_all_opened_before_one_is_evaluated(folder, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected imagenet_a in .* --config.eval.natural_dir says where"):
+        evaluate(WORDNET, "imagenet_r,imagenet_a", folder, tmp_path)
+    assert not (tmp_path / "answers").exists()
+    with pytest.raises(ValueError, match=r"expected a model of the classes of imagenet_r"):
+        evaluate(classes.CIFAR10, "imagenet_r", folder, tmp_path)
+
+
+def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
+    load = data.load
+    cifar = {"name": "cifar10", "class_names": classes.CIFAR10}
+    monkeypatch.setattr(data, "load", lambda *args, **kwargs: dataclasses.replace(load(*args, **kwargs), **cifar))
+    config = tiny.config()
+    config.eval.update({"corruptions": (), "natural": "cifar10_1", "natural_dir": str(tmp_path)})
+    test = load("shapes", train_limit=160, test_limit=70).test
+    (tmp_path / "cifar10_1").mkdir()
+    np.save(tmp_path / "cifar10_1" / "cifar10.1_v6_data.npy", 255 - test.images)
+    np.save(tmp_path / "cifar10_1" / "cifar10.1_v6_labels.npy", test.labels)
+    workdir = tiny.untrained_workdir(tmp_path / "work", config)
+    counts = evaluation_script.run(config, workdir)
+    assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 70), ("natural/cifar10_1", 0, 70)]
+    assert tables.read_counts(workdir / "counts.csv") == counts
+    table = read_workdirs([workdir / "counts.csv"])
+    assert table.natural["cifar10_1"].accuracy == pytest.approx([100 * counts[1].correct / 70])
+    assert table.natural["cifar10_1"].clean == table.clean and not table.synthetic
+
+    monkeypatch.setattr("evaluation.correctness.of_models", None)  # nothing is evaluated again
+    assert evaluation_script.run(config, workdir) == counts
+    config.eval.natural = ""
+    assert evaluation_script.run(config, workdir) == counts  # and no row is lost
+    assert not caplog.records
