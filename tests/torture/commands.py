@@ -28,6 +28,23 @@ _SCRIPTS = ("train", "eval", "overlap", "select_noc")
 _TOOLS = ("adapt", "calibrate", "msd", "report", "strength")
 
 
+class Clock:
+    """Seconds in which this process ran: those for which it was stopped (SIGSTOP, a machine asleep) do not count."""
+
+    def __init__(self):
+        self._seconds, self._last = 0.0, time.monotonic()
+
+    def tick(self) -> float:
+        """Returns the seconds so far; asked every few seconds at least."""
+        now = time.monotonic()
+        self._seconds += min(now - self._last, 10.0)
+        self._last = now
+        return self._seconds
+
+
+CLOCK = Clock()
+
+
 @dataclasses.dataclass(frozen=True)
 class Ending:
     """How a process ended: exit status (negative: the signal), what it printed, seconds, and whether a signal was sent
@@ -75,7 +92,7 @@ class Process:
         anew: bool = False,
         file_size: int | None = None,
     ):
-        self._output, self._began, self._status = b"", time.monotonic(), None
+        self._output, self._began, self._status = b"", CLOCK.tick(), None
         self._pipe, end = os.pipe()  # no file, whose size would be limited
         os.set_blocking(self._pipe, False)
         prepare = _prepared(environment or {}, file_size)
@@ -113,7 +130,7 @@ class Process:
         """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)` says so."""
         disturbed = hung = False
         while self.running():
-            seconds = time.monotonic() - self._began
+            seconds = CLOCK.tick() - self._began
             if not disturbed and kill is not None and due(seconds):
                 self.send(kill)
                 disturbed = True
@@ -122,7 +139,7 @@ class Process:
                 hung = True
             time.sleep(0.004)
         output = self._output.decode(errors="replace")
-        return Ending(self._status, output, time.monotonic() - self._began, disturbed, hung)
+        return Ending(self._status, output, CLOCK.tick() - self._began, disturbed, hung)
 
 
 def run(argv: Sequence[str], **options) -> Ending:

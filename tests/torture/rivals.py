@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from tests.torture import comparing
-from tests.torture.commands import Process, run
+from tests.torture.commands import CLOCK, Process, run
 from tests.torture.outcomes import Outcome
 from tests.torture.scenarios import Place
 
@@ -20,8 +20,8 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
     delay = float(rng.choice([0.0, rng.uniform(0, facts["seconds"])]))
     options = {"environment": place.environment(name)}
     first = Process(place.argv(name), **options)
-    began = time.monotonic()
-    while time.monotonic() - began < delay:
+    began = CLOCK.tick()
+    while CLOCK.tick() - began < delay:
         first.running()
         time.sleep(0.005)
     second = Process(place.argv(name), **options)

@@ -7,7 +7,7 @@ import pytest
 
 from analysis import answers
 from runtime.files import DamagedFileError
-from tests.torture import cases, comparing, damages, fuzz, hostile, outcomes
+from tests.torture import cases, commands, comparing, damages, fuzz, hostile, outcomes
 from tests.torture.outcomes import FAILURES, Outcome
 
 
@@ -144,6 +144,16 @@ def test_a_torture_ends_when_its_cases_took_the_minutes_over_all_calls(tmp_path)
     (tmp_path / "kills.jsonl").write_text(json.dumps(record) + "\n")
     torture = cases.Torture(tmp_path, 7, lambda attack, rng: pytest.fail("a case too many"))
     torture.run(1, ("kills",))
+
+
+def test_time_in_which_the_torture_was_stopped_does_not_count(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(commands.time, "monotonic", lambda: now[0])
+    clock = commands.Clock()
+    now[0] += 3
+    assert clock.tick() == 3
+    now[0] += 3600  # stopped
+    assert clock.tick() <= 13
 
 
 def test_a_table_counts_each_outcome():

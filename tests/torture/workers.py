@@ -35,8 +35,10 @@ class Worker:
         self._cases += 1
         try:
             self._pipe.send((attack, rng, folder))
-            if self._pipe.poll(_LIMIT):
-                return self._pipe.recv()
+            began = commands.CLOCK.tick()
+            while commands.CLOCK.tick() - began < _LIMIT:
+                if self._pipe.poll(1.0):
+                    return self._pipe.recv()
             story = f"no answer within {_LIMIT:.0f} s"
         except (EOFError, OSError):
             story = "the process died"
