@@ -44,14 +44,14 @@ def image_index(index: Any, number: int) -> jax.Array | np.ndarray:
       number: of images.
 
     Returns:
-      [N] where one word is enough, else uint32 [N, 2]: lower and upper words.
+      [N] where 31 bits are enough, else uint32 [N, 2]: lower and upper words. A JAX array of up to
+      32 bits stays as it is.
 
     Raises:
       TypeError: not integers.
       ValueError: of another shape, negative, or more than 64 bits.
     """
-    if not isinstance(index, jax.Array | np.ndarray):
-        index = _from_sequence(index)
+    index = integers(index)
     if index.dtype.kind not in "iu":
         raise TypeError(f"expected an index of integers, found dtype {index.dtype}")
     if index.shape == (number, 2) and index.dtype == np.uint32:
@@ -59,13 +59,15 @@ def image_index(index: Any, number: int) -> jax.Array | np.ndarray:
     if index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
     if isinstance(index, jax.Array):
+        _refuse_negative(index)
         if index.dtype.itemsize <= 4:
             return index
         return jnp.stack([index & (_WORD - 1), index >> 32], axis=1).astype(jnp.uint32)
     if number and index.min() < 0:
         raise ValueError(f"expected an index without negative integers, found {index.min()}")
-    if number == 0 or index.max() < _WORD:
-        return index.astype(np.uint32).view(np.int32)  # one dtype, one compile; the bits are what counts
+    if number == 0 or index.max() < _WORD // 2:
+        return index.astype(np.int32)  # one dtype, one compile; no value turns negative, so that it may be given again
+    index = index.astype(np.uint64)  # a word more than uint32 can say
     return np.stack([index % _WORD, index // _WORD], axis=1).astype(np.uint32)
 
 
@@ -83,8 +85,19 @@ def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
     return jax.lax.cond(high == 0, lambda: lower, lambda: jax.random.fold_in(lower, high))
 
 
-def _from_sequence(index):
-    values = list(index)
+def integers(index: Any) -> jax.Array | np.ndarray:
+    """Makes an array of an index: itself, or uint64 of a list, a range or any other sequence of integers.
+
+    Raises:
+      TypeError: no sequence, or not integers.
+      ValueError: negative, or more than 64 bits.
+    """
+    if isinstance(index, jax.Array | np.ndarray):
+        return index
+    try:
+        values = list(index)
+    except TypeError:
+        raise TypeError(f"expected an index of integers, one for each image, found {index!r}") from None
     wrong = [v for v in values if isinstance(v, bool | np.bool_) or not isinstance(v, int | np.integer)]
     if wrong:
         raise TypeError(f"expected an index of integers, found {wrong[0]!r} in it")
@@ -93,3 +106,11 @@ def _from_sequence(index):
     if values and min(values) < 0:
         raise ValueError(f"expected an index without negative integers, found {min(values)}")
     return np.array(values, np.uint64)
+
+
+def _refuse_negative(index):
+    """Of a JAX array, where its values are known: -1 would be the image 2^32 - 1."""
+    if index.dtype.kind != "i" or isinstance(index, jax.core.Tracer) or not index.is_fully_addressable:
+        return
+    if index.size and (least := np.asarray(index).min()) < 0:
+        raise ValueError(f"expected an index without negative integers, found {least}")

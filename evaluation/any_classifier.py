@@ -13,6 +13,7 @@ from tqdm import tqdm
 from analysis import tables
 from analysis.answers import Key
 from corruptions.batch import to_float
+from corruptions.keys import image_index, integers, seed_key
 from data import Split
 from data.dataset import sha256
 from evaluation.answers import Answers
@@ -84,8 +85,11 @@ def evaluate(
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
     labels = np.asarray(labels)
-    index = np.arange(len(labels)) if index is None else np.asarray(index)
+    index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
     _check(images, labels, index, dtype, batch_size)
+    # Before anything is written: they refuse what is none.
+    image_index(index, len(index))
+    seed_key(seed)
     tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
     conditions = list_conditions(corruptions, severity)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})

@@ -90,6 +90,7 @@ def write_dataset(
         raise ValueError(f"expected a jpeg_quality 1..95 or None for PNG, found {jpeg_quality!r}")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
+    seed_key(seed)  # which refuses what is no seed
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     shape = source.read(range(1)).shape[1:]
     checks.image_shape(shape)
