@@ -32,7 +32,9 @@ OPTIONAL = {  # file -> what a JSON file must hold
     "timing.json": ("training_seconds",),
     "samples.png": (),
     "msd/msd.csv": (),
+    "natural_shift/natural_shift.json": ("source", "benchmark", "from_clean", "leaders", "bins", "effects"),
 }
+NATURAL_PICTURES = ("accuracies", "benchmarks")
 _TOLERANCE = 1e-9
 
 
@@ -54,6 +56,8 @@ class Study(NamedTuple):
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
       distances: rows of msd/msd.csv (`analysis.distances.files.Distance`), or None.
+      natural: content of natural_shift/natural_shift.json, or None; natural_pictures: the PNG files
+        beside it, by name.
       files: (name, bytes, SHA-256) of every file that was read.
       models: (model/seed, revision, device) of every trained model's own provenance, where
         recorded.
@@ -76,6 +80,8 @@ class Study(NamedTuple):
     mixtures: list[dict] | None
     samples: bytes | None
     distances: list[Distance] | None
+    natural: dict | None
+    natural_pictures: dict[str, bytes]
     files: tuple[tuple[str, int, str], ...]
     models: tuple[tuple[str, str, str], ...]
     revisions: dict[str, str]
@@ -108,7 +114,9 @@ def read(workdir: str | pathlib.Path) -> Study:
     if bits is None:
         errors = errors._replace(overlap=file_se)
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
-    optional = {name: _optional(workdir / name, names) for name in OPTIONAL if name.endswith(".json")}
+    in_workdir = [name for name in OPTIONAL if name.endswith(".json") and "/" not in name]
+    optional = {name: _optional(workdir / name, OPTIONAL[name], names) for name in in_workdir}
+    natural = workdir / "natural_shift" / "natural_shift.json"
     return Study(
         workdir,
         config,
@@ -122,6 +130,8 @@ def read(workdir: str | pathlib.Path) -> Study:
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
         read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
+        _optional(natural, OPTIONAL["natural_shift/natural_shift.json"]),
+        {n: p.read_bytes() for n in NATURAL_PICTURES if (p := natural.with_name(f"{n}.png")).is_file()},
         tuple(_file(workdir / name) for name in present),
         _models(workdir),
         _revisions(workdir, present),
@@ -179,17 +189,17 @@ def _same(path, overlap, stored, computed):
         )
 
 
-def _optional(path, names):
+def _optional(path, keys, names=None):
     """Content of an optional JSON file, or None; refuses one without its keys, or that is of other
     corruptions.
     """
     if not path.is_file():
         return None
     content = read_json(path)
-    lacking = [key for key in OPTIONAL[path.name] if key not in content]
+    lacking = [key for key in keys if key not in content]
     if lacking:
-        raise ValueError(f"{path}: expected {', '.join(OPTIONAL[path.name])}, found none of {', '.join(lacking)}")
-    unknown = sorted(set(content.get("members", ())) - set(names))
+        raise ValueError(f"{path}: expected {', '.join(keys)}, found none of {', '.join(lacking)}")
+    unknown = sorted(set(content.get("members", ())) - set(names)) if names is not None else ()
     if unknown:
         raise ValueError(
             f"{path}: expected members among the corruptions of overlap.csv, found {', '.join(unknown)}; make it again"

@@ -2,12 +2,13 @@
 that makes it.
 
 Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of
-augmentation schemes.
+augmentation schemes, natural shifts.
 """
 
 from analysis.distances.files import mean_distances
 from analysis.report.html import Html, join, missing, section, table, tag
 from analysis.report.inputs import Study
+from analysis.report.natural import natural_part
 from analysis.rounding import fixed, with_error
 
 
@@ -21,6 +22,7 @@ def optional_section(study: Study) -> Html:
         _mixtures(study.mixtures),
         _comparison(study.comparison),
         _distances(study.distances),
+        natural_part(study.natural, study.natural_pictures),
     )
     overlap = study.workdir / "overlap.csv"
     commands = (
@@ -38,6 +40,11 @@ def optional_section(study: Study) -> Html:
         (
             "Distances of augmentation schemes to corruptions (msd/msd.csv).",
             f"python -m tools.msd --config=configs/msd.py --workdir={study.workdir}",
+        ),
+        (
+            "Whether corruptions predict natural shifts (natural_shift/natural_shift.json).",
+            f"python eval.py --workdir={study.workdir} --config.eval.natural=...",
+            f"python -m tools.natural_shift --counts={study.workdir / 'counts.csv'} --out={study.workdir / 'natural_shift'}",
         ),
     )
     absent = [missing(*command) for part, command in zip(present, commands) if part is None and command]
