@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ml_collections import ConfigDict
 
 from analysis import accuracies, answers, derived, tables
+from analysis.natural_shift.table import OF_CLASSES, PREFIX
 from analysis.report import inputs
 from runtime import bindings, files, meshes
 from training import loop, ranges
@@ -141,10 +142,12 @@ def _results(found, folder, workdir):
 def _answers(path, draws, workdir):
     """Whether answers are bound; raises ValueError where to something else than what is there."""
     packed, made_from = answers.read_packed(path)
-    if draws and made_from.shown not in ("", draws):
-        raise ValueError(f"{path}: expected answers to the images that draws.json tells of, found those to others")
-    if derived.condition_of(path.stem) is None:
+    condition = derived.condition_of(path.stem)
+    if condition is None:
         raise ValueError(f"{path}: expected the name of a condition, found {path.stem}")
+    natural = condition[0].startswith((PREFIX, OF_CLASSES))  # to images of their own
+    if draws and not natural and made_from.shown not in ("", draws):
+        raise ValueError(f"{path}: expected answers to the images that draws.json tells of, found those to others")
     for key, bits in packed.items():
         before, now = made_from.models.get(key, ""), bindings.model_digest(workdir, *key)
         if before and now and before != now:

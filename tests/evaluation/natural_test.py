@@ -16,6 +16,7 @@ from data import Dataset, Split
 from data.natural import classes
 from evaluation.natural import evaluate_natural
 from evaluation.shown import Shown
+from evaluation.verification import verify
 from runtime import meshes
 from tests.data.natural.pictures import tree
 from tests.training import tiny
@@ -146,3 +147,4 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     config.eval.natural = ""
     assert evaluation_script.run(config, workdir) == counts  # and no row is lost
     assert not caplog.records
+    assert not verify(workdir).problems
