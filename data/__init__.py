@@ -5,6 +5,7 @@ tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, rea
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
+natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
 dataset.py       what every source gives: `Dataset` of two `Split`s
 union.py         two datasets as one to train on

@@ -16,7 +16,6 @@ TITLES = {
     "imagenet_sketch": "ImageNet-Sketch",
     "objectnet": "ObjectNet",
     "cifar10_1": "CIFAR-10.1",
-    "cifar10_2": "CIFAR-10.2",
     "cinic10": "CINIC-10",
     "imagenet_real": "ImageNet ReaL",
     "vid_robust": "ImageNet-Vid-Robust",
@@ -24,7 +23,7 @@ TITLES = {
 }
 PREFIX = "natural/"  # of natural shifts among the conditions of counts.csv
 OF_CLASSES = "clean/"  # of clean images of the same classes
-PREFERRED = tuple(TITLES)[:8]  # shown where nobody says which; the other three are no change of the images' source
+PREFERRED = tuple(TITLES)[:7]  # shown where nobody says which; others are videos, new labels or variants
 FEWEST = 4  # models that a correlation takes
 
 
@@ -107,8 +106,9 @@ class Table:
         chosen = tuple(names) or tuple(name for name in PREFERRED if name in self.natural)
         missing = [name for name in chosen if name not in self.natural]
         if missing or not chosen:
+            wanted = ", ".join(missing or PREFERRED)
             there = ", ".join(self.natural) or "none; eval.py --config.eval.natural=... measures them"
-            raise ValueError(f"{self.source}: expected natural shifts {', '.join(missing)}, found {there}")
+            raise ValueError(f"{self.source}: expected natural shifts, {wanted}, found {there}")
         return chosen
 
     def members(self, names: Iterable[str] = ()) -> tuple[str, ...]:

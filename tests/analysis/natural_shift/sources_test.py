@@ -1,6 +1,7 @@
 """Tables of models read from the testbed's file, from timm's and from our own counts."""
 
 import csv
+import dataclasses
 
 import numpy as np
 import pytest
@@ -160,8 +161,10 @@ def test_a_table_says_what_it_does_not_hold():
     chosen = table.chosen(["model3", "model1"])
     assert chosen.models == ("model1", "model3") and chosen.clean[1] == table.clean[3]
     assert chosen.natural["imagenet_r"].accuracy[0] == table.natural["imagenet_r"].accuracy[1]
-    with pytest.raises(ValueError, match="natural shifts objectnet, found imagenet_r, imagenet_v2"):
+    with pytest.raises(ValueError, match="natural shifts, objectnet, found imagenet_r, imagenet_v2"):
         table.shifts(["objectnet"])
+    with pytest.raises(ValueError, match=r"natural shifts, imagenet_v2, .*cinic10, found none; eval.py"):
+        dataclasses.replace(table, natural={}).shifts()
     with pytest.raises(ValueError, match="corruptions noc/rain, found imagenet_c/gaussian_noise"):
         table.members(["noc/rain"])
     with pytest.raises(ValueError, match=r"models asked for, found no resnet50"):
