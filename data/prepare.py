@@ -58,6 +58,9 @@ def main(argv: list[str] | None = None) -> int:
     except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("data.prepare: stopped; the same command continues", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -10,6 +10,7 @@ preemption.py   SIGTERM and Ctrl-C while training: saves, then ends
 progress.py     one progress bar for every long command
 provenance.py   what a result came from: revision, versions, devices, command, inputs
 schema.py       what is known of a setting: type, range, meaning; checks and lists
+shapes.py       what a JSON file must hold for its reader, and where it differs
 settings.py     settings that must equal those stored with earlier results
 workdirs.py     a folder of one run or study: its lock, config and provenance
 """

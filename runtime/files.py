@@ -18,6 +18,8 @@ from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from runtime import shapes
+
 _ASIDE = ".part-"
 REMEDY = "move it away and repeat the command that wrote it"
 _JSON_TYPES = {dict: "object", list: "list"}
@@ -78,25 +80,28 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> N
         np.savez(file, **arrays)
 
 
-def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = REMEDY) -> Any:
+def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = REMEDY, shape: Any = None) -> Any:
     """Returns the content of a JSON file.
 
     Args:
       path: of the file.
       kind: type that the whole content must have, `dict` or `list`; None takes any.
       remedy: what a reader of the error should do.
+      shape: of the content, see `runtime.shapes`; None takes any.
 
     Raises:
       FileNotFoundError: no such file.
-      DamagedFileError: not valid JSON, or of another type.
+      DamagedFileError: not valid JSON, of another type, or of another shape.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of lists nested by the thousand
         raise DamagedFileError(f"{path}: expected valid JSON, found an error ({error}); {remedy}") from None
     if kind is not None and not isinstance(content, kind):
         found = _JSON_TYPES.get(type(content), type(content).__name__)
         raise DamagedFileError(f"{path}: expected a JSON {_JSON_TYPES[kind]}, found {found}; {remedy}")
+    if shape is not None and (wrong := shapes.mismatch(content, shape)):
+        raise DamagedFileError(f"{path}: {wrong}; {remedy}")
     return content
 
 

@@ -6,6 +6,8 @@ Takes workdirs, caches of decoded images, prepared ImageNets and datasets of cor
 that has, and prints a line for each that is wrong. Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 import sys
 
@@ -16,7 +18,6 @@ from data.corrupted import dataset
 from data.imagenet import store
 from evaluation import verification
 from evaluation.verification import Findings
-from runtime import command
 from runtime.log import configure
 
 
@@ -63,10 +64,9 @@ def main(argv):
     configure()
     if len(argv) < 2:
         raise app.UsageError("expected one or more folders: python -m tools.check FOLDER ...")
-    with command.errors():
-        wrong = run([pathlib.Path(path) for path in argv[1:]])
+    wrong = run([pathlib.Path(path) for path in argv[1:]])
     sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    app.run(main)
+    command.run(main)

@@ -3,20 +3,42 @@
 import json
 import pathlib
 
-from runtime import distributed, files
+from runtime import distributed, files, shapes
 
 
 def training_seconds(path: str | pathlib.Path, batch_size: int) -> float:
     """Sums the seconds of training in a metrics.jsonl.
 
     Compilation is included, time between interrupted runs is not.
+
+    Raises:
+      DamagedFileError: a line that is no report of a block.
     """
     seconds, before = 0.0, 0
-    for line in pathlib.Path(path).read_text().splitlines():
-        values = json.loads(line)
+    for number, values in enumerate(_lines(path, {"step": int, "images_per_second": float}), 1):
+        if not values["images_per_second"] > 0:
+            raise _damaged(path, number, f"expected images_per_second above 0, found {values['images_per_second']}")
         seconds += (values["step"] - before) * batch_size / values["images_per_second"]
         before = values["step"]
     return seconds
+
+
+def _lines(path, shape):
+    """Yields the lines of a metrics.jsonl up to one that a killed process was writing, the last."""
+    if not pathlib.Path(path).exists():
+        return
+    for number, text in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            return  # nothing complete follows it
+        if wrong := shapes.mismatch(line, shape):
+            raise _damaged(path, number, wrong)
+        yield line
+
+
+def _damaged(path, number, wrong):
+    return files.DamagedFileError(f"{path}, line {number}: {wrong}; remove the line")
 
 
 class MetricsLog:
@@ -30,18 +52,9 @@ class MetricsLog:
         if not distributed.is_main():
             return
         self._path = pathlib.Path(path)
-        kept = [line for line in self._lines() if line["step"] <= step]
+        kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
         files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in kept))
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
-
-    def _lines(self):
-        if not self._path.exists():
-            return
-        for text in self._path.read_text().splitlines():
-            try:
-                yield json.loads(text)
-            except json.JSONDecodeError:
-                return  # the line a killed process was writing; nothing complete follows it
 
     def write(self, step: int, **values: float) -> None:
         """Adds the line of the block that ended at `step`."""

@@ -159,7 +159,10 @@ def _read_errors(path):
 def _read_features(path):
     if not path.is_file():
         raise FileNotFoundError(f"expected the features of the scan at {path}, found no file")
-    return files.read_arrays(path)
+    features = files.read_arrays(path)
+    if wrong := [name for name, array in features.items() if array.dtype.kind not in "fiu"]:
+        raise files.DamagedFileError(f"{path}: expected features that are numbers, found others for {wrong[:_NAMED]}")
+    return features
 
 
 def _refuse_missing(path, expected, missing):

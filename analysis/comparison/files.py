@@ -11,6 +11,7 @@ import numpy as np
 from analysis.comparison import extractors, studies
 from analysis.distances.files import read_correlations, read_msd
 from analysis.overlap.files import MeasuredOverlap, read_measured
+from analysis.shapes import TIMING
 from runtime.files import read_json, without_nan
 from runtime.provenance import record_inputs
 
@@ -119,7 +120,7 @@ def _training_seconds(first, second):
     paths = [workdir / "timing.json" for workdir in (first, second)]
     if not all(path.is_file() for path in paths):
         return None
-    seconds = [read_json(path)["training_seconds"] for path in paths]
+    seconds = [read_json(path, shape=TIMING)["training_seconds"] for path in paths]
     shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith("standard|")]
     return [sum(by_model[model] for model in shared) for by_model in seconds] if shared else None
 

@@ -139,8 +139,10 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | str], np.nda
     centres = {}
     for key, value in bindings.read_arrays(path)[0].items():
         name, bar, severity = key.rpartition("|")
-        if not bar or value.ndim != 1:
-            raise ValueError(f"{path}: expected vectors called corruption|severity, found {key!r} {value.shape}")
+        if not bar or value.ndim != 1 or value.dtype.kind != "f" or not _is_severity(severity):
+            raise ValueError(
+                f"{path}: expected vectors called corruption|severity, found {key!r} {value.dtype}{list(value.shape)}"
+            )
         centres[name, _severity(severity)] = value
     return centres
 
@@ -269,6 +271,13 @@ def _over_severities(values):
         key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0))
         for key, by_severity in grouped.items()
     }
+
+
+def _is_severity(text):
+    try:
+        return _severity(text) == RANDOM or 0 <= _severity(text) < float("inf")
+    except ValueError:
+        return False
 
 
 def _severity(text):

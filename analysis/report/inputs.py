@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import accuracies, answers, derived, tables
+from analysis import accuracies, answers, derived, shapes, tables
 from analysis.comparison import mixtures
 from analysis.distances.files import Distance, read_msd
 from analysis.overlap import overlap_matrix
@@ -19,20 +19,21 @@ from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
 from analysis.tables import Count
 from runtime.bindings import read_config
-from runtime.files import read_json
+from runtime.files import DamagedFileError, read_json
+from runtime.shapes import mismatch
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
 OPTIONAL = {  # file -> what a JSON file must hold
-    "scores.csv": (),
-    "mixtures.csv": (),
-    "benchmark.json": ("members", "threshold", "strict", "mean_overlap", "summary"),
-    "stability.json": ("members", "sets", "resamples", "sizes"),
-    "ranges.json": ("corruptions",),
-    "comparison.json": ("first", "second", "matrices", "threshold", "benchmarks", "training_seconds"),
-    "timing.json": ("training_seconds",),
-    "samples.png": (),
-    "msd/msd.csv": (),
-    "natural_shift/natural_shift.json": ("source", "benchmark", "from_clean", "leaders", "bins", "effects"),
+    "scores.csv": None,
+    "mixtures.csv": None,
+    "benchmark.json": shapes.BENCHMARK,
+    "stability.json": shapes.STABILITY,
+    "ranges.json": shapes.RANGES,
+    "comparison.json": shapes.COMPARISON,
+    "timing.json": shapes.TIMING,
+    "samples.png": None,
+    "msd/msd.csv": None,
+    "natural_shift/natural_shift.json": shapes.NATURAL,
 }
 NATURAL_PICTURES = ("accuracies", "benchmarks")
 _TOLERANCE = 1e-9
@@ -104,7 +105,9 @@ def read(workdir: str | pathlib.Path) -> Study:
             f"expected a workdir of overlap.py with {', '.join(REQUIRED)}, found {workdir} without {', '.join(missing)}; "
             "run overlap.py to its end"
         )
-    config, provenance = read_config(workdir), read_json(workdir / "provenance.json")
+    config, provenance = read_config(workdir), read_json(workdir / "provenance.json", shape=shapes.PROVENANCE)
+    if wrong := mismatch(config, shapes.CONFIG):
+        raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
     counts = derived.read_counts(workdir / "counts.csv")
     overlap, file_se = read_overlaps(workdir, counts)
     names = overlap.names
@@ -189,16 +192,13 @@ def _same(path, overlap, stored, computed):
         )
 
 
-def _optional(path, keys, names=None):
+def _optional(path, shape, names=None):
     """Content of an optional JSON file, or None; refuses one without its keys, or that is of other
     corruptions.
     """
     if not path.is_file():
         return None
-    content = read_json(path)
-    lacking = [key for key in keys if key not in content]
-    if lacking:
-        raise ValueError(f"{path}: expected {', '.join(keys)}, found none of {', '.join(lacking)}")
+    content = read_json(path, shape=shape)
     unknown = sorted(set(content.get("members", ())) - set(names)) if names is not None else ()
     if unknown:
         raise ValueError(
@@ -221,7 +221,7 @@ def _file(path):
 def _models(workdir):
     models = []
     for path in sorted(workdir.glob("models/*/*/provenance.json")):
-        record = read_json(path)
+        record = read_json(path, shape=shapes.PROVENANCE)
         name = f"{path.parts[-3]}/{path.parts[-2]}"
         models.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
     return tuple(models)

@@ -38,7 +38,7 @@ def natural_part(content: Mapping[str, Any] | None, pictures: Mapping[str, bytes
             f"Best single corruption, by the correlation of what models lose to it and to the shifts: {best['corruption']}, "
             f"{_interval(best['mean'])}, first in {percent(best['first'])} of the resamples."
         )
-    if content["bins"]:
+    if content["bins"] and content["effects"]:
         best, effects = max(content["bins"], key=lambda row: row["mean"][0]), content["effects"]
         facts.append(
             f"Best benchmarks: {best['categories']} categories, {best['size']} corruptions, spread {best['spread']:.1f}, mean r "

@@ -100,15 +100,27 @@ def _source(flags):
     if flags.preprocess != "none" or flags.size is not None:
         raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
     if path.suffix == ".npz":
-        with np.load(path) as arrays:
-            if not {"images", "labels"} <= set(arrays):
-                raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(arrays)}")
-            images, labels = arrays["images"], arrays["labels"]
+        arrays = _load(path)
+        found = arrays.keys() if isinstance(arrays, dict) else {"a single one"}
+        if not {"images", "labels"} <= found:
+            raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(found)}")
+        images, labels = arrays["images"], arrays["labels"]
     elif flags.labels is None:
         raise ValueError(f"expected --labels=FILE.npy beside --source={flags.source}, found none")
     else:
-        images, labels = np.load(path, mmap_mode="r"), np.load(flags.labels)
+        images, labels = _load(path, mmap_mode="r"), _load(flags.labels)
     return sources.from_arrays(images[: flags.limit], labels[: flags.limit])
+
+
+def _load(path, **options):
+    """The array of an .npy file, or {name: array} of an .npz file; ValueError for anything else."""
+    try:
+        content = np.load(path, **options)
+        return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # of a dozen types, by the byte that is wrong
+        raise ValueError(f"{path}: expected a NumPy file, found one that cannot be read ({error})") from error
 
 
 def _names(text):

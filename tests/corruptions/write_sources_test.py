@@ -245,6 +245,22 @@ def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys)
     assert error.startswith("error: ") and message in error
 
 
+@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
+def test_damaged_arrays_are_named(name, tmp_path, capsys):
+    """At any place: NumPy and zipfile have an error of another type for each."""
+    path = tmp_path / name
+    if name == "a.npz":
+        np.savez(path, images=IMAGES[:2], labels=LABELS[:2])
+    else:
+        np.save(path, IMAGES[:2])
+    whole = path.read_bytes()
+    for damaged in (b"", b"[]", whole[: len(whole) // 2], whole[:-1], whole[:40] + bytes(100) + whole[140:]):
+        path.write_bytes(damaged)
+        assert __main__.main([f"--source={path}", f"--labels={path}", f"--out={tmp_path}/out"]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("error: ") and name in error and error.count("\n") == 1, damaged[:20]
+
+
 def test_the_help_needs_no_optional_package():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['PIL', 'tqdm', 'tensorflow_datasets']));"

@@ -337,3 +337,12 @@ def test_real_photographs(shared, tmp_path):
     for number, path in enumerate(sorted(folder.glob("*/*.png"))[:20]):
         np.testing.assert_array_equal(loaded.test.images[number], trees.reference(path, 224, 256))
     assert (out / "damaged.txt").read_text() == ""
+
+
+def test_control_c_is_one_line(tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data.prepare, "prepare_and_verify", interrupted)
+    assert data.prepare.main(["--dataset=imagenet100", f"--data_dir={tmp_path}"]) == 130
+    assert capsys.readouterr().err == "data.prepare: stopped; the same command continues\n"

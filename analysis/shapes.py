@@ -1,0 +1,93 @@
+"""What the JSON files of a study must hold for those who read them; any of them may hold more."""
+
+from runtime.shapes import NULL, Either, Maybe
+
+_NUMBER = Either(float, NULL)  # null stands for NaN
+
+CONFIG = {
+    "dataset": Maybe({"image_size": Maybe(int)}),
+    "model": Maybe({}),
+    "train": Maybe(
+        {
+            "milestones": Maybe([float]),
+            "corruption_options": Maybe({str: {"range": Maybe(Either((float, float), NULL))}}),
+        }
+    ),
+    "study": Maybe({"threshold": Maybe(float)}),
+}
+_RUN = {"git_revision": Maybe(str), "device": Maybe(str)}
+PROVENANCE = {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])}
+BENCHMARK = {
+    "members": [str],
+    "threshold": float,
+    "strict": bool,
+    "mean_overlap": _NUMBER,
+    "summary": str,
+    "number_of_ties": Maybe(int),
+    "winner_is_exact": Maybe(bool),
+    "dropped": Maybe([str]),
+    "inputs": Maybe({str: str}),
+    "written": Maybe(str),
+    "coverage": Maybe(
+        {
+            "benchmark": [str],
+            "corruptions": {
+                str: {
+                    "overlap": _NUMBER,
+                    "se": _NUMBER,
+                    "member": Either(str, NULL),
+                    "p": _NUMBER,
+                    "verdict": str,
+                }
+            },
+        }
+    ),
+    "categories": Maybe([[str]]),
+}
+STABILITY = {"members": {str: float}, "sets": [([str], float)], "resamples": int, "sizes": {str: float}}
+_PAIR = (float, float)
+RANGES = {
+    "corruptions": {
+        str: {
+            "range": _PAIR,
+            "unit": str,
+            "robustness": _PAIR,
+            "robustness_se": (_NUMBER, _NUMBER),
+            "mean_robustness": float,
+            "mean_robustness_se": _NUMBER,
+            "monotone": bool,
+            "capped": (bool, bool),
+        }
+    }
+}
+COMPARISON = {
+    "first": str,
+    "second": str,
+    "threshold": float,
+    "matrices": {
+        "pairs": int,
+        "spearman": _NUMBER,
+        "spearman_interval": (_NUMBER, _NUMBER),
+        "pearson": _NUMBER,
+        "mean_difference": _NUMBER,
+        "standardised": _NUMBER,
+    },
+    "benchmarks": [{"threshold": float, "first": [str], "second": [str], "shared": [str], "jaccard": float}],
+    "training_seconds": Either(_PAIR, NULL),
+    "inputs": Maybe({str: str}),
+}
+TIMING = {"training_seconds": {str: float}}
+_ESTIMATE = (_NUMBER, _NUMBER, _NUMBER)
+NATURAL = {
+    "source": str,
+    "models": int,
+    "complete": int,
+    "resamples": int,
+    "from_clean": [{"shift": str, "r2": _ESTIMATE}],
+    "leaders": [{"corruption": str, "mean": _ESTIMATE, "first": float}],
+    "bins": [{"categories": int, "size": int, "spread": float, "mean": (float, _NUMBER, _NUMBER)}],
+    "effects": Either({"categories": _ESTIMATE, "size": _ESTIMATE, "spread": _ESTIMATE}, NULL),
+    "benchmark": [
+        {"shift": str, "models": int, **dict.fromkeys(("drop", "spearman", "partial", "effective"), _ESTIMATE)}
+    ],
+}
