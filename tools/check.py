@@ -2,14 +2,14 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads every file that has a digest, or follows from one
-that has, and prints a line for each that is wrong. Changes nothing. The exit status is 1 when something is wrong, else 0.
+Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads
+every file that has a digest, or follows from one that has, and prints a line for each that is wrong.
+Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip
 
 import pathlib
-import sys
 
 from absl import app
 
@@ -18,7 +18,6 @@ from data.corrupted import dataset
 from data.imagenet import store
 from evaluation import verification
 from evaluation.verification import Findings
-from runtime.log import configure
 
 
 def _is_cache(path):
@@ -61,11 +60,9 @@ def run(paths: list[pathlib.Path]) -> int:
 
 
 def main(argv):
-    configure()
     if len(argv) < 2:
-        raise app.UsageError("expected one or more folders: python -m tools.check FOLDER ...")
-    wrong = run([pathlib.Path(path) for path in argv[1:]])
-    sys.exit(1 if wrong else 0)
+        raise app.UsageError("expected one or more folders, python -m tools.check FOLDER")
+    return 1 if run([pathlib.Path(path) for path in argv[1:]]) else 0
 
 
 if __name__ == "__main__":

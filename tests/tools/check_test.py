@@ -10,6 +10,7 @@ from absl import app
 from PIL import Image
 
 import eval as evaluation
+from analysis import answers
 from configs import default
 from corruptions.write import write_dataset
 from data import cache
@@ -63,9 +64,7 @@ def change(path, **changed):
 
 def test_a_good_workdir_passes(made, capsys):
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
-    with pytest.raises(SystemExit) as ended:
-        check.main(["check", str(made), str(made)])
-    assert ended.value.code == 0
+    assert check.main(["check", str(made), str(made)]) == 0
     # config, checkpoint, two answers, two tables, ranges, centre; draws, settings and two records have no digest
     assert capsys.readouterr().out == 2 * (
         f"{made}: 8 verified, 4 without a digest (they could only be read), 0 wrong\n"
@@ -130,10 +129,9 @@ NAMED = {  # what is wrong with a file may be seen in those that were made from 
 @pytest.mark.parametrize("name", EDITS)
 def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name):
     EDITS[name](folder / name)
-    with pytest.raises(SystemExit) as ended:
-        check.main(["check", str(folder)])
+    assert check.main(["check", str(folder)]) == 1
     *lines, last = capsys.readouterr().out.splitlines()
-    assert ended.value.code == 1 and last.endswith(f"{len(lines)} wrong") and lines
+    assert last.endswith(f"{len(lines)} wrong") and lines
     (line, *_) = [line for line in lines if any(part in line for part in NAMED.get(name, (name,)))]
     assert "python -m" in line or "Restore it" in line
 
@@ -150,6 +148,15 @@ def test_what_is_left_of_an_earlier_model_is_named(folder):
     ):
         assert any(name in line for line in wrong), (name, wrong)
     assert len(wrong) == 5
+
+
+def test_answers_to_natural_test_sets_are_to_other_images(folder):
+    made_from = answers.MadeFrom("1" * 64, 5, {("standard", 0): bindings.model_digest(folder, "standard", 0)})
+    for name in ("natural/imagenet_r", "clean/imagenet_r", "noc/hue"):
+        path = folder / "answers" / f"{answers.file_stem(name, 0)}.npz"
+        answers.write(path, {("standard", 0): np.ones(5, bool)}, made_from)
+    (line,) = verification.verify(folder).problems
+    assert "noc.hue-0.npz: expected answers to the images that draws.json tells of" in line
 
 
 def test_no_damage_is_a_traceback(folder, made, monkeypatch):
