@@ -79,14 +79,12 @@ def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapp
     if not path.exists():
         return empty
     content = ranges.read_content(path)
-    before = content.get("made_from", made_from)
-    if before != made_from:
-        log.warning("%s was calibrated with another model or other images: it is calibrated again.", path)
-        return empty
-    content = {key: value for key, value in content.items() if key != "copy_of"} | {"made_from": made_from}
     stored = {key: content[key] for key in asked if key in content}
     settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
-    return content
+    if content.get("made_from", made_from) != made_from:
+        log.warning("%s was calibrated with another model or other images: it is calibrated again.", path)
+        return empty
+    return {key: value for key, value in content.items() if key != "copy_of"} | {"made_from": made_from}
 
 
 def _check_model(clean: float, num_classes: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from configs import default
 from runtime.files import DamagedFileError
+from runtime.settings import WorkdirError
 from tests.training import tiny
 from tools import calibrate
 from training import ranges
@@ -92,6 +93,13 @@ def test_ranges_of_other_images_are_calibrated_again(folder, caplog):
 
     change(path, others)
     assert list(calibrate.run(asked("imagenet_c/contrast"), folder)["corruptions"]) == ["imagenet_c/contrast"]
+
+
+def test_other_settings_are_refused_before(folder):
+    config = asked("imagenet_c/contrast")
+    config.calibrate.images = 60
+    with pytest.raises(WorkdirError, match="images: stored 70, asked 60"):
+        calibrate.run(config, folder)
 
 
 def test_a_file_without_digests_is_continued_and_bound(folder):
