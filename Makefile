@@ -13,8 +13,11 @@ demo: $(VENV)/.study
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
+# Slow tests, and those of pixels once more: here with the compiler's optimisations, as users run them.
+slow: export JAX_DISABLE_MOST_OPTIMIZATIONS = 0
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist load -m slow --durations=10
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/corruptions
 
 torture: $(VENV)/.dev
 	$(BIN)/python -m tests.torture $(TORTURE)

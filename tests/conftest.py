@@ -13,6 +13,8 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+# Compiling is most of the suite's time, and LLVM's optimisations are half of that. `make slow` compiles as users do.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 @pytest.fixture(autouse=True)

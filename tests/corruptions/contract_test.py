@@ -18,18 +18,24 @@ def images():
     return photographs(4, 32, 32)
 
 
+@pytest.fixture(scope="module")
+def batch():
+    """As large as the batches of the golden tests, whose compiled programs serve here too."""
+    return photographs(64, 32, 32)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_batches_of_uint8(name, images):
+def test_batches_of_uint8(name, batch):
     """Shape, dtype, determinism, an effect, and one compile for all severities."""
     compiled = corruptions.batch._corrupt._cache_size()
     severities = corruptions.severities(name)
-    out = {s: np.asarray(corruptions.corrupt(KEY, images, name, s)) for s in severities}
+    out = {s: np.asarray(corruptions.corrupt(KEY, batch, name, s)) for s in severities}
     assert corruptions.batch._corrupt._cache_size() - compiled == 1
-    for found in out.values():
-        assert found.shape == images.shape and found.dtype == np.uint8
+    for corrupted in out.values():
+        assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
     strongest = out[severities[-1]]
-    assert (strongest != images).any((1, 2, 3)).all()
-    again = corruptions.corrupt(KEY, images, name, severities[-1])
+    assert (strongest != batch).any((1, 2, 3)).all()
+    again = corruptions.corrupt(KEY, batch, name, severities[-1])
     np.testing.assert_array_equal(again, strongest)
 
 

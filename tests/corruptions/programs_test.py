@@ -36,8 +36,16 @@ def test_a_thousand_programs_in_one_process():
     assert highest < most + 50, "not more than one program's maps above it"
 
 
+def test_programs_that_are_forgotten_give_their_maps_back():
+    images = np.full((1, 16, 23, 3), 100, np.uint8)
+    corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", 1)  # also what stays: threads, constants
+    compiled = programs.memory_maps()
+    assert programs.bound(1)
+    assert programs.memory_maps() < compiled - 50
+
+
 def test_corrupt_forgets_its_own_programs_first(monkeypatch):
-    """Many image sizes; a program of the user's is not compiled again."""
+    """Many image sizes, and 50 maps a program; a program of the user's is not compiled again."""
     jax.clear_caches()
 
     @jax.jit
@@ -45,21 +53,19 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
         return x + 1
 
     of_the_user(jnp.ones(3))
-    most = 3 * programs.memory_maps()
-    monkeypatch.setattr(programs, "most_maps", lambda: most)
-    first = None
-    for width in range(16, 200):
+    number_of_programs = corruptions.batch._corrupt._cache_size
+    monkeypatch.setattr(programs, "memory_maps", lambda: 100 + 50 * number_of_programs())
+    monkeypatch.setattr(programs, "most_maps", lambda: 400)
+    results, kept = {}, []
+    for width in range(16, 30):
         images = np.full((1, 16, width, 3), 100, np.uint8)
-        found = corruptions.corrupt(jax.random.key(0), images, "noc/brightness", 0.5)
-        first = found if first is None else first
-        assert programs.memory_maps() < most + 200
-        if corruptions.batch._corrupt._cache_size() == 1 and width > 16:
-            break
-    else:
-        pytest.fail("the bound was never reached")
+        results[width] = corruptions.corrupt(jax.random.key(0), images, "noc/brightness", 0.5)
+        kept.append(number_of_programs())
+    assert kept == [1, 2, 3, 4, 5, 6] * 2 + [1, 2]
     assert of_the_user._cache_size() == 1
-    again = corruptions.corrupt(jax.random.key(0), np.full((1, 16, 16, 3), 100, np.uint8), "noc/brightness", 0.5)
-    np.testing.assert_array_equal(again, first)
+    images = np.full((1, 16, 16, 3), 100, np.uint8)
+    again = corruptions.corrupt(jax.random.key(0), images, "noc/brightness", 0.5)
+    np.testing.assert_array_equal(again, results[16])
 
 
 def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
