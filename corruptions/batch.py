@@ -164,6 +164,9 @@ def _corrupt(
     corruption: Corruption,
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
+    # Inside somebody's program constants would be folded into this one and its end fused with what
+    # follows: other roundings than on its own.
+    key, images, severity, index = jax.lax.optimization_barrier((key, images, severity, index))
     given = dict(options)
     drawn = severity is None
     if not drawn and "interpolate" in corruption.options:
@@ -177,8 +180,10 @@ def _corrupt(
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
     size = max(1, _CHUNK // math.prod(images.shape[1:]))
     if images.shape[0] <= size:
-        return jax.vmap(lambda *args: corrupt_image(args))(images, index, levels)
-    return jax.lax.map(corrupt_image, (images, index, levels), batch_size=size)
+        found = jax.vmap(lambda *args: corrupt_image(args))(images, index, levels)
+    else:
+        found = jax.lax.map(corrupt_image, (images, index, levels), batch_size=size)
+    return jax.lax.optimization_barrier(found)
 
 
 programs.on_drop(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -12,7 +12,7 @@ import numpy as np
 from corruptions import levels as level_tables
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import color, filters, random, spline
+from corruptions.primitives import color, random, spline
 
 
 def _resampled(image, rows, columns):
@@ -125,10 +125,8 @@ def _apply_circular(image, params):
     Rotations interpolate by cubic splines and are black where they look beyond the image: corners
     darken.
     """
-    height, width, _ = image.shape
-    coefficients = filters.separable(image, spline.prefilter_matrix(height), spline.prefilter_matrix(width))
     angles = jnp.deg2rad(params["angle"]) * _TURNS
-    return jnp.clip(spline.sum_of_rotations(coefficients, angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)
+    return jnp.clip(spline.sum_of_rotations(spline.coefficients(image), angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)
 
 
 circular_motion_blur = candidate(

@@ -62,12 +62,7 @@ def _apply_contrast(image, params):
     Source: ImageNet-C, contrast.
     """
     x = color.to_levels(image)
-    # The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
-    # for 8-bit images.
-    whole = jnp.round(x)
-    total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
-    total += jnp.sum(x - whole, (0, 1), keepdims=True)
-    mean = total / np.float32(x.shape[0] * x.shape[1])
+    mean = color.channel_means(x)
     return color.from_levels(jnp.clip((x - mean) * params["gain"] + mean, 0, 255))
 
 

@@ -2,10 +2,12 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from corruptions.noc import severities
 from corruptions.noc.candidate import candidate
 from corruptions.noc.draws import integer, sign
+from corruptions.primitives import color
 
 
 def _sample_backlight(key, shape, severity, *, range=None):
@@ -70,8 +72,10 @@ def _apply_contrast(image, params):
 
     Source: ImageNet-NOC, contrast.
     """
-    weight = params["weight"]
-    return jnp.clip((1 - weight) * image + weight * image.mean(), 0.0, 1.0)
+    weight, x = params["weight"], color.to_levels(image)
+    means = jnp.split(color.channel_means(x), x.shape[-1], axis=-1)
+    mean = sum(means[1:], means[0]) * np.float32(1 / len(means))
+    return color.from_levels(jnp.clip((1 - weight) * x + weight * mean, 0, 255))
 
 
 contrast = candidate("contrast", "lighting", _sample_contrast, _apply_contrast, (("weight", "1"),))

@@ -37,6 +37,21 @@ def to_levels(image: jax.Array) -> jax.Array:
     return jnp.clip(image * 255, 0, 255)
 
 
+def channel_means(levels: jax.Array) -> jax.Array:
+    """Averages each channel over an image of levels: float32 [1, 1, C].
+
+    The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
+    for 8-bit images.
+
+    Args:
+      levels: float32 [H, W, C] in [0, 255].
+    """
+    whole = jnp.round(levels)
+    total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
+    total += jnp.sum(levels - whole, (0, 1), keepdims=True)
+    return total / np.float32(levels.shape[0] * levels.shape[1])
+
+
 def from_levels(levels: jax.Array) -> jax.Array:
     """Scales levels to [0, 1]: the float32 nearest to k/255 for whole levels k, within 1.5 units in
     the last place for others.

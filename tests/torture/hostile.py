@@ -32,14 +32,14 @@ def images(rng: np.random.Generator, folder: pathlib.Path) -> Outcome:
     name = str(rng.choice(_NAMES))
     path = root / "class1" / name
     what = _hostile_file(rng, path)
-    began = time.monotonic()
+    began = time.process_time()  # not on the clock: the machine may be busy
     try:
         found = _load(root, folder)
     except (ValueError, OSError) as error:
         text = str(error)
         named = _is_named(name, text) or str(path.parent) in text
         return Outcome("refused" if named else "unclear", f"{what}: {error}")
-    seconds = time.monotonic() - began
+    seconds = time.process_time() - began
     if seconds > 10:
         return Outcome("unclear", f"{what}: takes {seconds:.0f} s")
     expected = {image.tobytes() for split in (good.train, good.test) for image in np.asarray(split.images)}

@@ -100,8 +100,11 @@ def test_shifts_point_anywhere():
 def test_splines():
     rng = np.random.default_rng(0)
     samples = rng.uniform(size=19)
-    coefficients = spline.prefilter_matrix(19) @ samples
-    assert np.allclose(coefficients, scipy.ndimage.spline_filter1d(samples, 3, mode="mirror"), atol=1e-5)
+    image = rng.uniform(size=(19, 16, 2)).astype(np.float32)
+    expected = np.stack([scipy.ndimage.spline_filter(channel, 3, mode="mirror") for channel in image.T], -1)
+    assert np.allclose(spline.coefficients(image), expected.swapaxes(0, 1), atol=2e-6)
+    grey = np.full((19, 16, 2), np.float32(0.7))
+    assert np.array_equal(spline.coefficients(grey), grey)  # to the last bit
     positions = np.float32([0, 0.3, 1, 7.25, 17.9, 18, -0.01, 18.01])
     found = spline.sampling_matrix(19, positions) @ samples.astype(np.float32)
     expected = scipy.ndimage.map_coordinates(samples, [positions], order=3, mode="constant", prefilter=False)
