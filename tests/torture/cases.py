@@ -16,7 +16,7 @@ from runtime.files import locked
 from runtime.provenance import git_revision
 from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
 from tests.torture.outcomes import Outcome
-from tests.torture.scenarios import Place
+from tests.torture.places import Place
 from tests.torture.workers import Worker
 
 _ON_FILES = {

@@ -12,7 +12,7 @@ import numpy as np
 from tests.torture import comparing
 from tests.torture.commands import run
 from tests.torture.outcomes import Outcome
-from tests.torture.scenarios import Place, remove
+from tests.torture.places import Place, remove
 
 # What stands there when the damage comes -> the commands that may meet it.
 _MEETS = {
@@ -23,6 +23,7 @@ _MEETS = {
     "msd": ("msd",),
     "write_npy": ("write_npy",),
     "write_folders": ("write_folders",),
+    "stored": ("stored",),
     "folder": ("folder",),
     "select": ("select",),
 }

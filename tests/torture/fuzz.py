@@ -8,11 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from benchmarks.reference.cbar import definitions
-from benchmarks.reference.photographs import photograph
-from corruptions.batch import from_float, to_float
 from tests.corruptions.fuzz_test import BATCH, draw_severities, pictures
-from tests.corruptions.noc import references
+from tests.torture import given_draws
 from tests.torture.outcomes import Outcome
 
 NAMES = corruptions.names()
@@ -52,12 +49,11 @@ def attack(rng: np.random.Generator, name: str, shape: tuple[int, int], kind: st
         if round_ == 2 and rng.random() < 0.2:
             inside = jax.jit(lambda images, severity, index, corrupt=corrupt: corrupt(images, severity, index))
             complaints += same_pixels(np.asarray(inside(images, severity, index)), found, "inside a jit")
-    if name.split("/")[0] in ("noc", "cbar"):
-        complaints += _against_the_reference(rng, name, shape)
-        seen += 1
-    return Outcome(
-        "wrong" if complaints else "same", f"{what}: {'; '.join(complaints[:6])}" if complaints else what, seen
-    )
+    against = given_draws.compare(rng, name, shape)
+    complaints += against or []
+    seen += against is not None
+    story = f"{what}: {'; '.join(complaints[:6])}" if complaints else what
+    return Outcome("wrong" if complaints else "same", story, seen)
 
 
 def _corrupt(key, images, severity, index, *, name):
@@ -114,40 +110,3 @@ def _unusual(rng, name, shape, kind, what):
     if found.shape != images.shape or found.dtype != images.dtype or not ((values >= 0) & (values <= 1)).all():
         return Outcome("wrong", f"{what}: found {found.dtype}{found.shape}, {values.min()} to {values.max()}", BATCH)
     return Outcome("same", what, BATCH)
-
-
-@functools.lru_cache(maxsize=60)
-def _compiled(name, shape):
-    corruption = corruptions.get(name)
-    rounded = name.startswith("cbar/")
-
-    @jax.jit
-    def run(key, image, severity):
-        params = corruption.sample(key, image.shape, severity)
-        found = corruption.apply(to_float(image), params)
-        return params, from_float(found, np.uint8, "truncate") if rounded else found
-
-    return run
-
-
-def _against_the_reference(rng, name, shape):
-    """Complaints about one photograph, given the draws: C-bar in levels, NOC in float64."""
-    benchmark, bare = name.split("/")
-    reference = getattr(definitions if benchmark == "cbar" else references, bare, None)
-    if reference is None:
-        return []
-    shape = tuple(side - side % 2 for side in shape)  # the spectra of some references want even sides
-    image = photograph(*shape, int(rng.integers(10_000)))
-    severity = int(rng.integers(1, 11)) if benchmark == "cbar" else float(rng.random())
-    seed = int(rng.integers(2**31))
-    if benchmark == "noc":
-        image = (image / np.float32(255)).astype(np.float32)
-    params, found = _compiled(name, shape)(jax.random.key(seed), image, severity)
-    if benchmark == "cbar":
-        params = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
-        beyond = np.abs(np.asarray(found).astype(int) - reference(image, params)) > 1
-    else:
-        beyond = np.abs(found - reference(image.astype(np.float64), jax.tree.map(np.asarray, params))) > 2e-5
-    if beyond.mean() > 2e-3:  # where nearest pixels are looked up, precisions fall on two sides of a tie
-        return [f"{beyond.mean():.2%} of a photograph differ from the reference (severity {severity}, key {seed})"]
-    return []

@@ -12,7 +12,7 @@ import corruptions
 from data.image_folder import load_image_folder
 from tests.torture.commands import run
 from tests.torture.outcomes import Outcome
-from tests.torture.scenarios import Place
+from tests.torture.places import Place
 
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "I;16", "RGBX")
 _SIZES = ((1, 1), (1, 7), (3, 1), (16, 16), (17, 400), (1000, 3), (300_000, 1), (1, 60_000), (4000, 4000))

@@ -7,7 +7,7 @@ import numpy as np
 from tests.torture import comparing
 from tests.torture.commands import CLOCK, Process, run
 from tests.torture.outcomes import Outcome
-from tests.torture.scenarios import Place
+from tests.torture.places import Place
 
 _NAMES = ("train", "eval", "overlap", "judge", "write_npy", "write_folders", "calibrate", "msd", "adapt", "folder")
 

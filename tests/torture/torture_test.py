@@ -7,7 +7,7 @@ import pytest
 
 from analysis import answers
 from runtime.files import DamagedFileError
-from tests.torture import cases, commands, comparing, damages, fuzz, hostile, outcomes
+from tests.torture import cases, commands, comparing, damages, fuzz, given_draws, hostile, outcomes
 from tests.torture.outcomes import FAILURES, Outcome
 
 
@@ -36,9 +36,9 @@ def test_fuzz_sees_a_pixel_that_leaves_the_range_and_one_that_depends_on_the_bat
 
 def test_fuzz_sees_a_corruption_that_is_not_its_reference(monkeypatch):
     rng = np.random.default_rng(0)
-    assert not fuzz._against_the_reference(rng, "noc/contrast", (16, 16))
-    monkeypatch.setattr(fuzz.references, "contrast", lambda image, params: image)
-    assert fuzz._against_the_reference(rng, "noc/contrast", (16, 16))
+    assert given_draws.compare(rng, "noc/contrast", (16, 16)) == []
+    monkeypatch.setattr(given_draws.noc, "contrast", lambda image, params: image)
+    assert given_draws.compare(rng, "noc/contrast", (16, 16))
 
 
 @pytest.mark.parametrize("number", range(2))
