@@ -12,9 +12,14 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 # What one process compiled, the other workers and every script that a test starts read back.
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-# Compiling is most of the suite's time, and LLVM's optimisations are half of that. `make slow` compiles as users do.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Compiling is most of the suite's time, and LLVM's optimisations are half of that: tests do without. JAX asks once, when it
+# is imported; scripts that tests start are compiled as users' are, and so is all of `make slow`.
+if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    import jax  # noqa: F401
+
+    del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
 
 
 @pytest.fixture(autouse=True)

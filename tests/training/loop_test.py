@@ -194,7 +194,7 @@ def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
 def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
     """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long
     before the next one due."""
-    rare = ["--config.train.checkpoint_epochs=60", "--config.train.epochs=60"]
+    rare = ["--config.train.checkpoint_epochs=30", "--config.train.epochs=30"]
     process = subprocess.Popen(
         [*COMMAND, *rare, f"--workdir={tmp_path / 'run'}"],
         cwd=ROOT,
