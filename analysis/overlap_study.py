@@ -20,6 +20,7 @@ from analysis.selection.coverage import coverage
 from analysis.selection.text import coverage_text, stability_text
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import workdirs
+from runtime.log import log
 
 Correctness = Mapping[str, Mapping[tuple[str, int], np.ndarray]]  # {corruption: {(model, seed): bool [N]}}
 _LISTED_SETS = 20  # most frequent sets that stability.json holds
@@ -37,8 +38,8 @@ def write_results(
 ) -> Overlap:
     """Writes every table and figure of a study, and prints them.
 
-    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf,
-    benchmark.json, stability.json.
+    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf; and, where an
+    overlap is defined, benchmark.json and stability.json.
 
     Args:
       path: workdir.
@@ -72,15 +73,7 @@ def write_results(
     figures.save(heatmap, path / "overlap")
     print(f"\n{overlap_text(overlap, errors.overlap)}\n")
 
-    members = select_benchmark(path / "overlap.csv", threshold, sweep=True)["members"]
-    samples = errors.unclipped_samples
-    stability = algorithm.stability(np.maximum(samples, 0), names, threshold, unclipped=samples)
-    content = dataclasses.asdict(stability) | {"sets": stability.sets[:_LISTED_SETS]}
-    workdirs.write_json(path / "stability.json", content)
-    print(f"\n{stability_text(stability, names, members)}")
-    if 0 < len(members) < len(names):
-        covered = coverage(overlap.unclipped, names, members, samples=samples)
-        print(f"\n{coverage_text(covered, members, 0.0)}")
+    _write_selection(path, names, overlap, errors.unclipped_samples, threshold)
     return overlap
 
 
@@ -100,6 +93,26 @@ def write_mixtures(
     gains = mixtures.write_mixtures(path / "mixtures.csv", answers.pop(STANDARD), answers, members, comment)
     for mixture, comparison in gains.items():
         print(f"\n{mixtures.mixture_text(mixture, comparison, members[mixture])}")
+
+
+def _write_selection(path, names, overlap, samples, threshold):
+    """Writes benchmark.json and stability.json and prints them; where no candidate can be selected, says so instead."""
+    if algorithm.undefined(overlap.overlap).all():
+        for name in ("benchmark.json", "stability.json"):  # of an earlier run
+            (path / name).unlink(missing_ok=True)
+        log.warning(
+            "No benchmark is selected: no overlap is defined, for no model gains on the corruption it was trained with "
+            "(see the flags). Train longer, or on more images."
+        )
+        return
+    members = select_benchmark(path / "overlap.csv", threshold, sweep=True)["members"]
+    stability = algorithm.stability(np.maximum(samples, 0), names, threshold, unclipped=samples)
+    content = dataclasses.asdict(stability) | {"sets": stability.sets[:_LISTED_SETS]}
+    workdirs.write_json(path / "stability.json", content)
+    print(f"\n{stability_text(stability, names, members)}")
+    if 0 < len(members) < len(names):
+        covered = coverage(overlap.unclipped, names, members, samples=samples)
+        print(f"\n{coverage_text(covered, members, 0.0)}")
 
 
 def _count_rows(correctness):

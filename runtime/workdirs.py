@@ -46,6 +46,9 @@ def open_workdir(
 ) -> Iterator[pathlib.Path]:
     """Locks a workdir, checks that it belongs to this config, and records config and provenance.
 
+    One that holds no results yet takes any config: a run that failed before its first step binds
+    nobody.
+
     Args:
       path: directory; created when missing.
       config: plain nested dict that determines the results.
@@ -77,7 +80,8 @@ def _make(path):
 def _claim(path, config, free):
     _check_owner(path)
     stored, asked = path / "config.json", bindings.digest(config)
-    if not stored.exists():
+    if not _has_results(path):
+        (path / "provenance.json").unlink(missing_ok=True)
         files.write_json(stored, config, sort_keys=True)
         _record_provenance(path, config.get("seed"), [asked])
         return
@@ -96,6 +100,12 @@ def _claim(path, config, free):
     # The digests go first: stopped between the two, a run leaves a config.json with one of them.
     _record_provenance(path, config.get("seed"), sorted({before, asked}))
     files.write_json(stored, config, sort_keys=True)
+
+
+def _has_results(path):
+    """Whether a workdir holds more than a run leaves that failed before its first step."""
+    records = {"config.json", "provenance.json", ".lock"}
+    return any(file.is_file() and file.name not in records for file in path.rglob("*"))
 
 
 def _record_provenance(folder, seed, digests):

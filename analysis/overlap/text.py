@@ -20,14 +20,15 @@ def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
     for i, name in enumerate(names):
         cells = ("   -" if i == j else f"{value:4.2f}" for j, value in enumerate(overlap.overlap[i]))
         rows.append(f"{name:{width}} {' '.join(cells)}  {i}")
-    median = np.nanmedian(se[~np.eye(len(names), dtype=bool)])
+    pairs = se[~np.eye(len(names), dtype=bool)]
+    median = f"{np.nanmedian(pairs):.3f}" if np.isfinite(pairs).any() else "undefined"
     return "\n".join(
         [
             f"{'':{width}}  clean acc.   R std.  R own    gain   flag",
             f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
             *models,
             "",
-            f"overlap (median standard error {median:.3f}, from resampling test images):",
+            f"overlap (median standard error {median}, from resampling test images):",
             f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
             *rows,
         ]

@@ -24,7 +24,7 @@ TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/bo
         "dataset.train_limit=64",
         "dataset.test_limit=71",
         "train.batch_size=32",
-        "train.epochs=12",
+        "train.epochs=8",
         "eval.batch_size=32",
         "train.checkpoint_epochs=2",
     )
@@ -34,7 +34,7 @@ EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "-
     "--config.eval.batch_size=32",
 ]
 PATIENCE = 250  # seconds for what takes some ten on an idle machine
-STEPS = 24
+STEPS = 16
 
 
 def environment(devices, **more):

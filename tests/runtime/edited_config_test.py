@@ -30,6 +30,7 @@ def edit(path, key, value):
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("made") / "work"
     claim(path)
+    (path / "metrics.jsonl").touch()
     return path
 
 

@@ -24,18 +24,27 @@ def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
     for revision in ("one", "one", "two", "two", "one"):
         monkeypatch.setattr("runtime.provenance.git_revision", lambda r=revision: r)
         with workdirs.open_workdir(tmp_path, {"seed": 3}):
-            pass
+            (tmp_path / "metrics.jsonl").touch()
     record = workdirs.read_json(tmp_path / "provenance.json")
     assert record["git_revision"] == "one" and [run["git_revision"] for run in record["continued"]] == ["two"]
 
 
 def test_other_config_is_refused_and_the_difference_named(tmp_path):
     with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5, "flip": True}}):
-        pass
+        (tmp_path / "metrics.jsonl").touch()
     with pytest.raises(workdirs.WorkdirError, match=r"train\.epochs: stored 5, asked 6"):
         with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 6, "flip": True}}):
             pass
     assert workdirs.read_json(tmp_path / "config.json")["train"]["epochs"] == 5
+
+
+def test_a_workdir_without_results_takes_new_settings(tmp_path):
+    """A run that failed before its first step does not refuse the corrected command."""
+    for epochs in (5, 6):
+        with workdirs.open_workdir(tmp_path, {"train": {"epochs": epochs}}):
+            (tmp_path / "answers").mkdir(exist_ok=True)
+        assert workdirs.read_config(tmp_path) == {"train": {"epochs": epochs}}
+        assert "continued" not in workdirs.read_json(tmp_path / "provenance.json")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,7 @@ def test_other_config_is_refused_and_the_difference_named(tmp_path):
 )
 def test_settings_that_came_after_a_run_may_only_be_what_it_did(tmp_path, newer, same):
     with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5}}):
-        pass
+        (tmp_path / "metrics.jsonl").touch()
     now = {"seed": 3, "train": {"epochs": 5} | newer}
     if same:
         with workdirs.open_workdir(tmp_path, now):

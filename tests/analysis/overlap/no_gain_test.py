@@ -1,0 +1,25 @@
+"""A study whose trainings bring no gain: every table is written, and no benchmark is selected."""
+
+import numpy as np
+
+from analysis import overlap_study
+from analysis.overlap.files import read_overlap
+
+NAMES = ("noc/border", "noc/hue")
+
+
+def test_without_a_defined_overlap_the_tables_are_written(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(overlap_study.log, "propagate", True)
+    right = np.arange(200) < 150
+    by_model = {(model, 0): right for model in ("standard", *NAMES)}
+    correctness = dict.fromkeys(("clean", *NAMES), by_model)
+    (tmp_path / "benchmark.json").write_text("{}")  # of an earlier run
+    overlap_study.write_results(
+        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="no gain"
+    )
+    _, matrix = read_overlap(tmp_path / "overlap.csv")
+    assert np.isnan(matrix[0, 1])
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written >= {"counts.csv", "scores.csv", "overlap_long.csv", "overlap.png"}
+    assert not written & {"benchmark.json", "stability.json"}
+    assert "No benchmark is selected" in caplog.text
