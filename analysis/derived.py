@@ -140,13 +140,17 @@ def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key,
         log.warning(
             "%d conditions were answered by models that have been trained again since (the first: %s): they are left "
             "out of %s until they are evaluated again.",
-            len(stale), _name(min(stale, key=str)), path,
-        )  # fmt: skip
+            len(stale),
+            _name(min(stale, key=str)),
+            path,
+        )
     if gone:
         log.warning(
             "The answers behind %d rows of %s are gone (the first: %s): they stay as they are, unchecked.",
-            len(gone), path, _name(gone[0]),
-        )  # fmt: skip
+            len(gone),
+            path,
+            _name(gone[0]),
+        )
     rows |= {key: before[key] for key in gone}
     clean = {key[:2] for key in rows if key[2] == tables.CLEAN}
     return [rows[key] for key in dict.fromkeys((*before, *rows)) if key in rows and key[:2] in clean]
@@ -188,8 +192,14 @@ def _warn_of_differences(path, before, rows):
         log.warning(
             "%s said otherwise than the answers in %d rows (%s: %d of %d, the answers say %d of %d): it is written again "
             "from the answers.",
-            path, len(wrong), _name(wrong[0]), was.correct, was.total, now.correct, now.total,
-        )  # fmt: skip
+            path,
+            len(wrong),
+            _name(wrong[0]),
+            was.correct,
+            was.total,
+            now.correct,
+            now.total,
+        )
 
 
 def _stale(one, digest):

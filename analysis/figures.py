@@ -72,9 +72,19 @@ TRANSFER = Scale("RdBu", -1, 1, "transfer")
 
 
 def heatmap(
-    matrix, names, *, flags=None, se=None, title="Corruption overlap", provenance="", cluster=False, scale=OVERLAP,
-    order=None, values=True, directed=False,
-):  # fmt: skip
+    matrix,
+    names,
+    *,
+    flags=None,
+    se=None,
+    title="Corruption overlap",
+    provenance="",
+    cluster=False,
+    scale=OVERLAP,
+    order=None,
+    values=True,
+    directed=False,
+):
     """Heatmap of an overlap matrix, or of directed transfers.
 
     Args:

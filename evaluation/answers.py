@@ -74,8 +74,10 @@ class Answers:
         for model, seed in [key for key in packed if key in before and before[key] != now.get(key, before[key])]:
             log.warning(
                 "%s holds answers of %s, seed %d, from before it was trained again: it is evaluated again.",
-                path, model, seed,
-            )  # fmt: skip
+                path,
+                model,
+                seed,
+            )
             del packed[model, seed]
         return answers.unpack(path, packed, self._made_from.number)
 

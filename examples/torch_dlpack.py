@@ -28,9 +28,14 @@ def main():
     train = data.load("shapes", train_limit=500, test_limit=10).train
     images, labels = jnp.asarray(train.images), jnp.asarray(train.labels)
     network = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 16, 3, 2), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3, 2), torch.nn.ReLU(),
-        torch.nn.AdaptiveMaxPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10),
-    ).to("cuda" if images.device.platform == "gpu" else "cpu")  # fmt: skip
+        torch.nn.Conv2d(3, 16, 3, 2),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(16, 32, 3, 2),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveMaxPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(32, 10),
+    ).to("cuda" if images.device.platform == "gpu" else "cpu")
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     losses, copies = [], 0
     for epoch in range(EPOCHS):

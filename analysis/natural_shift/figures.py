@@ -74,9 +74,15 @@ def benchmark_panel(study: Study) -> Figure:
     balanced = [handle for handle in axes.get_lines() if handle.get_markerfacecolor() != "none"]
     handles = {handle.get_label(): handle for handle in balanced if not handle.get_label().startswith("_")}
     figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=4, fontsize=6, frameon=False, title_fontsize=6,
+        handles.values(),
+        handles,
+        loc="outside lower center",
+        ncols=4,
+        fontsize=6,
+        frameon=False,
+        title_fontsize=6,
         title="filled: the same number from every category; open: unbalanced",
-    )  # fmt: skip
+    )
     _tidy(axes)
     return figure
 

@@ -49,8 +49,10 @@ def pair(before, after, low, high):
         tag("line", x1=x, x2=y, y1=7, y2=7, class_="gain"),
         tag("circle", cx=x, cy=7, r=3, class_="before"),
         tag("circle", cx=y, cy=7, r=3.5, class_="after"),
-        viewBox="-2 0 124 14", class_="pair", aria_hidden="true",
-    )  # fmt: skip
+        viewBox="-2 0 124 14",
+        class_="pair",
+        aria_hidden="true",
+    )
 
 
 def dendrogram(tree, n):

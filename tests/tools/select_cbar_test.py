@@ -23,9 +23,13 @@ def make_scan(seed):
     features = rng.normal(0, 0.1, (len(NAMES), 10, 6)).astype(np.float32)
     features[3:] += 2
     return scans.Scan(
-        NAMES, errors, features, REFERENCES, np.linspace(15, 40, 5) + rng.normal(0, 1, (3, 5)),
+        NAMES,
+        errors,
+        features,
+        REFERENCES,
+        np.linspace(15, 40, 5) + rng.normal(0, 1, (3, 5)),
         rng.normal(0, 0.1, (3, 5, 6)).astype(np.float32),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,13 @@ from analysis.cbar.scans import Scan
 def scan():
     rng = np.random.default_rng(0)
     return Scan(
-        ("cbar/ripple", "cbar/lines"), rng.uniform(0, 100, (2, 10)), rng.normal(size=(2, 10, 4)).astype(np.float32),
-        ("imagenet_c/fog",), rng.uniform(0, 100, (1, 5)), rng.normal(size=(1, 5, 4)).astype(np.float32),
-    )  # fmt: skip
+        ("cbar/ripple", "cbar/lines"),
+        rng.uniform(0, 100, (2, 10)),
+        rng.normal(size=(2, 10, 4)).astype(np.float32),
+        ("imagenet_c/fog",),
+        rng.uniform(0, 100, (1, 5)),
+        rng.normal(size=(1, 5, 4)).astype(np.float32),
+    )
 
 
 @pytest.fixture

@@ -81,10 +81,12 @@ def test_distances_and_errors_are_means_over_severities():
     assert means["standard", "imagenet_c/fog"] == pytest.approx((0.2, 0.3))
     assert means["augmix=rotate+equalize", "imagenet_c/fog"] == pytest.approx((2, 3))
     counts = [
-        Count("augmix", 0, "imagenet_c/fog", 1, 90, 100), Count("augmix", 0, "imagenet_c/fog", 2, 70, 100),
-        Count("augmix", 1, "imagenet_c/fog", 1, 80, 100), Count("augmix", 1, "imagenet_c/fog", 2, 60, 100),
+        Count("augmix", 0, "imagenet_c/fog", 1, 90, 100),
+        Count("augmix", 0, "imagenet_c/fog", 2, 70, 100),
+        Count("augmix", 1, "imagenet_c/fog", 1, 80, 100),
+        Count("augmix", 1, "imagenet_c/fog", 2, 60, 100),
         Count("augmix", 0, "clean", 0, 99, 100),
-    ]  # fmt: skip
+    ]
     assert mean_errors(counts) == {("augmix", "imagenet_c/fog"): pytest.approx(25)}
 
 
