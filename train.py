@@ -6,6 +6,8 @@ Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run t
 continues when the same command is given again.
 """
 
+import pathlib
+
 from runtime import command  # isort: skip
 
 from evaluation import correctness, trained_models
@@ -22,6 +24,8 @@ def train_and_evaluate(config, workdir):
     mesh = meshes.data_mesh(config.train.batch_size)
     one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
+    if initial and not loop.finished(pathlib.Path(workdir)):
+        trained_models.find(initial)  # before anything is written
     with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:

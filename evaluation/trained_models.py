@@ -63,9 +63,7 @@ def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: 
       ValueError: an imported model has another number of classes.
     """
     workdir = pathlib.Path(workdir)
-    folders = [workdir] if loop.finished(workdir) else _finished_models(workdir)
-    if not folders:
-        raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
+    folders = find(workdir)
     models = {}
     for folder in folders:
         imported.check_classes(folder, num_classes)
@@ -91,6 +89,19 @@ def model_name(config: ConfigDict) -> str:
         name = corruptions.augment.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
         name += "" if config.train.corruption == augmentation.STANDARD else f"+{config.train.corruption}"
     return name + (f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else "")
+
+
+def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
+    """Lists the folders of the finished models in a workdir of train.py or overlap.py.
+
+    Raises:
+      FileNotFoundError: there is none.
+    """
+    workdir = pathlib.Path(workdir)
+    folders = [workdir] if loop.finished(workdir) else _finished_models(workdir)
+    if not folders:
+        raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
+    return folders
 
 
 def read_start(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import data
+import train
 from runtime import meshes
 from tests.training import tiny
 from training import steps, study
@@ -93,3 +94,9 @@ def test_a_study_starts_from_its_own_standard_model_only(setting, tmp_path):
     wrong = tiny.config(init_from="runs/other")
     with pytest.raises(ValueError, match="init_from '' or 'standard' in a study"):
         study.train_models(wrong, ("standard",), (0,), tmp_path, dataset, dataset.train, mesh)
+
+
+def test_a_model_to_start_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(FileNotFoundError, match="expected a workdir with trained models, found none in nowhere"):
+        train.train_and_evaluate(tiny.config(init_from="nowhere"), tmp_path / "work")
+    assert not (tmp_path / "work").exists()
