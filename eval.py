@@ -4,8 +4,11 @@
 
 The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and
 `ranges`, calibrated severity ranges, and where images are: `dataset.data_dir` and
-`dataset.placement`), what a model is comes from its workdir. Writes counts.csv and scores.csv
-(accuracy, R and their standard errors), and on ImageNet errors.csv with CE, mCE and relative CE.
+`dataset.placement`), what a model is comes from its workdir. Writes counts.csv, scores.csv
+(accuracy, R), errors.csv and errors_summary.csv (mean error of each corruption and benchmark, over
+seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all with standard errors.
+config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default AlexNet's
+published errors where dataset, size, preprocessing, tables, ranges and frost are those they hold for.
 What was evaluated before is not evaluated again, unless the model was trained again since. Tables are derived: what was
 edited in them is overwritten, and said.
 
@@ -46,11 +49,11 @@ from ml_collections import ConfigDict
 
 from analysis.tables import Count
 from data.corrupted import open_corrupted
-from evaluation import adaptation, natural, trained_models
+from evaluation import adaptation, measured, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
-from evaluation.results import print_scores, write_results
+from evaluation.results import Frame, print_scores, write_results
 from evaluation.shown import Shown, ShownStored
 from runtime import compiles, distributed, meshes
 from runtime.log import log
@@ -83,6 +86,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
         results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
+        frame = distributed.on_main(lambda: _frame(config, dataset, shown, stored, conditions, workdir))
         answers = evaluate_models(models, shown, conditions, workdir, prepare)
         answers |= natural.evaluate_natural(models, config, dataset, shown, workdir, prepare)
         if stored:
@@ -91,9 +95,16 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             shown = ShownStored(stored, mesh, config.eval.batch_size)
             answers |= evaluate_models(models, shown, shown.conditions, results)
         of_models, settings = digests(models), config.eval.to_dict()
-        return distributed.on_main(
-            lambda: write_results(results, answers, settings, dataset.name, dataset.num_classes, of_models)
-        )
+        return distributed.on_main(lambda: write_results(results, answers, settings, dataset.name, frame, of_models))
+
+
+def _frame(config, dataset, shown, stored, conditions, workdir):
+    """What the errors are measured under; a reference that does not fit is refused before anything is evaluated."""
+    if stored:
+        held = measured.of_stored(dataset, stored)
+    else:
+        held = measured.of_dataset(dataset, shown.options, conditions, workdir)
+    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch, stored=bool(stored))
 
 
 def main(argv):

@@ -3,19 +3,22 @@
     python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 
 Trains a standard model and one on each of config.study.corruptions (half of each batch corrupted), shows all of them
-the same corrupted test images, and writes counts.csv, scores.csv, overlap.csv (with overlap_long.csv for standard
-errors and directed transfers), overlap.png and benchmark.json. Stopped anywhere, the same command continues.
+the same corrupted test images, and writes counts.csv, scores.csv, errors.csv with errors_summary.csv (mean error, CE
+relative to config.eval.reference), overlap.csv (with overlap_long.csv for standard errors and directed transfers),
+overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip
 
-from analysis import overlap_study
+from analysis import overlap_study, tables
+from evaluation import measured
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
+from evaluation.results import Frame, write_errors
 from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
-from runtime.provenance import summary
+from runtime.provenance import provenance, summary
 from training import augmentation, cli, ranges, steps, study
 
 # What may differ between runs of one workdir: how much is asked for, not what a result is.
@@ -27,6 +30,8 @@ _FREE = (
     "eval.severity",
     "eval.batch_size",
     "eval.adapt",
+    "eval.reference",
+    "eval.reference_mismatch",
     "eval.pseudo_count",
     "seed",
     "calibrate",
@@ -52,11 +57,13 @@ def run(config, workdir):
         warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not (path / "ranges.json").exists():  # for the report; one of tools.calibrate stays
             distributed.on_main(lambda: ranges.copy(config.ranges, path / "ranges.json"))
+        shown, conditions = Shown.of(config, test_split, mesh, dataset.provenance), list_conditions(names, RANDOM)
+        # Before training: a reference that does not fit is refused.
+        frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions))
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))
-        shown = Shown.of(config, test_split, mesh, dataset.provenance)
-        answers = evaluate_models(models, shown, list_conditions(names, RANDOM), path)
+        answers = evaluate_models(models, shown, conditions, path)
         comment = distributed.on_main(lambda: _comment(config, path))
         overlap = distributed.on_main(
             lambda: overlap_study.write_results(
@@ -69,6 +76,7 @@ def run(config, workdir):
                 comment=comment,
             )
         )
+        distributed.on_main(lambda: _write_errors(path, config, frame, names, comment))
         if mixtures:
             mixture_models = {
                 key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)
@@ -81,6 +89,18 @@ def run(config, workdir):
         # How often this run compiled the programs all models share: once, where nothing changes their shapes.
         workdirs.write_json(path / "compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return overlap
+
+
+def _frame(config, dataset, shown, conditions):
+    """What the errors are measured under, and divided by."""
+    held = measured.of_dataset(dataset, shown.options, conditions, None)
+    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch)
+
+
+def _write_errors(path, config, frame, names, comment):
+    """Writes the errors of the study's models, and evaluation.json; prints those of benchmarks."""
+    counts, record = tables.read_counts(path / "counts.csv"), provenance()
+    print(write_errors(path, counts, frame, config.eval.to_dict(), record, comment, {"study": names}))
 
 
 def _write_timing(config, path, models):

@@ -1,26 +1,12 @@
 """From counts to arrays: one step between counts.csv and every score."""
 
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from analysis import scores
-from analysis.references import BENCHMARKS, Reference, default_reference, qualified_members
 from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, Count, write_rows
-
-ERRORS_HEADER = (
-    "model",
-    "seed",
-    "benchmark",
-    "reference",
-    "corruption",
-    "mean_error",
-    "CE",
-    "CE_se",
-    "relative_CE",
-    "relative_CE_se",
-)
 
 
 def accuracies(
@@ -88,30 +74,6 @@ def accuracies(
     return accuracy, min(totals), tuple(complete)
 
 
-def errors(
-    counts: Iterable[Count], model: str, seed: int
-) -> tuple[dict[str, dict[int | float | str, float]], float, int]:
-    """Collects the errors of one model: (corruption -> {severity: error}, clean error, number of
-    test images).
-
-    Raises:
-      ValueError: no such model and seed, or no clean row.
-    """
-    table, clean, totals = {}, None, []
-    for count in counts:
-        if (count.model, count.seed) != (model, seed):
-            continue
-        error = 1 - count.correct / count.total
-        totals.append(count.total)
-        if count.corruption == CLEAN:
-            clean = error
-        else:
-            table.setdefault(count.corruption, {})[count.severity] = error
-    if clean is None:
-        raise ValueError(f"expected a clean row of model {model!r}, seed {seed}, found none")
-    return table, clean, min(totals)
-
-
 def score_rows(counts: Iterable[Count]) -> list[tuple]:
     """Derives the rows of scores.csv, one for each count and in its order: accuracy, error, R with
     their SEs.
@@ -144,54 +106,3 @@ def score_rows(counts: Iterable[Count]) -> list[tuple]:
 def write_scores(path: str | pathlib.Path, counts: Iterable[Count], comment: str | None = None) -> None:
     """Writes scores.csv, derived from counts, atomically."""
     write_rows(path, SCORES_HEADER, score_rows(counts), comment)
-
-
-def benchmark_scores(
-    counts: Iterable[Count], references: Mapping[str, Reference] | None = None
-) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
-    """Scores every model and seed, in raw and relative CE, on every benchmark that its counts hold
-    completely.
-
-    Args:
-      counts: iterable of `analysis.tables.Count`, corruptions by qualified name.
-      references: benchmark -> `analysis.references.Reference`; None takes AlexNet's published
-        errors, which belong to ImageNet (1000 classes) at 224x224 and to nothing else.
-
-    Returns:
-      {(model, seed, benchmark): `analysis.scores.BenchmarkScore`}, in the order of the counts.
-    """
-    counts, result = list(counts), {}
-    for model, seed in dict.fromkeys((count.model, count.seed) for count in counts):
-        table, clean, number = errors(counts, model, seed)
-        for benchmark in BENCHMARKS if references is None else references:
-            reference = default_reference(benchmark) if references is None else references[benchmark]
-            benchmark_errors = {
-                name: {severity: e for severity, e in table.get(name, {}).items() if severity in reference.severities}
-                for name in qualified_members(benchmark)
-            }
-            if all(len(cell) == len(reference.severities) for cell in benchmark_errors.values()):
-                result[model, seed, benchmark] = scores.mean_corruption_error(
-                    benchmark_errors, clean, benchmark=benchmark, reference=reference, number=number
-                )
-    return result
-
-
-def write_errors(
-    path: str | pathlib.Path,
-    counts: Iterable[Count],
-    references: Mapping[str, Reference] | None = None,
-    comment: str | None = None,
-) -> dict[tuple[str, int, str], scores.BenchmarkScore]:
-    """Writes errors.csv atomically: one line per corruption of each `benchmark_scores`, and one for
-    the mean (corruption `mean`: unnormalised mean error, mCE, relative mCE). Percent. Returns the
-    scores."""
-    table, rows = benchmark_scores(counts, references), []
-    for (model, seed, benchmark), score in table.items():
-        head = (model, seed, benchmark, score.reference)
-        for name in score.raw:
-            values = (d[name] for d in (score.error, score.raw, score.raw_se, score.relative, score.relative_se))
-            rows.append((*head, name, *values))
-        means = (score.mean_error, score.mce, score.mce_se, score.relative_mce, score.relative_mce_se)
-        rows.append((*head, "mean", *means))
-    write_rows(path, ERRORS_HEADER, rows, comment)
-    return table

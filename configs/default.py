@@ -19,6 +19,7 @@ def get_config():
         {
             "seed": 0,
             "ranges": "",
+            "frost": "",
             "dataset": {
                 "name": "shapes",
                 "data_dir": "",
@@ -75,6 +76,8 @@ def get_config():
                 "natural": "",
                 "natural_dir": "",
                 "batch_size": 500,
+                "reference": "",
+                "reference_mismatch": "refuse",
                 "adapt": "",
                 "pseudo_count": 0.0,
             },

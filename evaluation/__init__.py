@@ -8,7 +8,8 @@ What a reader of eval.py meets, in that order:
     evaluate         every model under every condition, but for what the workdir holds already
     correctness      which of the images shown each model answers correctly
     answers          the folder of a workdir that keeps them
-    results          counts.csv, scores.csv and errors.csv, derived from answers
+    measured         what errors are measured under: dataset, size, tables, ranges, frost
+    results          counts.csv, scores.csv, errors.csv and errors_summary.csv, derived from answers
 
 Around it:
 

@@ -16,9 +16,10 @@ from corruptions.batch import to_float
 from corruptions.keys import image_index, integers, seed_key
 from data import Split
 from data.dataset import sha256
+from evaluation import measured
 from evaluation.answers import Answers
 from evaluation.conditions import Condition, list_conditions
-from evaluation.results import count_answers, write_results
+from evaluation.results import Frame, count_answers, write_results
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 
@@ -39,6 +40,9 @@ def evaluate(
     index: Sequence[int] | np.ndarray | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     num_classes: int | None = None,
+    dataset: str = "",
+    reference: str | os.PathLike = "",
+    reference_mismatch: str = "refuse",
     name: str = "standard",
     workdir: str | os.PathLike | None = None,
     progress: bool = True,
@@ -69,12 +73,17 @@ def evaluate(
       seed: of the corrupted test sets.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1.
       options: corruption -> its static options, such as calibrated ranges.
-      num_classes: of the dataset; 1000 is taken for ImageNet, and errors.csv is written. None is
-        max(labels) + 1.
+      num_classes: of the dataset; None is max(labels) + 1.
+      dataset: name of what the images are, for errors that are compared with others': "imagenet"
+        says ImageNet's, at 224 pixels with the shorter side resized to 256 and the centre cropped,
+        which AlexNet's published errors hold for. "" is not known, and compared with nothing.
+      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir, or
+        "" for AlexNet's where they hold.
+      reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
       name: of the classifier in the tables. What is known of this name in the workdir is not
         evaluated again.
       workdir: keeps every finished condition there, so that the same call resumes, and writes
-        counts.csv, scores.csv and errors.csv; None writes nothing.
+        counts.csv, scores.csv, errors.csv and errors_summary.csv; None writes nothing.
       progress: show a progress bar on a terminal.
 
     Returns:
@@ -82,6 +91,7 @@ def evaluate(
 
     Raises:
       ValueError, TypeError: an argument, or what `predict` gave, is not as described.
+      runtime.schema.SettingsError: a named reference holds for other conditions.
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
     labels = np.asarray(labels)
@@ -98,9 +108,14 @@ def evaluate(
         return count_answers(answer())
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
     with workdirs.open_workdir(workdir, {"shown": hashes} | shown.draws) as path:
+        classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
+        published = (dataset, *shape[:2]) == (measured.IMAGENET, 224, 224)
+        known = measured.PREPROCESSING if published else "none" if dataset else ""
+        held = measured.of_images(dataset, classes, shape, known, shown.options, conditions, path)
+        frame = Frame.of(held, str(reference), reference_mismatch)
         answers = answer(Answers(path, len(shown), shown.draws | {"images": hashes}))
         settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
-        write_results(path, answers, settings, f"{len(shown)} images", num_classes or int(labels.max()) + 1)
+        write_results(path, answers, settings, f"{len(shown)} images", frame, printed=progress)
     return count_answers(answers)
 
 

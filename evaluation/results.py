@@ -1,17 +1,61 @@
-"""The tables of an evaluation: counts.csv, scores.csv and errors.csv, derived from answers."""
+"""The tables of an evaluation, derived from answers: counts.csv, scores.csv and errors of every kind."""
 
+import dataclasses
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from analysis import accuracies, derived, scores, tables
 from analysis.answers import Key
+from analysis.errors import files as error_files
+from analysis.errors.choice import Choice, choose
+from analysis.errors.conditions import Conditions
+from analysis.errors.images import ImageErrors
+from analysis.errors.text import summary_text
 from analysis.tables import Count
 from evaluation.conditions import Condition
 from runtime import workdirs
 from runtime.provenance import provenance
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """What the errors of an evaluation are measured under, and what they are divided by.
+
+    Attributes:
+      conditions: of the images.
+      choice: of the reference.
+      asked: `config.eval.reference`.
+      stored: whether the images are a corrupted dataset on disk.
+    """
+
+    conditions: Conditions
+    choice: Choice
+    asked: str = ""
+    stored: bool = False
+
+    @classmethod
+    def of(cls, conditions: Conditions, asked: str, mismatch: str, *, stored: bool = False) -> "Frame":
+        """Chooses the reference.
+
+        Raises:
+          SettingsError: it holds for other conditions, and `mismatch` is `refuse`.
+          FileNotFoundError, ValueError: it cannot be read.
+        """
+        return cls(conditions, choose(asked, mismatch, conditions), asked, stored)
+
+    def record(self) -> dict[str, Any]:
+        """Tells all of it, for JSON."""
+        names = [one.name for one in self.choice.references]
+        choice = {
+            "asked": self.asked,
+            "names": names,
+            "different": self.choice.different,
+            "unusable": self.choice.unusable,
+        }
+        return {"conditions": dataclasses.asdict(self.conditions), "reference": choice}
 
 
 def write_results(
@@ -19,8 +63,10 @@ def write_results(
     answers: Mapping[Condition, Mapping[Key, np.ndarray]],
     settings: Mapping[str, Any],
     source: str,
-    num_classes: int,
+    frame: Frame,
     models: Mapping[Key, str] | None = None,
+    *,
+    printed: bool = True,
 ) -> list[Count]:
     """Derives the tables from the answers just made and the others that the folder keeps.
 
@@ -29,8 +75,9 @@ def write_results(
       answers: {condition: {(model, seed): bool [N]}}.
       settings: what was asked for, for evaluation.json.
       source: of the images, for the comment line of the tables.
-      num_classes: of the dataset; errors.csv is written for 1000, ImageNet.
+      frame: of the errors.
       models: {(model, seed): digest} of the models as they are; rows of earlier ones are left out.
+      printed: print the errors of benchmarks, too.
 
     Returns:
       What counts.csv holds then.
@@ -40,14 +87,41 @@ def write_results(
       ValueError: an edited counts.csv with rows whose answers are gone.
     """
     record = provenance()
-    workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record})
     counts = derived.recount(path, count_answers(answers), models or {})
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     tables.write_counts(path / "counts.csv", counts, comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)
-    if num_classes == 1000:  # AlexNet's errors, the normaliser, belong to ImageNet
-        accuracies.write_errors(path / "errors.csv", counts, comment=comment)
+    text = write_errors(path, counts, frame, settings, record, comment)
+    if printed:
+        print(text)
     return counts
+
+
+def write_errors(
+    path: pathlib.Path,
+    counts: Sequence[Count],
+    frame: Frame,
+    settings: Mapping[str, Any],
+    record: Mapping[str, Any],
+    comment: str,
+    own: Mapping[str, Iterable[str]] | None = None,
+) -> str:
+    """Writes errors.csv and errors_summary.csv, and evaluation.json with their conditions; gives them as text.
+
+    Args:
+      path: directory of the tables, with `answers`.
+      counts: what counts.csv holds.
+      frame: of the errors.
+      settings: what was asked for.
+      record: the provenance.
+      comment: first line of the tables.
+      own: {name: corruptions} of benchmarks that are not registered.
+    """
+    workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record} | frame.record())
+    errors = ImageErrors.read(path / "answers", counts)
+    rows, summaries = error_files.score(errors, frame.choice, frame.conditions, own, stored=frame.stored)
+    error_files.write(path, rows, summaries, comment)
+    return summary_text(summaries, frame.choice)
 
 
 def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:

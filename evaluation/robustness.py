@@ -32,6 +32,7 @@ class Robustness:
       seed: of the draws.
       batch_size: of inference.
       clean: A(clean) when it is known, so that it is measured once for all corruptions.
+      options: of the corruption besides its range, such as `photographs` of frost.
 
     Attributes:
       clean: A(clean).
@@ -50,8 +51,9 @@ class Robustness:
         seed: int = 0,
         batch_size: int = 500,
         clean: float | None = None,
+        options: Mapping[str, Any] | None = None,
     ):
-        self._model, self._name = model, name
+        self._model, self._name, self._options = model, name, options or {}
         self._shown = Shown(split, mesh, batch_size, seed)
         corruption = corruptions.get(name)
         self._leveled = isinstance(corruption.scale, corruptions.Levels)
@@ -109,5 +111,7 @@ class Robustness:
         return ((position + 0.5) / (steps + 1) if self.integer else position / steps), {"range": self.domain}
 
     def _accuracy(self, condition: Condition, options: Mapping[str, Any] | None = None) -> float:
-        shown = dataclasses.replace(self._shown, options={self._name: options or {}}, condition=condition)
+        shown = dataclasses.replace(
+            self._shown, options={self._name: {**self._options, **(options or {})}}, condition=condition
+        )
         return float(correctness.of_models({"": self._model}, shown)[""].mean())

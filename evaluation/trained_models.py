@@ -22,8 +22,8 @@ from training import augmentation, loop, states, study
 def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDict]:
     """Locks a workdir that holds models and yields the config they were trained with.
 
-    Images are where `config` says and are placed as it says: machine and device may be others than
-    those of training. With config.model.checkpoint the workdir is first made of those weights
+    Images, and photographs of frost, are where `config` says and are placed as it says: machine and
+    device may be others than those of training. With config.model.checkpoint the workdir is first made of those weights
     (`evaluation.imported`).
 
     Raises:
@@ -40,7 +40,18 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
         trained.dataset.placement = config.dataset.placement
+        _take_frost(trained, config)
         yield trained
+
+
+def _take_frost(trained: ConfigDict, config: ConfigDict) -> None:
+    """Takes the photographs of config.frost over, by their digest in the options (`cli.use_frost`)."""
+    name = corruptions.imagenet_c.frost.qualified_name
+    given = config.train.corruption_options.to_dict().get(name, {})
+    if "photographs" in given:
+        before = trained.train.corruption_options.to_dict()
+        options = before.get(name, {}) | {"photographs": given["photographs"]}
+        trained.train.corruption_options = before | {name: options}
 
 
 def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:

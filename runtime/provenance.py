@@ -19,10 +19,15 @@ _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of the code, libraries, machine and command behind a result."""
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of
+    the photographs of frost that were read for it.
+    """
     import jax
 
+    import corruptions
+
     devices = jax.devices()
+    frost = corruptions.imagenet_c.used_photographs()
     return {
         "git_revision": git_revision(),
         "versions": versions(_PACKAGES),
@@ -31,7 +36,7 @@ def provenance() -> dict[str, Any]:
         "machine": platform.platform(),
         "command": command_line(),
         "written": _now(),
-    }
+    } | ({"frost_photographs": list(frost)} if frost else {})
 
 
 def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.calibration import ranges_text
+from analysis.errors.conditions import FROST
 from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.correctness import Model
@@ -42,10 +43,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
         seed = _standard_seed(models, workdir)
         model, clean = models[augmentation.STANDARD, seed], None
-        images = dataset.provenance["test"]["sha256"]
+        images, frost = dataset.provenance["test"]["sha256"], _frost(trained)
         content = _stored_ranges(
             workdir / "ranges.json",
-            {"model": digest(model[1]), "images": images},
+            {"model": digest(model[1]), "images": images} | frost,
             {
                 "dataset": dataset.name,
                 "image_shape": list(dataset.image_shape),
@@ -56,12 +57,21 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
             },
         )
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
-            robustness = Robustness(mesh, model, split, name, seed=asked.seed, batch_size=batch_size, clean=clean)
+            options = {"photographs": frost["frost"]} if frost and name == FROST else None
+            robustness = Robustness(
+                mesh, model, split, name, seed=asked.seed, batch_size=batch_size, clean=clean, options=options
+            )
             clean = robustness.clean
             _check_model(clean, dataset.num_classes)
             content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
             ranges.write(workdir / "ranges.json", content | {"provenance": provenance()})
     return content
+
+
+def _frost(trained: ConfigDict) -> dict[str, str]:
+    """The digest of the photographs of frost, where there are some."""
+    options = augmentation.static_options(trained.train).get(FROST, {})
+    return {"frost": options["photographs"]} if "photographs" in options else {}
 
 
 def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:

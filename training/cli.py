@@ -1,4 +1,4 @@
-"""What the commands that take a config share: its flags, the workdir's default, calibrated ranges, other processes."""
+"""What the commands that take a config share: flags, the default workdir, ranges, frost, other processes."""
 
 import os
 import pathlib
@@ -9,6 +9,7 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict, config_flags
 
+from corruptions import imagenet_c
 from runtime import command, distributed
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
@@ -57,6 +58,7 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     use_all_cores()
     several = _join_others()
     use_ranges(config)
+    use_frost(config)
     workdir = _workdir()
     if several:
         asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
@@ -139,3 +141,23 @@ def use_ranges(config: ConfigDict) -> None:
     with config.unlocked():
         for name, options in ranges.read_ranges(config.ranges).items():
             given[name] = options | (given[name].to_dict() if name in given else {})
+
+
+def use_frost(config: ConfigDict) -> None:
+    """Reads the photographs in the folder config.frost and puts their digest into train.corruption_options.
+
+    Raises:
+      FileNotFoundError: no such folder, or no images in it.
+      SettingsError: the options name other photographs.
+    """
+    if not config.get("frost"):
+        return
+    digest = imagenet_c.use_photographs(config.frost)
+    given = config.train.corruption_options.to_dict()
+    options = given.get(imagenet_c.frost.qualified_name, {})
+    if options.get("photographs", digest) != digest:
+        raise SettingsError(
+            f"config.frost: expected the photographs {options['photographs'][:16]} that "
+            f"config.train.corruption_options names, found {digest[:16]} in {config.frost}"
+        )
+    config.train.corruption_options = given | {imagenet_c.frost.qualified_name: options | {"photographs": digest}}

@@ -23,6 +23,7 @@ FREE = (  # where files and images are does not determine a result
     "dataset.data_dir",
     "dataset.placement",
     "ranges",
+    "frost",  # its digest is among the options of the corruption
     "train.transforms",
     "train.mix_in.data_dir",
 )

@@ -4,6 +4,7 @@ study used.
 Imports JAX; a report that draws no pictures does without this module.
 """
 
+import pathlib
 from typing import NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ from tqdm import tqdm
 
 import corruptions
 from analysis import gallery
+from corruptions import imagenet_c
 from data import shapes
 
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -50,12 +52,16 @@ def draw(names, config, image=""):
     size = config.get("dataset", {}).get("image_size") or 32
     picture = gallery.photograph(image, size) if image else _shape(size)
     options = config.get("train", {}).get("corruption_options", {})
+    if (folder := config.get("frost")) and pathlib.Path(folder).is_dir():
+        imagenet_c.use_photographs(folder)
     pictures, columns = {}, {}
     for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False):
         try:
             corruptions.get(name)
         except ValueError:
             continue
+        if options.get(name, {}).get("photographs", "") not in ("", *imagenet_c.used_photographs()):
+            continue  # its photographs are not at hand
         pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
     images = {name: _strip(strip) for name, strip in pictures.items()}
     what = "the photograph given" if image else "a test image of the embedded dataset"

@@ -14,6 +14,7 @@ from corruptions.imagenet_c.glass import glass_blur
 from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.imagenet_c.motion import motion_blur
 from corruptions.imagenet_c.noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
+from corruptions.imagenet_c.photographs import ORIGINAL_PHOTOGRAPHS, use_photographs, used_photographs
 from corruptions.imagenet_c.pixelate import pixelate
 from corruptions.imagenet_c.snow import snow
 from corruptions.imagenet_c.spatter import spatter
@@ -43,6 +44,7 @@ register_benchmark("imagenet_c", [corruption.qualified_name for corruption in _B
 register_benchmark("imagenet_c_extra", [corruption.qualified_name for corruption in _EXTRA])
 
 __all__ = [
+    "ORIGINAL_PHOTOGRAPHS",
     "TABLES",
     "brightness",
     "contrast",
@@ -65,5 +67,7 @@ __all__ = [
     "speckle_noise",
     "store",
     "table_for",
+    "use_photographs",
+    "used_photographs",
     "zoom_blur",
 ]

@@ -1,4 +1,4 @@
-"""ImageNet-C frost: ice laid over the image, procedural here; `frost_folder` takes photographs."""
+"""ImageNet-C frost: ice laid over the image, procedural unless `photographs` are given."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.contract import Parameter
+from corruptions.imagenet_c import photographs as folders
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.photographs import TEXTURE_SCALE, resize_taps
 from corruptions.primitives import color, frost_texture
 
 # (weight of the image, weight of the frost)
@@ -22,28 +24,6 @@ _LEVELS = {
 # The original draws one of five files, of which the second and third are the same picture.
 _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 
-# How much smaller than the files the textures are used.
-TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
-
-
-def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the two taps per output that resample an axis by `scale` <= 1 without smoothing.
-
-    As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at
-    (o + 1/2) / scale - 1/2, for scale 1/5 at every fifth sample, so that it is plain decimation.
-
-    Args:
-      size: number of outputs.
-      scale: output size over input size.
-
-    Returns:
-      (first, fraction): int [size] and float64 [size]; output o is
-      (1 - fraction) x[first] + fraction x[first + 1].
-    """
-    position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
-    first = np.floor(position).astype(int)
-    return first, position - first
-
 
 def weights(shape: Sequence[int], severity: jax.Array, table: str | None) -> dict[str, jax.Array]:
     """Looks up the weights of the image and of the frost at a severity."""
@@ -51,15 +31,18 @@ def weights(shape: Sequence[int], severity: jax.Array, table: str | None) -> dic
     return {"image_weight": image_weight, "frost_weight": frost_weight}
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key, shape, severity, *, table=None, photographs=None):
     """Draws a procedural texture with the statistics of the original's photographs.
 
     First one of five looks with equal probability (two of them are alike), then `texture`: random
     fields (see `primitives.frost_texture`) at the scale of the original's crop, resampled without
     smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable with,
-    published ones: those need the original photographs (`frost_from_folder`).
+    published ones: those need the original photographs. `photographs`, the digest that
+    `use_photographs` gave, draws from them instead.
     """
     table = tables.table_for(shape, table)
+    if photographs is not None:
+        return {**weights(shape, severity, table), **folders.find(photographs).crop(key, shape, table)}
     look_key, key = jax.random.split(key)
     look = jnp.array(_LOOK_OF_FILE)[jax.random.randint(look_key, (), 0, len(_LOOK_OF_FILE))]
     texture = _texture(key, look, shape, TEXTURE_SCALE[table])

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from corruptions.imagenet_c import frost, use_photographs
 from corruptions.write import preprocessing, sources
 from corruptions.write.files import WriteError
 from corruptions.write.layouts import LAYOUTS
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             jpeg_quality=flags.jpeg_quality,
             seed=flags.seed,
             table=flags.table,
-            options=flags.options,
+            options=_with_frost(flags.options, flags.frost),
             batch_size=flags.batch_size,
             progress=None if flags.progress else False,
             verify=flags.verify,
@@ -76,6 +77,7 @@ def _parser():
     add("--seed", type=int, default=0)
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
+    add("--frost", help="folder of frost photographs, such as ImageNet-C's five; default: procedural textures")
     add("--split", default="test", help="of a tfds source")
     add("--data_dir", "--data-dir", help="of a tfds source")
     add("--preprocess", choices=tuple(preprocessing.PREPROCESS), default="none", help="of a folder or tfds source")
@@ -139,6 +141,15 @@ def _options(text):
     options = json.loads(text)
     if not isinstance(options, dict) or not all(isinstance(value, dict) for value in options.values()):
         raise argparse.ArgumentTypeError('expected {"NAME": {"OPTION": VALUE}}')
+    return options
+
+
+def _with_frost(options, folder):
+    """Adds to the options the digest of the photographs in a folder."""
+    if not folder:
+        return options
+    options = dict(options or {})
+    options[frost.qualified_name] = {**options.get(frost.qualified_name, {}), "photographs": use_photographs(folder)}
     return options
 
 

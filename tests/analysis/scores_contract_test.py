@@ -1,10 +1,9 @@
-"""What the scores refuse and name, and errors.csv."""
+"""What the scores refuse and name."""
 
 import numpy as np
 import pytest
 
-from analysis import accuracies, references, scores
-from analysis.tables import Count
+from analysis import references, scores
 from tests.analysis.published import IMAGENET_C
 from tests.analysis.scores_test import ALEXNET, EXTRAS, LEVELS, flat
 
@@ -74,24 +73,3 @@ def test_impossible_inputs_are_refused():
     with pytest.raises(ValueError, match="same severities"):
         scores.unnormalised_mean_error({"a": [0.1], "b": [0.1, 0.2]})
     assert scores.standard_error(30, 100) == pytest.approx((0.3 * 0.7 / 100) ** 0.5)
-
-
-def test_errors_csv_holds_complete_benchmarks_with_both_formulas(tmp_path):
-    counts = [Count("m", 0, "clean", 0, 800, 1000)]
-    for k, name in enumerate(IMAGENET_C):
-        counts += [Count("m", 0, f"imagenet_c/{name}", s, 700 - 10 * k - 50 * s, 1000) for s in LEVELS]
-    counts += [Count("m", 0, "imagenet_c/spatter", s, 500, 1000) for s in LEVELS]
-    counts += [Count("m", 0, f"imagenet_c/{name}", "random", 500, 1000) for name in IMAGENET_C]
-    path = tmp_path / "errors.csv"
-    found = accuracies.write_errors(path, counts)
-    assert list(found) == [("m", 0, "imagenet_c")]
-    fields = path.read_text().splitlines()[1].split(",")
-    assert fields[:5] == ["m", "0", "imagenet_c", "AlexNet:ImageNet-C", "gaussian_noise"]
-    errors = np.array([0.35, 0.40, 0.45, 0.50, 0.55])
-    reference = np.array(ALEXNET.errors["gaussian_noise"])
-    expected = [45, 100 * errors.sum() / reference.sum(), 100 * (errors - 0.2).sum() / (reference - 0.4348).sum()]
-    np.testing.assert_allclose([float(fields[i]) for i in (5, 6, 8)], expected)
-    last = path.read_text().splitlines()[-1].split(",")
-    assert last[4] == "mean"
-    raw = [float(line.split(",")[6]) for line in path.read_text().splitlines()[1:-1]]
-    assert float(last[6]) == pytest.approx(np.mean(raw))

@@ -67,7 +67,7 @@ def test_a_good_workdir_passes(made, capsys):
     assert check.main(["check", str(made), str(made)]) == 0
     # config, checkpoint, two answers, two tables, ranges, centre; draws, settings and two records have no digest
     assert capsys.readouterr().out == 2 * (
-        f"{made}: 8 verified, 4 without a digest (they could only be read), 0 wrong\n"
+        f"{made}: 10 verified, 4 without a digest (they could only be read), 0 wrong\n"
     )
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
 
@@ -164,7 +164,7 @@ def test_no_damage_is_a_traceback(folder, made, monkeypatch):
     assert verification.verify(folder).problems == []
     names = [path for path in made.rglob("*") if path.is_file() and "checkpoints" not in path.parts]
     names = [path.relative_to(made) for path in names if path.name not in (".lock", "metrics.jsonl")]
-    assert len(names) == 12
+    assert len(names) == 14
     for name in names:
         whole = (folder / name).read_bytes()
         half = len(whole) // 2

@@ -42,6 +42,7 @@ _SCHEME = (("", "augmix", "augmix=rotate+equalize", "stored=gone.npz"), ("augmxi
 VALUES = {
     "seed": _SEED,
     "ranges": _TEXT,
+    "frost": _TEXT,
     "dataset.name": (("shapes", "image_folder"), ("", "cifar11", 3)),
     "dataset.data_dir": _TEXT,
     "dataset.seed": ((0, 2**32 - 1), (-1, 2**32)),
@@ -114,6 +115,8 @@ VALUES = {
     "eval.stored": _TEXT,
     "eval.verify": _BOOL,
     "eval.batch_size": _BATCH,
+    "eval.reference": _TEXT,
+    "eval.reference_mismatch": (("refuse", "label"), ("", "ignore")),
     "eval.adapt": (("", "test"), ("train", True)),
     "eval.pseudo_count": _UP,
     "adapt.scheme": _SCHEME,

@@ -3,7 +3,7 @@
 `SETTINGS` maps dotted keys to `runtime.schema.Setting`; defaults are in configs/default.py. Errors before anything is
 written (`check`), `--help` (`listed`) and docs/reference/settings.md come from it.
 
-inputs.py    `seed`, `ranges`, `dataset`, `model`: what a model is and what it sees
+inputs.py    `seed`, `ranges`, `frost`, `dataset`, `model`: what a model is and what it sees
 recipe.py    `train`: how it is trained
 measures.py  `eval`, `adapt`, `study`, `msd`, `calibrate`: what is asked of trained models
 named.py     settings that name something

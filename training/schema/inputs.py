@@ -1,4 +1,4 @@
-"""What a model is and what it sees: `seed`, `ranges`, `dataset`, `model`."""
+"""What a model is and what it sees: `seed`, `ranges`, `frost`, `dataset`, `model`."""
 
 from runtime.schema import choice, number, several, switch, text, whole, word
 from training.schema import named
@@ -9,6 +9,10 @@ _PATH = "a path, or ''"
 SETTINGS = {
     "seed": whole("of initial parameters, order, mirroring and all draws of training", 0, SEED),
     "ranges": text("calibrated severity ranges, a file of tools.calibrate; '' are the benchmarks' own", _PATH),
+    "frost": text(
+        "photographs that imagenet_c/frost lays over images, such as ImageNet-C's five; '' draws procedural textures",
+        "a folder of images, or ''",
+    ),
     "dataset.name": word("which images", "a dataset of data.names()", named.dataset),
     "dataset.data_dir": text("where prepared datasets are; '' is TFDS_DATA_DIR or ~/tensorflow_datasets", _PATH),
     "dataset.seed": whole("of the drawing of shapes, and of what is split at random", 0, 2**32 - 1),

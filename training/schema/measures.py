@@ -28,6 +28,11 @@ SETTINGS = {
     ),
     "eval.natural_dir": text("folder that holds these sets; '' is where tfds datasets are", "a folder, or ''"),
     "eval.batch_size": whole("images at a time", 1, 2**20),
+    "eval.reference": text(
+        "whose errors CE and mCE are relative to; '' is AlexNet where its published errors hold",
+        "alexnet, a file, an evaluated workdir, or ''",
+    ),
+    "eval.reference_mismatch": choice("a named reference that holds for other conditions", "refuse", "label"),
     "eval.adapt": choice("test: BatchNorm statistics of each corrupted test set (eval.py)", "", "test"),
     "eval.pseudo_count": number(
         "images that the statistics from training count as, against one for each image adapted to", 0

@@ -1,0 +1,144 @@
+"""errors.csv, a row for each model, seed and corruption; errors_summary.csv, one for each model."""
+
+import math
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.errors import benchmarks, scores
+from analysis.errors.choice import Choice
+from analysis.errors.conditions import Conditions
+from analysis.errors.images import ImageErrors
+from analysis.errors.scores import GAP, Row, Value
+from analysis.tables import CLEAN, read_lines, write_rows
+
+ERRORS = "errors.csv"
+SUMMARY = "errors_summary.csv"
+ERRORS_HEADER = (
+    "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
+    "relative_CE_se", "mean_error_se", "severities", "mismatch", "frost",
+)  # fmt: skip
+SUMMARY_HEADER = (
+    "model", "benchmark", "severities", "measure", "mean", "se", "std", "seeds", "reference", "mismatch", "frost",
+)  # fmt: skip
+
+
+class Summary(NamedTuple):
+    """A number of one model, over its seeds, in percent.
+
+    Attributes:
+      model: name.
+      benchmark: its name, `clean`, or C-bar's of a gap; severities: `levels` or `random`.
+      measure: `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on
+        ImageNet-C).
+      mean: over seeds.
+      se: of the mean, over test images.
+      std: between seeds (n - 1), NaN of one.
+      seeds: how many.
+      reference, mismatch, frost: see `scores.Row`.
+      by_seed: the numbers that were averaged, where they are known.
+    """
+
+    model: str
+    benchmark: str
+    severities: str
+    measure: str
+    mean: float
+    se: float
+    std: float
+    seeds: int
+    reference: str
+    mismatch: str
+    frost: str
+    by_seed: tuple[Value, ...] = ()
+
+
+def score(
+    errors: ImageErrors,
+    choice: Choice,
+    conditions: Conditions,
+    own: Mapping[str, Iterable[str]] | None = None,
+    *,
+    stored: bool = False,
+) -> tuple[list[Row], list[Summary]]:
+    """Scores every model and seed on every benchmark that its counts hold completely.
+
+    Args:
+      errors: counts and answers.
+      choice: of the reference.
+      conditions: that the errors were measured under.
+      own, stored: see `benchmarks.complete`.
+
+    Returns:
+      (rows by corruption and their means, summaries over seeds).
+    """
+    keys = list(dict.fromkeys(cell[:2] for cell in errors.counts if (*cell[:2], CLEAN, 0) in errors.counts))
+    rows: list[Row] = []
+    of_model: dict[tuple[str, ...], list[tuple[Value, Row | None]]] = {}
+    for key in keys:
+        there = benchmarks.complete((cell[2:] for cell in errors.counts if cell[:2] == key), own, stored=stored)
+        head = (key[0], CLEAN, "none", "mean_error")
+        of_model.setdefault(head, []).append((scores.clean_error(errors, key), None))
+        means = {}
+        for benchmark in there:
+            members = scores.rows(errors, key, benchmark, choice, conditions)
+            rows += [_light(row) for row in members]
+            if benchmark.name == benchmarks.OTHERS:
+                continue
+            means[benchmark.name, benchmark.severities] = row = scores.mean(members, choice)
+            rows.append(_light(row))
+            for measure, value in zip(scores.MEASURES, (row.error, row.ce, row.relative), strict=True):
+                of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
+        for bar, plain in benchmarks.gaps(there):
+            first, second = (means[one.name, one.severities] for one in (bar, plain))
+            value = scores.difference(first.error, second.error)
+            of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
+    return rows, [_summary(head, found) for head, found in of_model.items()]
+
+
+def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary], comment: str | None = None) -> None:
+    """Writes errors.csv and errors_summary.csv atomically; percent, `nan` where there is no number."""
+    lines = [
+        (
+            row.model, row.seed, row.benchmark, row.reference, row.corruption, row.error.value, row.ce.value,
+            row.ce.se, row.relative.value, row.relative.se, row.error.se, row.severities, row.mismatch, row.frost,
+        )
+        for row in rows
+    ]  # fmt: skip
+    write_rows(folder / ERRORS, ERRORS_HEADER, lines, comment)
+    write_rows(folder / SUMMARY, SUMMARY_HEADER, [summary[:-1] for summary in summaries], comment)
+
+
+def read_summary(path: pathlib.Path) -> list[Summary]:
+    """Reads errors_summary.csv.
+
+    Raises:
+      FileNotFoundError, ValueError: no such table, or another.
+    """
+    found = []
+    for number, fields in read_lines(path, SUMMARY_HEADER):
+        try:
+            values = *map(float, fields[4:7]), int(fields[7])
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+        found.append(Summary(*fields[:4], *values, *fields[8:]))
+    return found
+
+
+def _summary(head, found):
+    values = tuple(value for value, _ in found)
+    row = found[0][1]
+    undefined = math.isnan(values[0].value)
+    whole = scores.average(values)
+    std = float(np.std([value.value for value in values], ddof=1)) if len(values) > 1 and not undefined else math.nan
+    normalised = row is not None and head[3] in ("mCE", "relative_mCE")
+    about = (row.reference, row.mismatch) if normalised else ("none", "none")
+    frost = "none" if row is None else row.frost
+    return Summary(*head, whole.value, whole.se, std, len(values), *about, frost, values)
+
+
+def _light(row):
+    """A row without its images: of many models and corruptions they would fill the memory."""
+    return row._replace(**{name: getattr(row, name)._replace(images=None) for name in ("error", "ce", "relative")})

@@ -1,0 +1,226 @@
+"""Several models, of one workdir or more, and several benchmarks in one table."""
+
+import math
+import pathlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from analysis import derived
+from analysis.errors import comparison, files
+from analysis.errors.choice import LABEL, REFUSE, Choice, choose
+from analysis.errors.conditions import ORIGINAL, Conditions, differences
+from analysis.errors.files import Summary
+from analysis.errors.images import ImageErrors
+from analysis.errors.reference import conditions_of
+from analysis.errors.scores import GAP, MEASURES
+from analysis.tables import CLEAN
+from runtime.files import read_json
+
+COLUMNS = (*MEASURES, GAP)
+Column = tuple[str, str, str]
+"""(benchmark, severities, measure)."""
+
+
+class Evaluated(NamedTuple):
+    """A workdir that was evaluated.
+
+    Attributes:
+      folder: it.
+      name: for labels, distinct among those of a table.
+      errors: counts and answers.
+      conditions: of the errors.
+      stored: whether of a corrupted dataset on disk.
+      source: device and revision, for the caption.
+    """
+
+    folder: pathlib.Path
+    name: str
+    errors: ImageErrors
+    conditions: Conditions
+    stored: bool
+    source: str
+
+
+class Joint(NamedTuple):
+    """A table of models and benchmarks.
+
+    Attributes:
+      models: labels of the rows.
+      columns: what stands in them.
+      cells: {(model, column): its `Summary`}.
+      best: {column: the model that is clearly better than all others}.
+      caption: sentences on what the numbers are and where they come from.
+    """
+
+    models: tuple[str, ...]
+    columns: tuple[Column, ...]
+    cells: Mapping[tuple[str, Column], Summary]
+    best: Mapping[Column, str]
+    caption: tuple[str, ...]
+
+
+def read(folder: pathlib.Path, name: str) -> Evaluated:
+    """Reads an evaluated workdir.
+
+    Raises:
+      FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which
+        conditions, or its tables are damaged.
+    """
+    if not (folder / "counts.csv").is_file():
+        raise FileNotFoundError(f"expected an evaluated workdir, found {folder} without counts.csv")
+    counts = derived.read_counts(folder / "counts.csv")
+    record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
+    provenance = record.get("provenance", {})
+    revision = str(provenance.get("git_revision", "not recorded"))[:12]
+    source = f"{provenance.get('device', 'device not recorded')}, revision {revision}"
+    stored = folder.parent.name == "stored"
+    return Evaluated(folder, name, ImageErrors.read(folder / "answers", counts), conditions_of(folder), stored, source)
+
+
+def joint(
+    evaluated: Sequence[Evaluated],
+    *,
+    reference: str = "",
+    mismatch: str = REFUSE,
+    measures: Sequence[str] = COLUMNS,
+    benchmarks: Sequence[str] = (),
+    models: Sequence[str] = (),
+) -> Joint:
+    """Puts models and benchmarks together.
+
+    Args:
+      evaluated: workdirs; whose conditions differ from the first's are refused, or labelled.
+      reference, mismatch: as `choice.choose`.
+      measures: of benchmarks, out of `COLUMNS`.
+      benchmarks: only these, () for all that are there; clean images always are.
+      models: only these names, () for all.
+
+    Raises:
+      ValueError: conditions differ, or nothing is left for the table.
+    """
+    notes = _check_same(evaluated, mismatch)
+    cells: dict[tuple[str, Column], Summary] = {}
+    choices = [choose(reference, mismatch, one.conditions) for one in evaluated]
+    for one, choice in zip(evaluated, choices, strict=True):
+        _, summaries = files.score(one.errors, choice, one.conditions, stored=one.stored)
+        for summary in summaries:
+            wanted = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
+            column = (summary.benchmark, summary.severities, summary.measure)
+            if (models and summary.model not in models) or not wanted or math.isnan(summary.mean):
+                continue
+            if summary.benchmark == CLEAN or summary.measure in measures:
+                cells[_label(one, summary.model, len(evaluated)), column] = summary
+    if not cells:
+        asked = [", ".join(names) or "of any name" for names in (models, benchmarks)]
+        raise ValueError(
+            f"expected models {asked[0]} and benchmarks {asked[1]} in {', '.join(str(one.folder) for one in evaluated)}, found none"
+        )
+    rows = tuple(dict.fromkeys(model for model, _ in cells))
+    columns = tuple(sorted(dict.fromkeys(column for _, column in cells), key=_order))
+    best, untested = _best(rows, columns, cells, _images(evaluated))
+    caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, rows))
+    return Joint(rows, columns, cells, best, caption)
+
+
+def names(folders: Iterable[pathlib.Path]) -> list[str]:
+    """Names workdirs by their last parts, as few as tell them apart."""
+    paths = [folder.resolve() for folder in folders]
+    for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
+        found = [re.sub(r"[\s,\"'#]+", "_", "/".join(path.parts[-parts:])) for path in paths]
+        if len(set(found)) == len(found):
+            return found
+    raise ValueError(f"expected every workdir once, found {', '.join(map(str, paths))}")
+
+
+def _check_same(evaluated, mismatch):
+    """Sentences on conditions that differ from the first workdir's; an error where they are not to be labelled."""
+    notes, first = [], evaluated[0].conditions
+    for one in evaluated[1:]:
+        shared = first.corruptions.keys() & one.conditions.corruptions.keys()
+        different = {
+            key: text
+            for key, text in differences(first, one.conditions, sorted(shared)).items()
+            if not (key in ("dataset", "preprocessing") and getattr(first, key) == getattr(one.conditions, key))
+        }
+        if different:
+            listed = "; ".join(different.values())
+            notes.append(f"{one.name} was measured under other conditions than {evaluated[0].name}: {listed}")
+    if notes and mismatch != LABEL:
+        raise ValueError("\n  ".join(["expected workdirs measured under the same conditions, found others:", *notes]))
+    return notes
+
+
+def _label(one, model, number):
+    return model if number == 1 else f"{one.name}:{model}"
+
+
+def _order(column):
+    benchmark, severities, measure = column
+    order = (CLEAN, "imagenet_c", "imagenet_noc", "imagenet_c_bar", "cifar10_c_bar")
+    rank = order.index(benchmark) if benchmark in order else len(order)
+    return rank, benchmark, severities, COLUMNS.index(measure)
+
+
+def _images(evaluated):
+    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the same images."""
+    return {one.name: {cell[2:]: digest for cell, digest in one.errors.shown.items()} for one in evaluated}
+
+
+def _best(rows, columns, cells, shown):
+    """({column: clearly best model}, columns that could not be tested)."""
+    best, untested = {}, []
+    for column in columns:
+        there = {model: cells[model, column].by_seed for model in rows if (model, column) in cells}
+        if len(there) < 2:
+            continue
+        if not _same_images(there, shown) or any(value.images is None for values in there.values() for value in values):
+            untested.append(column)
+        elif name := comparison.clearly_best(there):
+            best[column] = name
+    return best, untested
+
+
+def _same_images(models, shown):
+    """Whether all rows are of one workdir, or of several that showed the same under every condition they share."""
+    of = [shown[name] for name in shown if any(model.startswith(f"{name}:") for model in models)]
+    for other in of[1:]:
+        shared = of[0].keys() & other.keys()
+        if not shared or any(not of[0][key] or of[0][key] != other[key] for key in shared):
+            return False
+    return True
+
+
+def _caption(evaluated, cells, choices: Sequence[Choice]):
+    conditions = evaluated[0].conditions
+    totals = sorted({count.total for one in evaluated for count in one.errors.counts.values()})
+    side = "x".join(map(str, conditions.image_shape[:2]))
+    yield (
+        f"Top-1 errors in percent on {conditions.dataset or 'a dataset that is not named'}, {side} pixels, "
+        f"{' to '.join(f'{n:,}' for n in dict.fromkeys((totals[0], totals[-1])))} images, mean ± standard error over "
+        "test images (std between seeds)."
+    )
+    references = sorted({cell.reference for cell in cells.values()} - {"none"})
+    if references:
+        yield f"CE relative to {' and '.join(references)}; the reference's own sampling error is not counted."
+    frost = sorted({cell.frost.replace("_", " ") for cell in cells.values()} - {"none", ORIGINAL})
+    if frost:
+        yield f"Frost: {', '.join(frost)}, not ImageNet-C's photographs."
+    if any(column[2] == GAP for _, column in cells):
+        yield "Gap: mean error on C-bar minus that on ImageNet-C."
+    yield from dict.fromkeys(
+        f"{sentence[0].upper()}{sentence[1:]}." for choice in choices for sentence in choice.sentences()
+    )
+    yield "From " + "; ".join(f"{one.folder} ({one.source})" for one in evaluated) + "."
+
+
+def _tested(best, untested, rows):
+    if len(rows) < 2:
+        return
+    yield (
+        "Bold: smaller than each other model's, paired on the same test images, Holm-corrected over all pairs of a "
+        f"column, p < {comparison.LEVEL:g}{'' if best else '; in no column'}."
+    )
+    if untested:
+        listed = ", ".join(f"{benchmark} {measure}" for benchmark, _, measure in untested)
+        yield f"Not tested, as the answers to the same images are not all there: {listed}."

@@ -1,0 +1,178 @@
+"""References: errors of a model and the conditions they hold for.
+
+alexnet      AlexNet's published ones, for ImageNet at 224x224
+a file       JSON: name, clean, errors {corruption: {severity: error}}, conditions
+a workdir    one that eval.py or overlap.py has evaluated; its standard, or only, model
+"""
+
+import dataclasses
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from analysis import derived, references
+from analysis.errors import conditions
+from analysis.errors.conditions import FROST, ORIGINAL, Conditions
+from analysis.tables import CLEAN, STANDARD
+from runtime import files
+
+Severity = int | float | str
+ALEXNET = "alexnet"
+PREPROCESSING = "shorter side 256, centre crop 224, bilinear (Pillow)"
+_SHAPE = (224, 224, 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """Errors of a reference network.
+
+    Attributes:
+      name: for labels, no white space.
+      clean: top-1 error on clean images, in [0, 1].
+      errors: {qualified corruption: {severity: top-1 error}}.
+      conditions: that the errors hold for.
+    """
+
+    name: str
+    clean: float
+    errors: Mapping[str, Mapping[Severity, float]]
+    conditions: Conditions
+
+    def of(self, corruption: str, severities: tuple[Severity, ...]) -> np.ndarray | None:
+        """Gives the errors at some severities, float64 [S]; None where one is missing."""
+        found = self.errors.get(corruption, {})
+        return np.array([found[s] for s in severities]) if all(s in found for s in severities) else None
+
+
+def alexnet() -> tuple[Reference, ...]:
+    """Gives AlexNet's published errors, those on ImageNet-C and those on the candidates of ImageNet-NOC."""
+    return tuple(
+        _published(published, prefix)
+        for published, prefix in ((references.ALEXNET_IMAGENET_C, "imagenet_c/"), (references.ALEXNET_NOC, "noc/"))
+    )
+
+
+def _published(published, prefix):
+    errors = {prefix + name: dict(zip(published.severities, row)) for name, row in published.errors.items()}
+    of_each = {name: conditions.of_corruption(name, _SHAPE) for name in errors}
+    if FROST in of_each:
+        of_each[FROST]["frost"] = ORIGINAL
+    held = Conditions("imagenet", 1000, _SHAPE, PREPROCESSING, of_each)
+    return Reference(published.name, published.clean, errors, held)
+
+
+def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:
+    """Reads what `config.eval.reference` names: `alexnet`, a file or a workdir.
+
+    Raises:
+      FileNotFoundError: there is no such thing.
+      ValueError: a file or workdir that is no reference, and why.
+    """
+    if str(asked) == ALEXNET:
+        return alexnet()
+    path = pathlib.Path(asked)
+    if path.is_dir():
+        return (of_workdir(path),)
+    if path.is_file():
+        return (of_file(path),)
+    raise FileNotFoundError(f"expected a reference ({ALEXNET}, a file or an evaluated workdir), found no {path}")
+
+
+def of_file(path: pathlib.Path) -> Reference:
+    """Reads the JSON of a reference, as `write` writes it.
+
+    Raises:
+      DamagedFileError: no JSON object.
+      ValueError: something is missing or no error.
+    """
+    content = files.read_json(path, remedy="write it again with tools.table --write_reference")
+    try:
+        errors = {
+            name: {_severity(text): _fraction(value) for text, value in row.items()}
+            for name, row in content["errors"].items()
+        }
+        name, clean = str(content["name"]), _fraction(content["clean"])
+        return Reference(name, clean, errors, Conditions.read(content["conditions"]))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{path}: expected a reference (name, clean, errors {{corruption: {{severity: error}}}} in [0, 1], "
+            f"conditions), found none: {type(error).__name__} {error}"
+        ) from error
+
+
+def of_workdir(folder: pathlib.Path) -> Reference:
+    """Takes the errors of an evaluated workdir: of its standard, or only, model, averaged over seeds.
+
+    Raises:
+      FileNotFoundError: nothing was evaluated there.
+      ValueError: it does not say under which conditions, or which model is meant is not clear.
+    """
+    if not (folder / "counts.csv").is_file():
+        raise FileNotFoundError(f"expected an evaluated workdir as reference, found {folder} without counts.csv")
+    counts = derived.read_counts(folder / "counts.csv")
+    models = list(dict.fromkeys(count.model for count in counts))
+    if len(models) != 1 and STANDARD not in models:
+        raise ValueError(
+            f"expected one model or one called {STANDARD} in {folder}, found {', '.join(models)}; write the one "
+            "that is meant to a file: python -m tools.table WORKDIR --write_reference=FILE --models=NAME"
+        )
+    return of_model(folder, STANDARD if STANDARD in models else models[0])
+
+
+def of_model(folder: pathlib.Path, model: str) -> Reference:
+    """Takes the errors of one model of an evaluated workdir, averaged over its seeds.
+
+    Raises:
+      ValueError: no such model, or no record of the conditions.
+    """
+    cells: dict[tuple[str, Severity], list[float]] = {}
+    for count in derived.read_counts(folder / "counts.csv"):
+        if count.model == model:
+            cells.setdefault((count.corruption, count.severity), []).append(1 - count.correct / count.total)
+    if (CLEAN, 0) not in cells:
+        raise ValueError(f"expected a model {model} with clean images in {folder}, found none")
+    clean = float(np.mean(cells.pop((CLEAN, 0))))
+    errors: dict[str, dict[Severity, float]] = {}
+    for (corruption, severity), values in cells.items():
+        errors.setdefault(corruption, {})[severity] = float(np.mean(values))
+    name = re.sub(r"[\s,\"'#]+", "_", f"{folder.resolve().name}:{model}")
+    return Reference(name, clean, errors, conditions_of(folder))
+
+
+def conditions_of(folder: pathlib.Path) -> Conditions:
+    """Reads what the errors of a workdir were measured under.
+
+    Raises:
+      ValueError: it was evaluated before that was recorded.
+    """
+    path = folder / "evaluation.json"
+    content = files.read_json(path) if path.is_file() else {}
+    if "conditions" not in content:
+        raise ValueError(
+            f"{folder} does not tell under which conditions its errors were measured (evaluation.json, `conditions`): "
+            "run eval.py or overlap.py there again, which evaluates nothing twice"
+        )
+    return Conditions.read(content["conditions"])
+
+
+def write(path: str | os.PathLike[str], reference: Reference) -> None:
+    """Writes a reference as JSON."""
+    errors = {name: {str(s): error for s, error in row.items()} for name, row in reference.errors.items()}
+    files.write_json(path, dataclasses.asdict(reference) | {"errors": errors})
+
+
+def _severity(text):
+    number = re.fullmatch(r"\d+", text)
+    try:
+        return int(text) if number else float(text)
+    except ValueError:
+        return text
+
+
+def _fraction(value):
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"expected an error in [0, 1], found {value!r}")
+    return float(value)

@@ -1,0 +1,164 @@
+"""errors.csv and errors_summary.csv against errors computed one answer at a time."""
+
+import numpy as np
+import pytest
+
+import corruptions
+from analysis import answers, scores
+from analysis.errors import benchmarks, files, reference
+from analysis.errors.choice import Choice, choose
+from analysis.errors.conditions import Conditions, of_corruption
+from analysis.errors.images import ImageErrors
+from analysis.errors.text import summary_text
+from analysis.references import IMAGENET_C
+from analysis.tables import Count
+
+NUMBER, SHAPE = 400, (224, 224, 3)
+C = [f"imagenet_c/{name}" for name in IMAGENET_C]
+BAR = corruptions.names("imagenet_c_bar")
+CELLS = [(name, s) for name in C for s in range(1, 6)]
+CELLS += [(name, s) for name in BAR for s in corruptions.severities(name, "imagenet_c_bar")]
+
+
+def conditions(frost="original_photographs", **changed):
+    of_each = {name: of_corruption(name, SHAPE) for name, _ in CELLS}
+    of_each["imagenet_c/frost"]["frost"] = frost
+    given = {"dataset": "imagenet", "classes": 1000, "image_shape": SHAPE, "preprocessing": reference.PREPROCESSING}
+    return Conditions(**given | changed, corruptions=of_each)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    """{(seed, corruption, severity): which of 400 images are answered wrongly}; hard images are hard everywhere."""
+    rng = np.random.default_rng(3)
+    hard = rng.normal(size=NUMBER)
+    return {
+        (seed, *cell): hard + rng.normal(size=NUMBER) > 1.2 - 0.1 * k % 1
+        for seed in (0, 1)
+        for k, cell in enumerate([("clean", 0), *CELLS])
+    }
+
+
+@pytest.fixture
+def folder(wrong, tmp_path):
+    for corruption, severity in [("clean", 0), *CELLS]:
+        of_seeds = {("m", seed): ~wrong[seed, corruption, severity] for seed in (0, 1)}
+        answers.write(tmp_path / f"{answers.file_stem(corruption, severity)}.npz", of_seeds)
+    return tmp_path
+
+
+def counts(wrong):
+    return [Count("m", seed, c, s, int((~bits).sum()), NUMBER) for (seed, c, s), bits in wrong.items()]
+
+
+def scored(errors, choice, found):
+    rows, summaries = files.score(errors, choice, found)
+    by_row = {(row.seed, row.benchmark, row.corruption): row for row in rows}
+    return by_row, {(one.benchmark, one.measure): one for one in summaries}
+
+
+def se(images):
+    return images.std(ddof=1) / len(images) ** 0.5
+
+
+def test_every_number_is_that_of_its_definition(wrong, folder):
+    errors = ImageErrors.read(folder, counts(wrong))
+    rows, summaries = scored(errors, choose("alexnet", "refuse", conditions()), conditions())
+    alexnet = reference.references.ALEXNET_IMAGENET_C
+    ce, relative, plain = [], [], []
+    for name in IMAGENET_C:
+        total = np.sum([wrong[1, f"imagenet_c/{name}", s] for s in range(1, 6)], axis=0)
+        divisor = np.array(alexnet.errors[name])
+        plain.append(100 * total / 5)
+        ce.append(100 * total / divisor.sum())
+        relative.append(100 * (total - 5 * wrong[1, "clean", 0]) / (divisor - alexnet.clean).sum())
+    for k, name in ((3, C[3]), (slice(None), "mean")):
+        row = rows[1, "imagenet_c", name]
+        for value, images in ((row.error, plain), (row.ce, ce), (row.relative, relative)):
+            expected = images[k] if name != "mean" else np.mean(images, axis=0)
+            assert value.value == pytest.approx(expected.mean()) and value.se == pytest.approx(se(expected))
+    assert rows[1, "imagenet_c", "mean"].mismatch == "none"
+    table = {name: [wrong[1, f"imagenet_c/{name}", s].mean() for s in range(1, 6)] for name in IMAGENET_C}
+    known = scores.mean_corruption_error(
+        table, wrong[1, "clean", 0].mean(), number=NUMBER
+    )  # as published ones come out
+    assert rows[1, "imagenet_c", "mean"].ce.value == pytest.approx(known.mce)
+    assert rows[1, "imagenet_c", "mean"].relative.value == pytest.approx(known.relative_mce)
+    by_seed = [np.mean([rows[seed, "imagenet_c", name].ce.value for name in C]) for seed in (0, 1)]
+    mce = summaries["imagenet_c", "mCE"]
+    assert (mce.mean, mce.std, mce.seeds) == (
+        pytest.approx(np.mean(by_seed)), pytest.approx(np.std(by_seed, ddof=1)), 2,
+    )  # fmt: skip
+    bar = [np.mean([wrong[seed, c, s] for c, s in CELLS if c in BAR], axis=0) for seed in (0, 1)]
+    both = [np.mean([wrong[seed, c, s] for c, s in CELLS if c in C], axis=0) for seed in (0, 1)]
+    gap, images = summaries["imagenet_c_bar", "gap"], 100 * (np.mean(bar, axis=0) - np.mean(both, axis=0))
+    assert gap.mean == pytest.approx(images.mean()) and gap.se == pytest.approx(se(images))
+    assert summaries["clean", "mean_error"].se == pytest.approx(
+        se(50 * (wrong[0, "clean", 0] + wrong[1, "clean", 0].astype(float)))
+    )
+
+
+def test_without_answers_standard_errors_are_bounds(wrong, folder, tmp_path):
+    exact, _ = scored(ImageErrors.read(folder, counts(wrong)), choose("alexnet", "refuse", conditions()), conditions())
+    bound, _ = scored(
+        ImageErrors.read(tmp_path / "none", counts(wrong)), choose("", "refuse", conditions()), conditions()
+    )
+    row, other = exact[0, "imagenet_c", "mean"], bound[0, "imagenet_c", "mean"]
+    for value, wider in zip((row.error, row.ce, row.relative), (other.error, other.ce, other.relative), strict=True):
+        assert wider.value == pytest.approx(value.value) and wider.se > value.se > 0
+    table = {name: [wrong[0, f"imagenet_c/{name}", s].mean() for s in range(1, 6)] for name in IMAGENET_C}
+    known = scores.mean_corruption_error(table, wrong[0, "clean", 0].mean(), number=NUMBER)
+    assert other.ce.se == pytest.approx(known.mce_se)
+
+
+def test_answers_that_say_otherwise_than_their_row_do_not_count(wrong, folder):
+    edited = [
+        count._replace(correct=count.correct - 1) if count.corruption == C[0] else count for count in counts(wrong)
+    ]
+    errors = ImageErrors.read(folder, edited)
+    assert not errors.has([("m", 0, C[0], 1)]) and errors.has([("m", 0, C[1], 1)])
+
+
+def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
+    errors, found = ImageErrors.read(folder, counts(wrong)), conditions("procedural")
+    _, unnamed = scored(errors, choice := choose("", "refuse", found), found)
+    assert np.isnan(unnamed["imagenet_c", "mCE"].mean)
+    assert "frost: original_photographs, here procedural" in summary_text(list(unnamed.values()), choice)
+    rows, summaries = files.score(errors, choice := choose("alexnet", "label", found), found)
+    text = summary_text(summaries, choice)
+    (line,) = [line for line in text.splitlines() if line.startswith("  imagenet_c (levels)")]
+    assert "frost procedural" in line.partition("mCE")[2] and "imagenet_c/frost:frost" in line
+    files.write(tmp_path, rows, summaries, "a comment")
+    read = {(one.benchmark, one.measure): one for one in files.read_summary(tmp_path / "errors_summary.csv")}
+    assert read["imagenet_c", "mCE"].frost == "procedural" and read["imagenet_c", "mCE"].mean == pytest.approx(
+        next(one.mean for one in summaries if (one.benchmark, one.measure) == ("imagenet_c", "mCE"))
+    )
+
+
+def test_only_complete_benchmarks_have_means_and_the_rest_is_listed():
+    found = benchmarks.complete([("clean", 0), (C[0], 1), (C[0], 2), ("noc/hue", "random"), ("natural/imagenet_r", 0)])
+    assert [(one.name, one.severities, dict(one.members)) for one in found] == [
+        ("others", "levels", {C[0]: (1, 2)}),
+        ("others", "random", {"noc/hue": ("random",)}),
+    ]
+    study = benchmarks.complete([(C[0], "random"), ("noc/hue", "random")], {"study": (C[0], "noc/hue")})
+    assert [(one.name, one.severities) for one in study] == [("study", "random")]
+    stored = [(name, s) for name in BAR for s in range(1, 6)]  # as a published C-bar counts them
+    assert [one.name for one in benchmarks.complete(stored, stored=True)] == ["imagenet_c_bar"]
+
+
+@pytest.mark.parametrize(
+    "changed, part",
+    [
+        ({"dataset": "shapes"}, "dataset: imagenet, here shapes"),
+        ({"classes": 100}, "classes: 1000, here 100"),
+        ({"image_shape": (32, 32, 3)}, "image size: 224x224, here 32x32"),
+        ({"preprocessing": "squashed"}, "here squashed"),
+        ({"preprocessing": ""}, "here not known"),
+    ],
+)
+def test_each_condition_that_differs_is_named(changed, part):
+    with pytest.raises(ValueError, match=part):
+        choose("alexnet", "refuse", conditions(**changed))
+    assert part in "".join(choose("", "refuse", conditions(**changed)).sentences())
+    assert choose("alexnet", "refuse", conditions()).sentences() == Choice().sentences() == []

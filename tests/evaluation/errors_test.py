@@ -1,0 +1,125 @@
+"""Errors of an evaluation: which reference is taken, what is refused or labelled, and what the tables hold."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from eval import evaluate
+from evaluation.shown import Shown
+from runtime.schema import SettingsError
+
+# The audit's case: 1000 classes and a benchmark of AlexNet's, but random pictures of 16x16.
+IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
+LABELS = np.array([3, 3, 999, 0, 3, 7])
+ONE_CLASS = {"corruptions": ("imagenet_noc",), "severity": "random", "batch_size": 6, "num_classes": 1000}
+
+
+@pytest.fixture
+def as_they_are(monkeypatch):
+    """Leaves the corruptions themselves out."""
+    monkeypatch.setattr(Shown, "images", lambda shown: shown.split.images)
+
+
+def measure(workdir, images=IMAGES, **changed):
+    predict = lambda batch: np.eye(1000)[np.full(len(batch), 3)]  # noqa: E731
+    given = {**ONE_CLASS, "workdir": workdir, "progress": False} | changed
+    return evaluate(predict, images, LABELS, **given)
+
+
+def table(path):
+    return list(csv.DictReader(line for line in path.read_text().splitlines() if not line.startswith("#")))
+
+
+def mean_of(workdir, benchmark="imagenet_noc"):
+    (row,) = [r for r in table(workdir / "errors.csv") if (r["benchmark"], r["corruption"]) == (benchmark, "mean")]
+    return row
+
+
+def test_a_thousand_classes_are_no_imagenet(as_they_are, tmp_path, capsys):
+    measure(tmp_path / "w", progress=True)
+    row = mean_of(tmp_path / "w")
+    assert row["reference"] == "none" and float(row["mean_error"]) == 50
+    assert [row[key] for key in ("CE", "relative_CE", "CE_se")] == ["nan"] * 3
+    why = [line for line in capsys.readouterr().out.splitlines() if "no CE or mCE by AlexNet" in line]
+    assert len(why) == 1
+    assert all(part in why[0] for part in ("dataset: imagenet, here not known", "image size: 224x224, here 16x16"))
+
+
+def test_a_named_reference_of_other_conditions_is_refused_before_anything_is_evaluated(as_they_are, tmp_path):
+    with pytest.raises(SettingsError) as error:
+        measure(tmp_path / "w", reference="alexnet")
+    text = str(error.value)
+    for part in (
+        "dataset: imagenet, here not known",
+        "224x224, here 16x16",
+        "noc/rain, severity range: 12 to 120, here",
+    ):
+        assert part in text
+    assert "preprocessing" in text and "reference_mismatch=label" in text
+    assert not list((tmp_path / "w").glob("*.csv")) and not (tmp_path / "w" / "answers").exists()
+
+
+def test_or_labelled_in_every_place(as_they_are, tmp_path, capsys):
+    measure(tmp_path / "w", reference="alexnet", reference_mismatch="label", progress=True)
+    row = mean_of(tmp_path / "w")
+    assert row["reference"] == "AlexNet:ImageNet-NOC" and float(row["CE"]) > 0
+    assert {"dataset", "image_shape", "noc/rain:range"} <= set(row["mismatch"].split(";"))
+    (summary,) = [r for r in table(tmp_path / "w" / "errors_summary.csv") if r["measure"] == "mCE"]
+    assert summary["mismatch"] == row["mismatch"] and float(summary["mean"]) == float(row["CE"])
+    assert "other conditions than AlexNet:ImageNet-NOC: dataset" in capsys.readouterr().out
+    record = json.loads((tmp_path / "w" / "evaluation.json").read_text())
+    assert "noc/rain:range" in record["reference"]["different"]["AlexNet:ImageNet-NOC"]
+
+
+def test_alexnets_errors_are_taken_where_everything_holds(as_they_are, tmp_path):
+    """Images of 224x224 that are said to be ImageNet's; frost is not the original's, so ImageNet-C has no mCE."""
+    images = np.zeros((6, 224, 224, 3), np.uint8)
+    measure(tmp_path / "w", images, dataset="imagenet")
+    row = mean_of(tmp_path / "w")
+    assert (row["reference"], row["mismatch"]) == ("AlexNet:ImageNet-NOC", "none")
+    alexnet = (0.592, 0.570, 0.758, 0.748, 0.670, 0.657, 0.577, 0.684)  # of the eight, as published
+    assert float(row["CE"]) == pytest.approx(100 * np.mean([0.5 / error for error in alexnet]))
+    measure(tmp_path / "c", images, dataset="imagenet", corruptions=("imagenet_c",), severity="levels")
+    rows = {r["corruption"]: r for r in table(tmp_path / "c" / "errors.csv")}
+    assert rows["imagenet_c/fog"]["reference"] == "AlexNet:ImageNet-C" and rows["imagenet_c/frost"]["CE"] == "nan"
+    assert rows["mean"]["CE"] == "nan" and rows["mean"]["frost"] == "procedural"
+    labelled = {"reference": "alexnet", "reference_mismatch": "label"}
+    measure(tmp_path / "c", images, dataset="imagenet", corruptions=("imagenet_c",), severity="levels", **labelled)
+    row = mean_of(tmp_path / "c", "imagenet_c")
+    assert row["mismatch"] == "imagenet_c/frost:frost" and row["frost"] == "procedural" and float(row["CE"]) > 0
+
+
+@pytest.mark.parametrize("what", ["workdir", "file"])
+def test_an_evaluated_workdir_and_a_file_are_references(as_they_are, tmp_path, what):
+    measure(tmp_path / "first", dataset="mine")
+    asked = tmp_path / "first"
+    if what == "file":
+        from analysis.errors import reference
+
+        asked = tmp_path / "first.json"
+        reference.write(asked, reference.of_workdir(tmp_path / "first"))
+    measure(tmp_path / "second", reference=asked, dataset="mine")
+    row = mean_of(tmp_path / "second")
+    assert row["reference"] == "first:standard" and float(row["CE"]) == pytest.approx(100)
+    assert row["relative_CE"] == "nan"  # the reference loses nothing
+    with pytest.raises(SettingsError, match="here 20x20"):
+        measure(tmp_path / "third", np.zeros((6, 20, 20, 3), np.uint8), reference=asked, dataset="mine")
+    options = {"noc/hue": {"range": (0.1, 0.2)}}
+    with pytest.raises(SettingsError, match=r"noc/hue, severity range: 0\.05 to 0\.5, here 0\.1 to 0\.2"):
+        measure(tmp_path / "fourth", reference=asked, dataset="mine", options=options)
+    with pytest.raises(SettingsError, match="dataset: mine, here not known"):
+        measure(tmp_path / "fifth", reference=asked)
+
+
+def test_what_is_no_reference_is_named(as_they_are, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected a reference .* found no nowhere"):
+        measure(tmp_path / "w", reference="nowhere")
+    (tmp_path / "bad.json").write_text('{"name": "x"}')
+    with pytest.raises(ValueError, match=r"bad\.json: expected a reference"):
+        measure(tmp_path / "w", reference=tmp_path / "bad.json")
+    measure(tmp_path / "old")
+    (tmp_path / "old" / "evaluation.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"run eval\.py or overlap\.py there again"):
+        measure(tmp_path / "w", reference=tmp_path / "old")
