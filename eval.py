@@ -6,17 +6,18 @@ The workdir is one of train.py or overlap.py; only the `eval` settings of the co
 `ranges`, calibrated severity ranges, and where images are: `dataset.data_dir` and
 `dataset.placement`), what a model is comes from its workdir. Writes counts.csv, scores.csv
 (accuracy, R), errors.csv and errors_summary.csv (mean error of each corruption and benchmark, over
-seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all with standard errors.
-config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default AlexNet's
-published errors where dataset, size, preprocessing, tables, ranges and frost are those they hold for.
-What was evaluated before is not evaluated again, unless the model was trained again since. Tables are derived: what was
-edited in them is overwritten, and said.
+seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all with standard
+errors. config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default
+AlexNet's published errors where dataset, size, preprocessing, tables, ranges and frost are those
+they hold for. What was evaluated before is not evaluated again, unless the model was trained again
+since. Tables are derived: what was edited in them is overwritten, and said.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or
 a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME. Of a set that
-corruptions.write wrote, samples are compared with its checksums, with --config.eval.verify=True all.
+corruptions.write wrote, samples are compared with its checksums, with --config.eval.verify=True
+all.
 
     python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
@@ -99,7 +100,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
 
 
 def _frame(config, dataset, shown, stored, conditions, workdir):
-    """What the errors are measured under; a reference that does not fit is refused before anything is evaluated."""
+    """What the errors are measured under; a reference that does not fit is refused before anything
+    is evaluated.
+    """
     if stored:
         held = measured.of_stored(dataset, stored)
     else:

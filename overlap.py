@@ -1,11 +1,13 @@
-"""The overlap study: train what is missing, evaluate, measure which corruptions overlap, select a benchmark.
+"""The overlap study: train what is missing, evaluate, measure which corruptions overlap, select a
+benchmark.
 
     python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 
-Trains a standard model and one on each of config.study.corruptions (half of each batch corrupted), shows all of them
-the same corrupted test images, and writes counts.csv, scores.csv, errors.csv with errors_summary.csv (mean error, CE
-relative to config.eval.reference), overlap.csv (with overlap_long.csv for standard errors and directed transfers),
-overlap.png and benchmark.json. Stopped anywhere, the same command continues.
+Trains a standard model and one on each of config.study.corruptions (half of each batch corrupted),
+shows all of them the same corrupted test images, and writes counts.csv, scores.csv, errors.csv with
+errors_summary.csv (mean error, CE relative to config.eval.reference), overlap.csv (with
+overlap_long.csv for standard errors and directed transfers), overlap.png and benchmark.json.
+Stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -42,7 +44,9 @@ _FREE = (
 
 
 def run(config, workdir):
-    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` (process 0; None in others)."""
+    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` (process 0;
+    None in others).
+    """
     names = expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
@@ -86,7 +90,8 @@ def run(config, workdir):
             distributed.on_main(lambda: overlap_study.write_mixtures(path, _by_corruption(answers), members, comment))
         else:
             distributed.on_main(lambda: (path / "mixtures.csv").unlink(missing_ok=True))  # of an earlier run
-        # How often this run compiled the programs all models share: once, where nothing changes their shapes.
+        # How often this run compiled the programs all models share: once, where nothing changes
+        # their shapes.
         workdirs.write_json(path / "compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return overlap
 

@@ -4,9 +4,9 @@
     python select_noc.py --overlap=DIR/overlap.csv --coverage=imagenet_c
     python select_noc.py --overlap=DIR/overlap.csv --categories --nk=6,2,1000 [--nk_unbalanced]
 
-Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where overlap_long.csv lies
-beside the matrix, ties are broken by the unclipped overlap in it, pairs of members that are within two standard errors
-of the threshold are reported, and coverage is tested.
+Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where
+overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, pairs of
+members that are within two standard errors of the threshold are reported, and coverage is tested.
 """
 
 from runtime import command  # isort: skip

@@ -2,10 +2,11 @@
 
 - `answers`: which test images each model answers correctly, one file per condition
 - `tables`: counts.csv and scores.csv; strict reading, atomic writing
-- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv
-- `errors/`: errors of models on benchmarks and the reference they are divided by; errors.csv,
-errors_summary.csv, joint tables - `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE;
-AlexNet's published errors - `overlap_study`: every table and figure of overlap.py
+- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv - `errors/`:
+errors of models on benchmarks and the reference they are divided by; errors.csv,
+errors_summary.csv, joint tables - `scores`, `references`: accuracy, robustness, raw and relative
+corruption error, mCE; AlexNet's published errors - `overlap_study`: every table and figure of
+overlap.py
 - `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv,
 overlap_long.csv - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories;
 benchmark.json - `comparison/`: one model against another, one overlap matrix against another,

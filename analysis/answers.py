@@ -50,7 +50,9 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
 
 
 def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray], made_from: MadeFrom | None = None) -> None:
-    """Writes {(model, seed): bool [N]}, the answers under a condition, and what they were made from."""
+    """Writes {(model, seed): bool [N]}, the answers under a condition, and what they were made
+    from.
+    """
     made_from = made_from or MadeFrom()
     packed = {_name(key): np.packbits(bits) for key, bits in answers.items()}
     models = {_name(key): made_from.models[key] for key in answers if key in made_from.models}

@@ -52,7 +52,8 @@ def condition_of(stem: str) -> tuple[str, int | float | str] | None:
 
 
 def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
-    """Counts the answers in the files of a folder, by (model, seed, corruption, severity), the newest file first.
+    """Counts the answers in the files of a folder, by (model, seed, corruption, severity), the
+    newest file first.
 
     Random severities drawn from different levels are all called `random`: there may be several.
 
@@ -78,8 +79,8 @@ def read_counts(path: str | os.PathLike) -> list[Count]:
     Raises:
       FileNotFoundError: no such file.
       DamagedFileError: answers that cannot be read.
-      ValueError: a broken or edited table, one that the answers contradict, or answers of models that have been trained
-        again since.
+      ValueError: a broken or edited table, one that the answers contradict, or answers of models
+        that have been trained again since.
     """
     path = pathlib.Path(path)
     counts = tables.read_counts(path)
@@ -100,10 +101,12 @@ def read_counts(path: str | os.PathLike) -> list[Count]:
 
 
 def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key, str]) -> list[Count]:
-    """Makes the rows of counts.csv from the answers that a folder keeps, and warns of a table there that differs.
+    """Makes the rows of counts.csv from the answers that a folder keeps, and warns of a table there
+    that differs.
 
-    Rows stand in the order of the table as it was, new ones after them. Where there is none, or it was edited, all
-    answers are counted, of models that have answers to clean images, which R is relative to.
+    Rows stand in the order of the table as it was, new ones after them. Where there is none, or it
+    was edited, all answers are counted, of models that have answers to clean images, which R is
+    relative to.
 
     Args:
       folder: with `answers` and perhaps counts.csv.
@@ -157,7 +160,9 @@ def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key,
 
 
 def write_counts(path: pathlib.Path, counts: Iterable[Count | tuple], comment: str) -> list[Count]:
-    """Writes counts.csv and reads it back, after a warning of what the table there says otherwise."""
+    """Writes counts.csv and reads it back, after a warning of what the table there says
+    otherwise.
+    """
     counts = [Count(*count) for count in counts]
     _warn_of_differences(path, _read_table(path)[0], {count.key: count for count in counts})
     tables.write_counts(path, counts, comment)
@@ -165,7 +170,9 @@ def write_counts(path: pathlib.Path, counts: Iterable[Count | tuple], comment: s
 
 
 def _total(one, row, number):
-    """N of the answers in a file: as it says, in an old one as the row of the table, where that can be."""
+    """N of the answers in a file: as it says, in an old one as the row of the table, where that can
+    be.
+    """
     if one.number or row is None:
         return one.number or number
     return row.total if -(-row.total // 8) == one.packed else number
@@ -203,7 +210,9 @@ def _warn_of_differences(path, before, rows):
 
 
 def _stale(one, digest):
-    """Whether answers are of another model than the one with this digest; what is not known counts as the same."""
+    """Whether answers are of another model than the one with this digest; what is not known counts
+    as the same.
+    """
     return bool(one.digest and digest and one.digest != digest)
 
 

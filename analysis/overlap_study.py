@@ -38,8 +38,8 @@ def write_results(
 ) -> Overlap:
     """Writes every table and figure of a study, and prints them.
 
-    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf; and, where an
-    overlap is defined, benchmark.json and stability.json.
+    Writes counts.csv, scores.csv, overlap.csv, overlap_long.csv, overlap.png and .pdf; and, where
+    an overlap is defined, benchmark.json and stability.json.
 
     Args:
       path: workdir.
@@ -96,7 +96,9 @@ def write_mixtures(
 
 
 def _write_selection(path, names, overlap, samples, threshold):
-    """Writes benchmark.json and stability.json and prints them; where no candidate can be selected, says so instead."""
+    """Writes benchmark.json and stability.json and prints them; where no candidate can be selected,
+    says so instead.
+    """
     if algorithm.undefined(overlap.overlap).all():
         for name in ("benchmark.json", "stability.json"):  # of an earlier run
             (path / name).unlink(missing_ok=True)

@@ -66,8 +66,8 @@ ALEXNET_IMAGENET_C = Reference(
 )  # fmt: skip
 
 # AlexNet on the 24 candidates of ImageNet-NOC at 224x224, severity drawn per image, with the clean
-# error they were published with: github.com/bds-ailab/common_corruption_benchmark, settings.py. They
-# belong to that repository's severity ranges; recalibrated ranges need new reference errors.
+# error they were published with: github.com/bds-ailab/common_corruption_benchmark, settings.py.
+# They belong to that repository's severity ranges; recalibrated ranges need new reference errors.
 ALEXNET_NOC = Reference(
     "AlexNet:ImageNet-NOC",
     MappingProxyType({

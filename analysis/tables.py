@@ -207,8 +207,8 @@ def write_rows(
       path: file to write.
       header: names of the columns.
       rows: their values.
-      comment: where it comes from, for a first line that starts with `#` and ends in the digest of the
-        others; without it there is no such line.
+      comment: where it comes from, for a first line that starts with `#` and ends in the digest of
+        the others; without it there is no such line.
     """
     _warn_if_edited(pathlib.Path(path))
     lines = [",".join(header)]

@@ -22,8 +22,8 @@ from corruptions.contract import Array, Corruption
 _CPU_PIECE = 2**20
 _CHUNK = 2**27
 
-# Of a level: two units in the last place of 255. (Four would take gaussian_blur more than .1 % of its
-# values from the original, none defocus_blur up to .5 % from itself in another program.)
+# Of a level: two units in the last place of 255. (Four would take gaussian_blur more than .1 % of
+# its values from the original, none defocus_blur up to .5 % from itself in another program.)
 _SLACK = 2.0**-15
 
 # Programs that have been called, hence compiled, with the size of their piece.

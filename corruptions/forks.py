@@ -1,4 +1,6 @@
-"""Children forked after JAX has started, in which its threads are missing and the first computation would hang."""
+"""Children forked after JAX has started, in which its threads are missing and the first computation
+would hang.
+"""
 
 import os
 import sys
@@ -10,7 +12,8 @@ _forked = False
 def refuse() -> None:
     """Refuses to compute in a child that was forked after JAX had started.
 
-    Children that were spawned, that call exec, or whose parent never computed with JAX are let through.
+    Children that were spawned, that call exec, or whose parent never computed with JAX are let
+    through.
 
     Raises:
       RuntimeError: this is such a child.

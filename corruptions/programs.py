@@ -1,9 +1,10 @@
 """Compiled programs a process keeps: few enough for the kernel.
 
-On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption. Linux
-allows a process 65,530 maps (`vm.max_map_count`), and one that asks for more dies of a segmentation fault inside the
-compiler: after some 460 large programs, which many image sizes reach. So the maps are counted after new programs were
-compiled, and programs are forgotten when half the limit is reached; what is needed again is compiled again.
+On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a
+large corruption. Linux allows a process 65,530 maps (`vm.max_map_count`), and one that asks for
+more dies of a segmentation fault inside the compiler: after some 460 large programs, which many
+image sizes reach. So the maps are counted after new programs were compiled, and programs are
+forgotten when half the limit is reached; what is needed again is compiled again.
 """
 
 import pathlib
@@ -27,22 +28,26 @@ def memory_maps():
 
 
 def most_maps():
-    """The number of memory maps at which programs are dropped: half of what the kernel allows a process."""
+    """The number of memory maps at which programs are dropped: half of what the kernel allows a
+    process.
+    """
     return int(_LIMIT.read_text()) // 2 if _LIMIT.exists() else 65530 // 2
 
 
 def on_drop(forget):
-    """Has `forget()`, which drops compiled programs of this library, called when there are too many."""
+    """Has `forget()`, which drops compiled programs of this library, called when there are too
+    many.
+    """
     _FORGET.append(forget)
 
 
 def bound(most=None):
     """Forgets compiled programs when this process holds too many memory maps.
 
-    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs nothing unless
-    something was compiled since the last call. The library's own programs go first, all of them, for JAX cannot name
-    the oldest; then, where that is not enough, those of the whole process (`jax.clear_caches`). Arrays and programs that
-    run at the moment stay as they are.
+    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs
+    nothing unless something was compiled since the last call. The library's own programs go first,
+    all of them, for JAX cannot name the oldest; then, where that is not enough, those of the whole
+    process (`jax.clear_caches`). Arrays and programs that run at the moment stay as they are.
 
     Args:
       most: the number of maps not to exceed; by default `most_maps()`.

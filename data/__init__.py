@@ -53,23 +53,26 @@ def load(
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """The dataset called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
+    """The dataset called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train
+    and test.
 
     Args:
       name: one of `names()`.
       data_dir: where files are looked for (no meaning for `shapes`).
       seed: of what is drawn or split at random.
       image_size: side in pixels; None is the dataset's own (32; 224 for folders).
-      train_size: side of training images that are kept larger, to be cropped at random; None is image_size. Of folders
-        and ImageNet only.
-      train_limit: at most so many training images, a class-balanced prefix that is the same every time. `index`
-        keeps the place of each in the whole split.
+      train_size: side of training images that are kept larger, to be cropped at random; None is
+        image_size. Of folders and ImageNet only.
+      train_limit: at most so many training images, a class-balanced prefix that is the same every
+        time. `index` keeps the place of each in the whole split.
       test_limit: the same for test images.
-      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_images` of `shapes`.
+      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_images` of
+        `shapes`.
 
     Raises:
       ValueError: there is no such dataset, or an argument is out of range.
-      FileNotFoundError: the files are not there; the message says where they were looked for and what to do.
+      FileNotFoundError: the files are not there; the message says where they were looked for and
+        what to do.
     """
     if name not in _LOADERS:
         close = difflib.get_close_matches(name, _LOADERS, 1)

@@ -1,9 +1,10 @@
 """Checksums of blocks of images, fast enough to be compared whenever images are read.
 
-A block is so many consecutive images, about half a megabyte. Its checksum is the CRC-32 of the sums, modulo 2^64, of
-the 64-bit words of each 4,096 bytes of it, and of the bytes that are left over: summing runs at the speed of memory,
-where CRC-32 alone takes five times, SHA-256 ten times as long. Zeroed, changed, shifted or exchanged pages are found;
-against changes made on purpose there is the sha256 beside it, which `verify` of cache and store compare.
+A block is so many consecutive images, about half a megabyte. Its checksum is the CRC-32 of the
+sums, modulo 2^64, of the 64-bit words of each 4,096 bytes of it, and of the bytes that are left
+over: summing runs at the speed of memory, where CRC-32 alone takes five times, SHA-256 ten times as
+long. Zeroed, changed, shifted or exchanged pages are found; against changes made on purpose there
+is the sha256 beside it, which `verify` of cache and store compare.
 """
 
 import math
@@ -27,7 +28,8 @@ def describe(images: np.ndarray) -> dict[str, Any]:
     """Computes the checksums of images uint8[N, H, W, 3].
 
     Returns:
-      {"images": in a block, "checksums": of all blocks, 8 hexadecimal digits each, in order}; JSON-able.
+      {"images": in a block, "checksums": of all blocks, 8 hexadecimal digits each, in order};
+      JSON-able.
     """
     size = max(1, _BYTES // max(1, math.prod(images.shape[1:])))
     values = _in_threads(lambda i: checksum(images[i * size : (i + 1) * size]), -(-len(images) // size))
@@ -104,7 +106,9 @@ class Blocks:
 
 
 def _in_threads(function, count):
-    """[function(0), ..., function(count - 1)]; runs of neighbours in each thread, as they lie in the file."""
+    """[function(0), ..., function(count - 1)]; runs of neighbours in each thread, as they lie in
+    the file.
+    """
     if count < 8:
         return [function(i) for i in range(count)]
     step = 32

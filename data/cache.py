@@ -1,10 +1,11 @@
 """Decoded images on disk, so that a dataset is decoded once per machine.
 
-An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and `meta.json`. It is
-written aside, under a name nobody looks for, and renamed when it is complete: a reader sees a whole entry or none.
-Images come back as a read-only memory map, after every block of them was compared with its checksum (`data.blocks`). An
-entry that is incomplete or damaged, or of an older format, is decoded again in its place. Format 1 is: it had no
-checksums of blocks, and grey images of 16 bits were white in it.
+An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and
+`meta.json`. It is written aside, under a name nobody looks for, and renamed when it is complete: a
+reader sees a whole entry or none. Images come back as a read-only memory map, after every block of
+them was compared with its checksum (`data.blocks`). An entry that is incomplete or damaged, or of
+an older format, is decoded again in its place. Format 1 is: it had no checksums of blocks, and grey
+images of 16 bits were white in it.
 
 The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/jax-corruptions`, or
 `~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
@@ -77,7 +78,8 @@ def cached(
     Args:
       name: of the dataset and split, for people who look into the folder.
       key: a `fingerprint` of everything the pixels depend on.
-      build: given a dictionary to write notes into, yields the dataset in pieces; called only when needed.
+      build: given a dictionary to write notes into, yields the dataset in pieces; called only when
+        needed.
       cache_dir: see the module.
     """
     folder = root(cache_dir) / f"{name}-{key}"
@@ -107,7 +109,8 @@ def cached(
 
 
 def verify(path: str | os.PathLike) -> list[str]:
-    """Reads an entry, or all entries of a root, against checksums and sha256; a line for each file that is wrong.
+    """Reads an entry, or all entries of a root, against checksums and sha256; a line for each file
+    that is wrong.
 
     Raises:
       FileNotFoundError: there is no entry.
@@ -193,7 +196,9 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
 
 
 def _publish(aside: Path, folder: Path) -> None:
-    """Renames the finished entry into place; another process may have been faster, which is as good."""
+    """Renames the finished entry into place; another process may have been faster, which is as
+    good.
+    """
     if _read(folder, say=False) is not None:
         return
     if folder.exists():  # what an older program or a damaged disk left there
@@ -214,7 +219,9 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Removes what killed runs left behind: parts of yesterday that no process holds (clocks may jump)."""
+    """Removes what killed runs left behind: parts of yesterday that no process holds (clocks may
+    jump).
+    """
     for path in _parts(folder):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
             with _hold(path) as held:
@@ -224,7 +231,9 @@ def _remove_stale(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _hold(folder: Path) -> Iterator[bool]:
-    """Holds a folder against other processes until the end or the death of this one; yields whether it was free."""
+    """Holds a folder against other processes until the end or the death of this one; yields whether
+    it was free.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         yield files.take_lock(descriptor)

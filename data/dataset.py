@@ -1,8 +1,8 @@
 """What every source of images gives: a `Dataset` of two `Split`s.
 
-Images are uint8[N, H, W, 3] (RGB, 0..255), labels are int32[N] in 0..num_classes-1, and `index` is int32[N]: the
-place of the image in the full split. It stays with the image when the split is limited or shuffled, so a random
-corruption keyed by it does not change with the limit.
+Images are uint8[N, H, W, 3] (RGB, 0..255), labels are int32[N] in 0..num_classes-1, and `index` is
+int32[N]: the place of the image in the full split. It stays with the image when the split is
+limited or shuffled, so a random corruption keyed by it does not change with the limit.
 """
 
 import dataclasses
@@ -20,9 +20,11 @@ from runtime.meshes import place_array
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays after `to_device`.
+    """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays
+    after `to_device`.
 
-    The images of a prepared store, or of two datasets joined, are `ShardedImages`, which are indexed like an array.
+    The images of a prepared store, or of two datasets joined, are `ShardedImages`, which are
+    indexed like an array.
 
     It is a pytree, so it can be an argument of a jitted function.
     """
@@ -35,11 +37,12 @@ class Split:
         return self.images.shape[0]
 
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> "Split":
-        """The same split on the device, still uint8: one transfer, after which batches are gathers there.
+        """The same split on the device, still uint8: one transfer, after which batches are gathers
+        there.
 
         Args:
-          sharding: where the arrays lie; None is the default device. A sharding that divides the first axis needs
-            N to be a multiple of the number of its pieces.
+          sharding: where the arrays lie; None is the default device. A sharding that divides the
+            first axis needs N to be a multiple of the number of its pieces.
         """
         sharded = isinstance(self.images, ShardedImages)
         images = self.images.to_device(sharding) if sharded else place_array(np.asarray(self.images), sharding)
@@ -50,8 +53,8 @@ class Split:
 class Dataset:
     """A named pair of splits.
 
-    `provenance` says where the pixels come from (source, version, sizes, sha256 of every array) in values that JSON
-    can hold, so that a result can name the data it was measured on.
+    `provenance` says where the pixels come from (source, version, sizes, sha256 of every array) in
+    values that JSON can hold, so that a result can name the data it was measured on.
     """
 
     name: str
@@ -71,7 +74,9 @@ class Dataset:
 
 
 def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_classes: int, what: str) -> Split:
-    """A `Split` whose shapes, types and label range have been checked; `what` names it in errors."""
+    """A `Split` whose shapes, types and label range have been checked; `what` names it in
+    errors.
+    """
     if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
         raise ValueError(f"{what}: expected images uint8[N, H, W, 3], found {images.dtype}{list(images.shape)}")
     count = images.shape[0]
@@ -85,10 +90,12 @@ def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_cl
 
 
 def balanced_prefix(labels: np.ndarray, limit: int | None) -> np.ndarray:
-    """Positions of at most `limit` images with the classes as equal as possible: int[min(limit, N)].
+    """Positions of at most `limit` images with the classes as equal as possible: int[min(limit,
+    N)].
 
-    The order is first image of every class, second image of every class, and so on; therefore the positions for a
-    smaller limit are the beginning of those for a larger one. `limit=None` keeps every image in its own order.
+    The order is first image of every class, second image of every class, and so on; therefore the
+    positions for a smaller limit are the beginning of those for a larger one. `limit=None` keeps
+    every image in its own order.
     """
     labels = np.asarray(labels)
     if limit is None:
@@ -116,6 +123,8 @@ def sha256(array: np.ndarray) -> str:
 
 
 def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The provenance of one split: size, image shape and sha256 of the arrays, taken from `known` when given."""
+    """The provenance of one split: size, image shape and sha256 of the arrays, taken from `known`
+    when given.
+    """
     digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}

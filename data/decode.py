@@ -51,7 +51,8 @@ def read(
 ) -> np.ndarray | str:
     """uint8[image_size, image_size, 3], or "name (reason)" when the file is damaged.
 
-    A string and not an exception, because one damaged file among a million is not worth stopping for.
+    A string and not an exception, because one damaged file among a million is not worth stopping
+    for.
 
     Args:
       file: a path, or an open file of encoded bytes.
@@ -74,16 +75,18 @@ def read(
 
 
 def printable(name: object) -> str:
-    """A file's name for messages: bytes that are not UTF-8 as `\\udce9`, since no file or terminal takes them."""
+    """A file's name for messages: bytes that are not UTF-8 as `\\udce9`, since no file or terminal
+    takes them.
+    """
     return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def square(image, image_size: int, short: int | None = None) -> np.ndarray:
     """A Pillow image of any mode and size as uint8[image_size, image_size, 3].
 
-    The shorter side becomes `short` pixels (None: `shorter_side(image_size)`), the longer one keeps the proportion
-    (rounded down), bilinear with antialiasing; then the centre is cut out. What the colours of each mode are, and how
-    memory is bounded, says `corruptions.write.pixels`.
+    The shorter side becomes `short` pixels (None: `shorter_side(image_size)`), the longer one keeps
+    the proportion (rounded down), bilinear with antialiasing; then the centre is cut out. What the
+    colours of each mode are, and how memory is bounded, says `corruptions.write.pixels`.
     """
     short = shorter_side(image_size) if short is None else short
     width, height = image.size

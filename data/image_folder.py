@@ -1,8 +1,10 @@
-"""Folders of images: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*` with a deterministic split.
+"""Folders of images: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*` with a
+deterministic split.
 
-Every image is resized so that its shorter side is `image_size * 256 / 224` and cropped in the centre to `image_size`,
-the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton, 2012, section 2, with 256 and 224); bilinear
-with antialiasing. The result is memory-mapped from `data.cache`: a folder is decoded once.
+Every image is resized so that its shorter side is `image_size * 256 / 224` and cropped in the
+centre to `image_size`, the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton,
+2012, section 2, with 256 and 224); bilinear with antialiasing. The result is memory-mapped from
+`data.cache`: a folder is decoded once.
 """
 
 import logging
@@ -42,23 +44,26 @@ def load_image_folder(
       data_dir: the root of the tree.
       seed: of the split of a flat tree; nothing else here is random.
       image_size: side of the square images in pixels; None is 224.
-      train_size: side of the training images, where they are kept larger to be cropped at random in training: the
-        largest centre square, resized; None is image_size, and the crop of the test images.
-      train_limit: at most so many training images (a class-balanced prefix); others are not even opened.
+      train_size: side of the training images, where they are kept larger to be cropped at random in
+        training: the largest centre square, resized; None is image_size, and the crop of the test
+        images.
+      train_limit: at most so many training images (a class-balanced prefix); others are not even
+        opened.
       test_limit: the same for test images.
-      test_fraction: of a flat tree `root/class/*`, the part of every class that is tested on, in [0, 1]. A class
-        of two images or more has at least one in either split, unless the fraction is 0 or 1.
+      test_fraction: of a flat tree `root/class/*`, the part of every class that is tested on, in
+        [0, 1]. A class of two images or more has at least one in either split, unless the fraction
+        is 0 or 1.
       class_stride: keep every so many-th class in sorted order; 10 makes ImageNet-100 of ImageNet.
-      max_damaged: the fraction of unreadable images above which reading fails; up to there they are listed in a
-        warning and in `provenance`, and skipped.
+      max_damaged: the fraction of unreadable images above which reading fails; up to there they are
+        listed in a warning and in `provenance`, and skipped.
       cache_dir: see `data.cache`.
       progress: show a progress bar (on a terminal).
       threads: that decode images; None is one per core.
 
     Raises:
       FileNotFoundError: the root, the class folders or the images are not there.
-      ValueError: train and test have different classes, a split of a flat tree would be empty, too many images
-        are damaged, or an argument is out of range.
+      ValueError: train and test have different classes, a split of a flat tree would be empty, too
+        many images are damaged, or an argument is out of range.
     """
     image_size = 224 if image_size is None else image_size
     if image_size < 1 or class_stride < 1:

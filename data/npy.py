@@ -9,8 +9,8 @@ import numpy as np
 class Writer:
     """Writes uint8[n, H, W, 3] pieces, one after the other, as one array.
 
-    The number of images is known only at the end: NumPy pads the header of a file so that the first axis can grow in
-    place, and `finish` fills it in.
+    The number of images is known only at the end: NumPy pads the header of a file so that the first
+    axis can grow in place, and `finish` fills it in.
     """
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...] | None = None):

@@ -1,16 +1,18 @@
-"""Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100 from your copy.
+"""Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100
+from your copy.
 
     pip install "jax-corruptions[prepare]"
     python -m data.prepare --dataset=cifar10 --data_dir=~/tensorflow_datasets
 
-170 MB are downloaded once and written as array_record, in a minute or two. TensorFlow is needed here and nowhere else.
+170 MB are downloaded once and written as array_record, in a minute or two. TensorFlow is needed
+here and nowhere else.
 
     python -m data.prepare --dataset=imagenet100 --source=ROOT --data_dir=OUT [--workers=N]
 
-ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image is decoded and
-resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224 pixels, ImageNet 200 GB. Give the command
-again to continue a run that was stopped; with --verify it reads everything back against its sha256, and makes anew what
-differs. TensorFlow is not needed.
+ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image
+is decoded and resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224
+pixels, ImageNet 200 GB. Give the command again to continue a run that was stopped; with --verify it
+reads everything back against its sha256, and makes anew what differs. TensorFlow is not needed.
 """
 
 import argparse
@@ -24,7 +26,8 @@ from data.imagenet.prepare import prepare_and_verify
 
 
 def prepare(dataset: str, data_dir: str) -> Path:
-    """Prepares `dataset` below `data_dir` and returns its folder; one that is already there is left as it is.
+    """Prepares `dataset` below `data_dir` and returns its folder; one that is already there is left
+    as it is.
 
     Raises:
       ModuleNotFoundError: TensorFlow or TensorFlow Datasets is not installed.

@@ -2,18 +2,20 @@
 
     python -m data.shapes --out=docs/images/shapes.png      # a contact sheet
 
-A class is a silhouette, a texture and a colour family. Each class differs from some other class by only one of the
-three, so a classifier has to use all of them, and a corruption that destroys any one of them costs accuracy:
+A class is a silhouette, a texture and a colour family. Each class differs from some other class by
+only one of the three, so a classifier has to use all of them, and a corruption that destroys any
+one of them costs accuracy:
 
     by colour only    warm- / cool-disc, warm- / cool-striped-square, warm- / cool-checkered-triangle
     by texture only   warm-star / warm-striped-star, cool-striped- / -dotted-square, cool- / cool-checkered-triangle
     by shape only     warm-disc / warm-star, cool-disc / cool-triangle, warm-striped-square / warm-striped-star
 
-The project's small ResNet reaches about 96 % in six epochs (batches of 64, SGD), and loses some 60 points under
-gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7 pixels.
+The project's small ResNet reaches about 96 % in six epochs (batches of 64, SGD), and loses some 60
+points under gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7
+pixels.
 
-Image i of a split has label i mod 10 and depends on (seed, split, i) alone: not on how many images are drawn, nor on
-how they are batched.
+Image i of a split has label i mod 10 and depends on (seed, split, i) alone: not on how many images
+are drawn, nor on how they are batched.
 """
 
 import argparse
@@ -45,8 +47,8 @@ CLASS_NAMES = tuple("-".join(part for part in parts if part != "plain") for part
 MIN_SIZE = 16
 VERSION = 1  # raise it with every change of the pixels
 
-# Pictures are always drawn so many at a time (the rest of the last batch is thrown away): the compiled program is the
-# same for any number of images, and so is the rounding of every pixel.
+# Pictures are always drawn so many at a time (the rest of the last batch is thrown away): the
+# compiled program is the same for any number of images, and so is the rounding of every pixel.
 _BATCH = 250
 _SPLITS = ("train", "test")
 
@@ -100,7 +102,8 @@ def draw_split(split: str, count: int, seed: int = 0, image_size: int = 32) -> S
 
 
 def split_key(split: str, seed: int = 0) -> jax.Array:
-    """The key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter.
+    """The key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not
+    matter.
 
     Raises:
       ValueError: the seed does not fit into 32 bits: the key would be that of another seed.
@@ -111,7 +114,9 @@ def split_key(split: str, seed: int = 0) -> jax.Array:
 
 
 def draw(key: jax.Array, index: np.ndarray, labels: np.ndarray, image_size: int = 32) -> np.ndarray:
-    """uint8[N, image_size, image_size, 3]: picture `index[i]` under this key, with an object of class `labels[i]`."""
+    """uint8[N, image_size, image_size, 3]: picture `index[i]` under this key, with an object of
+    class `labels[i]`.
+    """
     images = np.empty((len(index), image_size, image_size, 3), np.uint8)
     with jax.default_device(_device()):
         key = jax.device_put(key, _device())
@@ -124,7 +129,9 @@ def draw(key: jax.Array, index: np.ndarray, labels: np.ndarray, image_size: int 
 
 
 def _device() -> jax.Device:
-    """The CPU, so that a machine with an accelerator draws the same pixels; what there is if JAX_PLATFORMS hides it."""
+    """The CPU, so that a machine with an accelerator draws the same pixels; what there is if
+    JAX_PLATFORMS hides it.
+    """
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
@@ -149,14 +156,18 @@ def _draw_one(key: jax.Array, index: jax.Array, label: jax.Array, image_size: in
 
 
 def _noise(key: jax.Array, image_size: int) -> jax.Array:
-    """Uniform on [-1/2, 1/2], per pixel and channel: the three channels are bytes of one random word."""
+    """Uniform on [-1/2, 1/2], per pixel and channel: the three channels are bytes of one random
+    word.
+    """
     words = jax.random.bits(key, (image_size, image_size, 1), jnp.uint32)
     channels = jax.lax.shift_right_logical(words, jnp.array([[[8, 16, 24]]], jnp.uint32)) & jnp.uint32(255)
     return channels.astype(jnp.float32) / 255.0 - 0.5
 
 
 def contact_sheet(per_class: int = 8, seed: int = 0, image_size: int = 32, scale: int = 2) -> np.ndarray:
-    """uint8[H, W, 3]: one row per class, `per_class` test images in it, each enlarged `scale` times, 2 pixels apart."""
+    """uint8[H, W, 3]: one row per class, `per_class` test images in it, each enlarged `scale`
+    times, 2 pixels apart.
+    """
     images = draw_split("test", per_class * len(CLASSES), seed, image_size).images
     images = images.repeat(scale, axis=1).repeat(scale, axis=2)
     images = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=255)

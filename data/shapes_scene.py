@@ -1,11 +1,12 @@
 """One picture of the dataset `shapes`: random scene parameters, and the function that draws them.
 
-A scene is an object with a silhouette, a fill texture and a colour family before a cluttered background. All its
-parameters are drawn without knowing the class, so the same key with two classes gives the same scene with another
-object: nothing but the class's own cues tells classes apart.
+A scene is an object with a silhouette, a fill texture and a colour family before a cluttered
+background. All its parameters are drawn without knowing the class, so the same key with two classes
+gives the same scene with another object: nothing but the class's own cues tells classes apart.
 
-Coordinates run over [-1, 1] across the image, x to the right and y down; lengths are in these units (2 is the side
-of the image), hence a scene looks the same at every image size, but for its pixel noise.
+Coordinates run over [-1, 1] across the image, x to the right and y down; lengths are in these units
+(2 is the side of the image), hence a scene looks the same at every image size, but for its pixel
+noise.
 """
 
 import math
@@ -51,13 +52,16 @@ RANGES = {
     "noise": (0.02, 0.10, 1),
 }
 
-# The middle of each colour family on the hue circle and how far a hue may be from it, both in turns.
+# The middle of each colour family on the hue circle and how far a hue may be from it, both in
+# turns.
 _HUE = {"warm": 0.04, "cool": 0.56}
 _HUE_SPREAD = 0.08
 
 
 def sample(key: jax.Array) -> dict[str, jax.Array]:
-    """The parameters of one scene: for each name in `RANGES` a float32 scalar, or a vector of that many values."""
+    """The parameters of one scene: for each name in `RANGES` a float32 scalar, or a vector of that
+    many values.
+    """
     count = sum(size for _, _, size in RANGES.values())
     # One draw for all of them compiles much faster than one per name.
     uniform = jax.random.uniform(key, (count,))
@@ -72,7 +76,8 @@ def sample(key: jax.Array) -> dict[str, jax.Array]:
 def draw(scene: dict[str, jax.Array], silhouette: jax.Array, texture: jax.Array, colour: jax.Array, size: int):
     """float32[size, size, 3] in [0, 1] of a scene with that object, before pixel noise.
 
-    `silhouette`, `texture` and `colour` are int32 positions in `SILHOUETTES`, `TEXTURES` and `COLOURS`.
+    `silhouette`, `texture` and `colour` are int32 positions in `SILHOUETTES`, `TEXTURES` and
+    `COLOURS`.
     """
     axis = (jnp.arange(size, dtype=jnp.float32) + 0.5) * (2.0 / size) - 1.0
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
@@ -93,16 +98,19 @@ def draw(scene: dict[str, jax.Array], silhouette: jax.Array, texture: jax.Array,
 
 
 def silhouette_distance(silhouette: jax.Array, x: jax.Array, y: jax.Array, radius: jax.Array) -> jax.Array:
-    """Signed distance to the outline (negative inside), in coordinate units; a bound where it is not the distance.
+    """Signed distance to the outline (negative inside), in coordinate units; a bound where it is
+    not the distance.
 
-    The areas, 1.5 to 2.0 of the squared radius, are close beside the range of radii: size does not give shape away.
+    The areas, 1.5 to 2.0 of the squared radius, are close beside the range of radii: size does not
+    give shape away.
     """
     x, y = x / radius, y / radius
     r = jnp.sqrt(x * x + y * y)
     disc = r - 0.80
     square = jnp.maximum(jnp.abs(x), jnp.abs(y)) - 0.71
     triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.54
-    # One tenth of the star, folded by symmetry: the outline there is a straight line from tip to notch.
+    # One tenth of the star, folded by symmetry: the outline there is a straight line from tip to
+    # notch.
     angle = jnp.abs(jnp.mod(jnp.arctan2(x, -y) + math.pi / 5, 2 * math.pi / 5) - math.pi / 5)
     tip, notch = 1.20, 0.48
     nx, ny = notch * math.cos(math.pi / 5), notch * math.sin(math.pi / 5)
@@ -146,7 +154,9 @@ def _background(scene: dict[str, jax.Array], x: jax.Array, y: jax.Array, pixel: 
 
 
 def hsv_to_rgb(hue: jax.Array, saturation: jax.Array, value: jax.Array) -> jax.Array:
-    """RGB [..., 3] of a hue in turns (any real number), saturation and value in [0, 1] (Smith, 1978)."""
+    """RGB [..., 3] of a hue in turns (any real number), saturation and value in [0, 1] (Smith,
+    1978).
+    """
     sector = 6.0 * hue[..., None] + jnp.array([5.0, 3.0, 1.0])[(None,) * hue.ndim]
     k = jnp.mod(sector, 6.0)
     part = jnp.clip(jnp.minimum(k, 4.0 - k), 0.0, 1.0)
@@ -159,7 +169,9 @@ def _turn(x: jax.Array, y: jax.Array, angle: jax.Array) -> tuple[jax.Array, jax.
 
 
 def _coverage(distance: jax.Array, pixel: float) -> jax.Array:
-    """About the part of a pixel that lies inside an outline at this signed distance from its centre."""
+    """About the part of a pixel that lies inside an outline at this signed distance from its
+    centre.
+    """
     return jnp.clip(0.5 - distance / pixel, 0.0, 1.0)
 
 

@@ -1,6 +1,8 @@
-"""CIFAR-10 and CIFAR-100 as TensorFlow Datasets stores them (array_record), read without TensorFlow.
+"""CIFAR-10 and CIFAR-100 as TensorFlow Datasets stores them (array_record), read without
+TensorFlow.
 
-The images are decoded once (about ten seconds for 60,000 on one core) and memory-mapped from `data.cache` after.
+The images are decoded once (about ten seconds for 60,000 on one core) and memory-mapped from
+`data.cache` after.
 """
 
 import io
@@ -31,11 +33,13 @@ def load_cifar(
     cache_dir: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """CIFAR-10 or CIFAR-100: 50,000 training and 10,000 test images, uint8[N, 32, 32, 3] (Krizhevsky, 2009).
+    """CIFAR-10 or CIFAR-100: 50,000 training and 10,000 test images, uint8[N, 32, 32, 3]
+    (Krizhevsky, 2009).
 
     Args:
       name: "cifar10" or "cifar100" (fine labels).
-      data_dir: the folder that holds `<name>/<version>`; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      data_dir: the folder that holds `<name>/<version>`; `$TFDS_DATA_DIR`, then
+        ~/tensorflow_datasets, when None.
       seed: unused, nothing here is random.
       image_size: None or 32.
       train_limit: at most so many training images, as a class-balanced prefix.
@@ -44,8 +48,8 @@ def load_cifar(
       progress: show a progress bar while decoding (on a terminal).
 
     Raises:
-      FileNotFoundError: the dataset is not there or not in the array_record format; the message says how to
-        prepare it.
+      FileNotFoundError: the dataset is not there or not in the array_record format; the message
+        says how to prepare it.
       ValueError: another image size was asked for.
     """
     del seed
@@ -67,7 +71,8 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
     """The folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
 
     Raises:
-      FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
+      FileNotFoundError: it is absent or in another file format; the message has the command that
+        prepares it.
     """
     parent = data_folder(data_dir)
     command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
@@ -139,7 +144,8 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         from tqdm import tqdm
 
-        # Records are read in bulk and images decoded below: three times as fast as one `source[i]` at a time.
+        # Records are read in bulk and images decoded below: three times as fast as one `source[i]`
+        # at a time.
         source = records(folder, split)
         notes["records"] = len(source)
         bar = tqdm(total=len(source), desc=f"decoding {folder.parent.name} {split}", disable=None if progress else True)
@@ -157,7 +163,8 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
 def _decode(encoded: bytes) -> np.ndarray:
     from PIL import Image
 
-    # Naming the formats spares the search through every plug-in; tobytes is faster than np.asarray here.
+    # Naming the formats spares the search through every plug-in; tobytes is faster than np.asarray
+    # here.
     image = Image.open(io.BytesIO(encoded), formats=("PNG", "JPEG"))
     image = image if image.mode == "RGB" else image.convert("RGB")
     if image.size != (_SIZE, _SIZE):

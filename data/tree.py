@@ -1,4 +1,5 @@
-"""The files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*`.
+"""The files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or
+`root/class/*`.
 
 Only listed here, not opened. Classes are the folders' names in sorted order.
 """
@@ -28,7 +29,9 @@ def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
 
 
 def class_folders(folder: Path) -> list[str]:
-    """Names of the subfolders that are not hidden, sorted; a warning names links that lead nowhere."""
+    """Names of the subfolders that are not hidden, sorted; a warning names links that lead
+    nowhere.
+    """
     with os.scandir(folder) as entries:
         visible = sorted((entry.name, entry.path) for entry in entries if not entry.name.startswith("."))
     if broken := [path for _, path in visible if os.path.islink(path) and not os.path.exists(path)]:
@@ -66,7 +69,9 @@ def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str]
 
 
 def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
-    """Every image below the class folders, by class and then by path; labels are positions in `classes`."""
+    """Every image below the class folders, by class and then by path; labels are positions in
+    `classes`.
+    """
     items = []
     for label, name in enumerate(classes):
         paths = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
@@ -86,7 +91,8 @@ def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> di
         count = round(len(members) * fraction)
         if 0 < fraction < 1:
             count = 0 if len(members) == 1 else min(max(count, 1), len(members) - 1)
-        # Hashes, not positions: neither the order of the names nor their numbering can leak into the split.
+        # Hashes, not positions: neither the order of the names nor their numbering can leak into
+        # the split.
         names = {path: f"{seed}/{path.relative_to(root)}".encode("utf-8", "surrogateescape") for path, _, _ in members}
         digest = {path: hashlib.sha256(name).digest() for path, name in names.items()}
         test.update(sorted(digest, key=digest.__getitem__)[:count])

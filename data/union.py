@@ -9,8 +9,8 @@ from data.sharded import ShardedImages
 def union(first: Dataset, second: Dataset) -> Dataset:
     """The training images of both, in that order, not copied; the test images of the first.
 
-    `index` goes on in the second where it ends in the first, so that each image keeps a number of its own. Provenance
-    is that of the first, with that of the second under `mixed_in`.
+    `index` goes on in the second where it ends in the first, so that each image keeps a number of
+    its own. Provenance is that of the first, with that of the second under `mixed_in`.
 
     Raises:
       ValueError: other class names, or images of another size.

@@ -1,8 +1,9 @@
-"""What MkDocs is told beyond mkdocs.yml: pages that lie outside of docs/, links that follow them, the list of corruptions.
+"""What MkDocs is told beyond mkdocs.yml: pages that lie outside of docs/, links that follow them,
+the list of corruptions.
 
-A page links to files of the checkout, as GitHub reads it. Links to other pages of the site are made to fit; a link to any
-other file of the checkout becomes its name, for the site has no source; one to a file that does not exist stays, and
-fails the strict build.
+A page links to files of the checkout, as GitHub reads it. Links to other pages of the site are made
+to fit; a link to any other file of the checkout becomes its name, for the site has no source; one
+to a file that does not exist stays, and fails the strict build.
 """
 
 import inspect
@@ -38,7 +39,9 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Takes away the dash before a returned value without a name, which mkdocstrings puts there all the same."""
+    """Takes away the dash before a returned value without a name, which mkdocstrings puts there all
+    the same.
+    """
     return re.sub(r'(<li class="doc-section-item field-body">)\s*\N{EN DASH}\s*', r"\1", html)
 
 

@@ -39,7 +39,9 @@ _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
 
 class _Observing(BatchNorm):
-    """Normalises with mean and biased variance of what it gets, and keeps them as its statistics."""
+    """Normalises with mean and biased variance of what it gets, and keeps them as its
+    statistics.
+    """
 
     def __call__(self, x, train):
         values = x.astype(jnp.float32)

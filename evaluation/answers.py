@@ -15,7 +15,8 @@ from runtime.log import log
 
 
 class Answers:
-    """The folder `answers` of a workdir: one file per condition (`analysis.answers`), and draws.json.
+    """The folder `answers` of a workdir: one file per condition (`analysis.answers`), and
+    draws.json.
 
     Counts, scores and bootstraps all derive from these answers. Of many processes only the first
     touches the folder.
@@ -51,7 +52,8 @@ class Answers:
         path = self._folder / "draws.json"
         before = files.read_json(path, remedy="remove the folder to evaluate again") if path.exists() else {}
         refusal = f"{self._folder} holds answers to other corrupted images; remove it or use the same settings"
-        # Digests of the test images are newer than other settings: what has none is taken to be of these.
+        # Digests of the test images are newer than other settings: what has none is taken to be of
+        # these.
         settings.claim(path, draws, refusal, free=() if "images" in before else ("images",))
 
     def read(self, condition: Condition) -> dict[Key, np.ndarray]:

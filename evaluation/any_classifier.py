@@ -77,8 +77,8 @@ def evaluate(
       dataset: name of what the images are, for errors that are compared with others': "imagenet"
         says ImageNet's, at 224 pixels with the shorter side resized to 256 and the centre cropped,
         which AlexNet's published errors hold for. "" is not known, and compared with nothing.
-      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir, or
-        "" for AlexNet's where they hold.
+      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir,
+        or "" for AlexNet's where they hold.
       reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
       name: of the classifier in the tables. What is known of this name in the workdir is not
         evaluated again.

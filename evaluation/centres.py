@@ -95,7 +95,9 @@ class Measured:
         return jax.random.fold_in(seed_key(self.asked.seed), zlib.crc32(name.encode()))
 
     def centre(self, condition: Condition) -> np.ndarray:
-        """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
+        """Measures the mean features of a corruption at a severity: [1 + halves, D], all images
+        first.
+        """
         path = self.folder / "centres" / f"{condition.file_name}.npz"
         known = self._kept(path)
         if "centre" in known:
@@ -112,7 +114,9 @@ class Measured:
         return centre
 
     def features(self, condition: Condition) -> np.ndarray:
-        """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
+        """Measures the features of each draw of a corruption at a severity: float32 [transforms,
+        D].
+        """
         path = self.folder / "features" / f"{condition.file_name}.npz"
         known = self._kept(path)
         if "features" not in known:
@@ -124,7 +128,9 @@ class Measured:
         return known["features"]
 
     def scheme_distances(self, scheme: Transform, centres: Mapping[Target, np.ndarray]) -> dict[Target, np.ndarray]:
-        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images first."""
+        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images
+        first.
+        """
         path = self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
         known = self._kept(path)
         names = {target: f"{target[0]}|{target[1]}" for target in centres}
@@ -167,7 +173,9 @@ class Measured:
         return {name: np.asarray(value) for name, value in params.items()}
 
     def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
-        """{name: array} of a file of results; nothing of one that was made from something else, which is said once."""
+        """{name: array} of a file of results; nothing of one that was made from something else,
+        which is said once.
+        """
         arrays, made_from = bindings.read_arrays(path, _REMEDY) if path.exists() else ({}, {})
         other = [name for name, value in self.made_from.items() if made_from.get(name, value) != value]
         if not other:

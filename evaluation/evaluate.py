@@ -1,4 +1,6 @@
-"""Every model under every condition; what the same models were evaluated under before is read back."""
+"""Every model under every condition; what the same models were evaluated under before is read
+back.
+"""
 
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
@@ -54,5 +56,7 @@ def evaluate_models(
 
 
 def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
-    """Computes what tells a model from others of its name: {(name, seed): digest of its state}, as final.json has it."""
+    """Computes what tells a model from others of its name: {(name, seed): digest of its state}, as
+    final.json has it.
+    """
     return {key: digest(state) for key, (_, state) in models.items()}

@@ -77,7 +77,9 @@ def of_stored(dataset: Dataset, stored: CorruptedDataset) -> Conditions:
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:
-    """Says what was done to a dataset's test images; `none` where they are as they were published."""
+    """Says what was done to a dataset's test images; `none` where they are as they were
+    published.
+    """
     words = provenance.get("preprocess") or provenance.get("made_from", {}).get("preprocess") or _NONE
     return words.rpartition("test: ")[2]
 
@@ -91,7 +93,9 @@ def _in_words(source):
 
 
 def kept_levels(folder: pathlib.Path) -> dict[str, tuple[int, ...] | None]:
-    """Tells of which corruptions a folder holds answers, and the levels that random severities were drawn from."""
+    """Tells of which corruptions a folder holds answers, and the levels that random severities were
+    drawn from.
+    """
     found: dict[str, tuple[int, ...] | None] = {}
     for path in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns):
         condition = derived.condition_of(path.stem)

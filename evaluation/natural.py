@@ -3,8 +3,8 @@
     natural/imagenet_r    on ImageNet-R, answers among its 200 classes
     clean/imagenet_r      clean test images of these classes, answers among them
 
-The second is there where a set has some of the model's classes alone, or counts several as one; else
-the clean images are those of the row `clean`.
+The second is there where a set has some of the model's classes alone, or counts several as one;
+else the clean images are those of the row `clean`.
 """
 
 import pathlib
@@ -78,7 +78,9 @@ def _conditions(
 
 
 def _shown(split, labels, groups, shown, source):
-    """The images whose label is not -1; what the other classes of a set are, the model cannot say."""
+    """The images whose label is not -1; what the other classes of a set are, the model cannot
+    say.
+    """
     index = np.flatnonzero(labels >= 0)
     whole = len(index) == len(split)
     chosen = Split(split.images, labels.astype(np.int32), split.index) if whole else choose(split, index, labels[index])

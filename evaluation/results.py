@@ -1,4 +1,6 @@
-"""The tables of an evaluation, derived from answers: counts.csv, scores.csv and errors of every kind."""
+"""The tables of an evaluation, derived from answers: counts.csv, scores.csv and errors of every
+kind.
+"""
 
 import dataclasses
 import pathlib
@@ -106,7 +108,8 @@ def write_errors(
     comment: str,
     own: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
-    """Writes errors.csv and errors_summary.csv, and evaluation.json with their conditions; gives them as text.
+    """Writes errors.csv and errors_summary.csv, and evaluation.json with their conditions; gives
+    them as text.
 
     Args:
       path: directory of the tables, with `answers`.

@@ -147,8 +147,8 @@ class ShownStored:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShownNatural:
-    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it for
-    its `Piece`s.
+    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it
+    for its `Piece`s.
 
     Attributes:
       split: images, with labels as `groups` counts them.

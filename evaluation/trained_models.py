@@ -23,8 +23,8 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     """Locks a workdir that holds models and yields the config they were trained with.
 
     Images, and photographs of frost, are where `config` says and are placed as it says: machine and
-    device may be others than those of training. With config.model.checkpoint the workdir is first made of those weights
-    (`evaluation.imported`).
+    device may be others than those of training. With config.model.checkpoint the workdir is first
+    made of those weights (`evaluation.imported`).
 
     Raises:
       FileNotFoundError: no such directory.
@@ -45,7 +45,9 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
 
 def _take_frost(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the photographs of config.frost over, by their digest in the options (`cli.use_frost`)."""
+    """Takes the photographs of config.frost over, by their digest in the options
+    (`cli.use_frost`).
+    """
     name = corruptions.imagenet_c.frost.qualified_name
     given = config.train.corruption_options.to_dict().get(name, {})
     if "photographs" in given:

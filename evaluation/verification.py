@@ -1,4 +1,5 @@
-"""What in a workdir no longer is what its writer left: every file that has a digest, or follows from one that has.
+"""What in a workdir no longer is what its writer left: every file that has a digest, or follows
+from one that has.
 
 Nothing is changed. A damaged file is a line of the findings, whatever is in it.
 """
@@ -56,12 +57,16 @@ class Findings:
 
 
 def is_workdir(path: pathlib.Path) -> bool:
-    """Says whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
+    """Says whether a folder is a workdir: of train.py, overlap.py, tools.adapt or
+    `eval.evaluate`.
+    """
     return any((path / name).exists() for name in ("config.json", "final.json", "models", "answers"))
 
 
 def verify(workdir: pathlib.Path) -> Findings:
-    """Checks config, checkpoints, answers, tables, features and ranges of a workdir, and of the models in it."""
+    """Checks config, checkpoints, answers, tables, features and ranges of a workdir, and of the
+    models in it.
+    """
     found = Findings()
     try:
         with files.locked(workdir):
@@ -108,7 +113,9 @@ def _model(found, folder):
 
 
 def _results(found, folder, workdir):
-    """Answers, the tables that follow from them, and other tables and records of a folder of results."""
+    """Answers, the tables that follow from them, and other tables and records of a folder of
+    results.
+    """
     command = f"run again: {_command(folder, 'evaluation.json') or _command(workdir)}"
     draws = None
     if (folder / "answers" / "draws.json").exists():
@@ -166,7 +173,9 @@ def _same_scores(path, rows, counts):
 
 
 def _record(path):
-    """Whether a JSON file names digests of files beside it; raises ValueError where they are others by now."""
+    """Whether a JSON file names digests of files beside it; raises ValueError where they are others
+    by now.
+    """
     content = files.read_json(path)
     known = content.get("inputs")
     beside = {name: digest for name, digest in (known or {}).items() if (path.parent / name).is_file()}

@@ -81,16 +81,18 @@ def build(
     Args:
       name: one of `names()`.
       num_classes: number of logits.
-      dtype: of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32 on CPU. Parameters,
-        BatchNorm statistics and logits are float32 always.
+      dtype: of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32
+        on CPU. Parameters, BatchNorm statistics and logits are float32 always.
       seed: of the initial parameters.
-      image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up.
-      **kwargs: mean, std (input normalisation), init (`he`: what is usual for the family, `xavier`, `goyal`), conv
-        (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
+      image_size: side of the images in pixels, None if not known. Models take any from
+        `smallest_size(name)` up.
+      **kwargs: mean, std (input normalisation), init (`he`: what is usual for the family, `xavier`,
+        `goyal`), conv (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
 
     Returns:
-      nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or uint8; it returns float32
-      logits [N, num_classes] and a dict of features, `penultimate` [N, C] among them.
+      nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or
+      uint8; it returns float32 logits [N, num_classes] and a dict of features, `penultimate` [N, C]
+      among them.
 
     Raises:
       ValueError: unknown name, option or value.
@@ -103,8 +105,8 @@ def abstract(
 ) -> nnx.Module:
     """Builds the same module with a jax.ShapeDtypeStruct in place of each array.
 
-    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`. Nothing is drawn, however
-    large the model.
+    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`.
+    Nothing is drawn, however large the model.
     """
     return nnx.eval_shape(lambda: _build(name, num_classes, ShapesOnly(), dtype, image_size, kwargs))
 

@@ -61,7 +61,8 @@ def _read_pickle(path):
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - the loader raises many kinds for damaged and for unsafe files
-        # PyTorch's own text advises to load the file without the check, which would run what is in it.
+        # PyTorch's own text advises to load the file without the check, which would run what is in
+        # it.
         raise ValueError(
             f"{path} is refused by torch.load(weights_only=True) ({type(error).__name__}): expected only tensors and plain "
             "containers, found other objects or a damaged file; get the weights as a plain state_dict or .safetensors"

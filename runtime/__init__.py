@@ -1,4 +1,5 @@
-"""What every command stands on: devices, processes, folders of results, files. Knows neither models nor corruptions.
+"""What every command stands on: devices, processes, folders of results, files. Knows neither models
+nor corruptions.
 
 command.py      flags alone on the command line, foreseen errors and Ctrl-C in one line, how a command was called
 compiles.py     how often XLA compiled each program, and the cache of compiled programs on disk

@@ -1,4 +1,5 @@
-"""State bound to what it came from: digests that tell an edited, stale or foreign file from the one a run left.
+"""State bound to what it came from: digests that tell an edited, stale or foreign file from the one
+a run left.
 
     provenance.json   `config_sha256`: of config.json, as the run before and the one now left it
     final.json        `digest`: of the parameters of a finished model
@@ -27,7 +28,9 @@ _THIS = "the command of this workdir"
 
 
 def digest(value: Any) -> str:
-    """Computes the sha256 of a value as JSON with sorted keys: layout and order do not change it."""
+    """Computes the sha256 of a value as JSON with sorted keys: layout and order do not change
+    it.
+    """
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -92,11 +95,13 @@ def read_final(folder: Path) -> dict[str, Any]:
 
 
 def model_digest(workdir: Path, name: str, seed: int) -> str:
-    """Reads the digest that final.json gives of a model of a workdir, of train.py or overlap.py; "" where it has none.
+    """Reads the digest that final.json gives of a model of a workdir, of train.py or overlap.py; ""
+    where it has none.
 
     Args:
       workdir: of the model, or of its study.
-      name, seed: of the model; `+bn=test`, which marks one that is adapted as it is evaluated, does not count.
+      name, seed: of the model; `+bn=test`, which marks one that is adapted as it is evaluated, does
+        not count.
 
     Raises:
       DamagedFileError: a final.json that is none.
@@ -117,7 +122,8 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made
 def read_arrays(
     path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes | None = None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Reads ({name: array}, what it was made from) of an .npz file; the latter is empty in old files.
+    """Reads ({name: array}, what it was made from) of an .npz file; the latter is empty in old
+    files.
 
     Args:
       path, remedy, content: as of `files.read_arrays`.

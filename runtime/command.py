@@ -1,6 +1,8 @@
-"""What commands share: who is called and how, flags alone on the command line, and errors a person can act on.
+"""What commands share: who is called and how, flags alone on the command line, and errors a person
+can act on.
 
-Commands import it before all else: then Ctrl-C ends them in one line while they import the rest, too.
+Commands import it before all else: then Ctrl-C ends them in one line while they import the rest,
+too.
 """
 
 import contextlib
@@ -17,8 +19,9 @@ from absl import app, flags
 from runtime.log import configure, log
 from runtime.schema import SettingsError
 
-# Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does not fit). Any other
-# (TypeError, KeyError, ZeroDivisionError ...) is a mistake of ours: readers turn what data can cause into ValueErrors.
+# Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does
+# not fit). Any other (TypeError, KeyError, ZeroDivisionError ...) is a mistake of ours: readers
+# turn what data can cause into ValueErrors.
 _FORESEEN = (ValueError, OSError, RuntimeError)
 _MISTAKES = (NotImplementedError, RecursionError)  # RuntimeErrors all the same
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -27,7 +30,8 @@ _TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 
 
 def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
-    """Runs `main(argv)` of a command with absl's flags, inside of `errors`; flags that are wrong are one line.
+    """Runs `main(argv)` of a command with absl's flags, inside of `errors`; flags that are wrong
+    are one line.
 
     Args:
       main: of the command.
@@ -83,7 +87,9 @@ def refuse_positional(argv: list[str]) -> None:
 
 
 def program() -> str:
-    """Returns the name of the running command: `overlap.py`, or `tools.report` of `python -m tools.report`."""
+    """Returns the name of the running command: `overlap.py`, or `tools.report` of `python -m
+    tools.report`.
+    """
     return _module() or pathlib.Path(sys.argv[0]).name
 
 
@@ -100,11 +106,12 @@ def _module():
 
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
-    """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
+    """Turns foreseen errors into one message on standard error and exit status 1, without a
+    traceback.
 
-    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any other error is a
-    mistake of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows
-    the traceback of every error.
+    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any
+    other error is a mistake of ours: its traceback ends with where to report it.
+    JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback of every error.
     """
     try:
         yield
@@ -139,7 +146,9 @@ def _stopped():
 
 
 def _end_interrupted(kind, error, traceback):
-    """Ends an interrupted process in one line where `errors` does not reach: while modules are imported."""
+    """Ends an interrupted process in one line where `errors` does not reach: while modules are
+    imported.
+    """
     if not issubclass(kind, KeyboardInterrupt) or os.environ.get(_TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return

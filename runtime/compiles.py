@@ -1,4 +1,6 @@
-"""How often XLA compiled each of our programs, so that a program that is compiled twice is noticed."""
+"""How often XLA compiled each of our programs, so that a program that is compiled twice is
+noticed.
+"""
 
 import collections
 import contextlib
@@ -13,10 +15,11 @@ _EVENT = "/jax/core/compile/backend_compile_duration"
 
 @contextlib.contextmanager
 def counting() -> Iterator[collections.Counter[str]]:
-    """Yields a Counter that grows while the context lasts: name of the jitted function -> times it was compiled.
+    """Yields a Counter that grows while the context lasts: name of the jitted function -> times it
+    was compiled.
 
-    A program that comes out of the compilation cache on disk counts too, since without it the cache would be asked as
-    often. Names are as JAX has them, without the `jit(...)` around.
+    A program that comes out of the compilation cache on disk counts too, since without it the cache
+    would be asked as often. Names are as JAX has them, without the `jit(...)` around.
     """
     counts = collections.Counter()
 

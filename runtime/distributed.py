@@ -1,8 +1,10 @@
-"""One program in many processes, usually one for each host: who they are, what they agree on, what process 0 tells.
+"""One program in many processes, usually one for each host: who they are, what they agree on, what
+process 0 tells.
 
-Every process runs the same script and asks for the same computations in the same order; arrays lie over the devices of
-all of them. Process 0 alone reads and writes a run's files and tells the others what it found; only checkpoints are
-written by all (`training.checkpoint`). With a single process each function here is a plain call that costs nothing.
+Every process runs the same script and asks for the same computations in the same order; arrays lie
+over the devices of all of them. Process 0 alone reads and writes a run's files and tells the others
+what it found; only checkpoints are written by all (`training.checkpoint`). With a single process
+each function here is a plain call that costs nothing.
 """
 
 import itertools
@@ -23,7 +25,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from runtime.log import log
 
 HEARTBEAT_SECONDS = 30
-# Of a process that waits for another, which may be at work for long. One that died is found by its heartbeat.
+# Of a process that waits for another, which may be at work for long. One that died is found by its
+# heartbeat.
 _PATIENCE_MS = 24 * 3600 * 1000
 _STATUS = re.compile(r"(ABORTED|CANCELLED|DEADLINE_EXCEEDED|FAILED_PRECONDITION|INTERNAL|UNAVAILABLE|UNKNOWN): ")
 
@@ -42,13 +45,15 @@ def initialize(
 ) -> None:
     """Connects this process with the others of its run. To be called before JAX starts.
 
-    Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU, Kubernetes.
+    Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU,
+    Kubernetes.
 
     Args:
       coordinator: `HOST:PORT` of process 0, any free port.
       num_processes: how many there are.
       process_id: which one this is, 0 .. num_processes - 1.
-      heartbeat_seconds: a process that was silent for so long is taken for dead, and the others end.
+      heartbeat_seconds: a process that was silent for so long is taken for dead, and the others
+        end.
 
     Raises:
       ValueError: some arguments are given and others not, or the environment tells nothing.
@@ -61,7 +66,8 @@ def initialize(
         )
     # Its handler of SIGTERM would take the place of Python's (runtime.preemption).
     jax.config.update("jax_enable_preemption_service", False)
-    # CPU programs in flight at the same time could meet each other's messages; on accelerators the queue has an order.
+    # CPU programs in flight at the same time could meet each other's messages; on accelerators the
+    # queue has an order.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     try:
         jax.distributed.initialize(
@@ -80,7 +86,9 @@ def initialize(
 
 
 def _client():
-    """JAX's key-value store between processes, None when there is one process. JAX has no public name for it."""
+    """JAX's key-value store between processes, None when there is one process. JAX has no public
+    name for it.
+    """
     from jax._src import distributed
 
     return distributed.global_state.client
@@ -92,12 +100,15 @@ def several() -> bool:
 
 
 def is_main() -> bool:
-    """Says whether this process writes files and shows progress: process 0 of a run, or the only one."""
+    """Says whether this process writes files and shows progress: process 0 of a run, or the only
+    one.
+    """
     return not several() or jax.process_index() == 0
 
 
 def from_main(function: Callable[[], Any]) -> Any:
-    """Gives the value of process 0's `function()` to all; its errors are raised in all. Others wait, however long.
+    """Gives the value of process 0's `function()` to all; its errors are raised in all. Others
+    wait, however long.
 
     Args:
       function: without arguments; called on process 0 only. Returns bytes, or what JSON can hold.
@@ -137,7 +148,8 @@ def _unpack(content):
 
 
 def on_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` on process 0 while the others wait; returns its value there and None elsewhere.
+    """Calls `function()` on process 0 while the others wait; returns its value there and None
+    elsewhere.
 
     Raises:
       ProcessError: in the other processes, when `function` raised.
@@ -184,9 +196,11 @@ def anyone(flag: Any) -> bool:
 
 
 def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns a function for all processes to call once per block: was `flag()` true in any, at the call before?
+    """Returns a function for all processes to call once per block: was `flag()` true in any, at the
+    call before?
 
-    The answer is one call late, so that nobody waits for it; with a single process it is `flag()` of now.
+    The answer is one call late, so that nobody waits for it; with a single process it is `flag()`
+    of now.
     """
     if not several():
         return flag
@@ -211,19 +225,25 @@ _any = jax.jit(jnp.any)
 
 
 def fetch(array: jax.Array | np.ndarray) -> np.ndarray:
-    """Brings an array to the host of every process, also when each holds only a part; then all must call this."""
+    """Brings an array to the host of every process, also when each holds only a part; then all must
+    call this.
+    """
     if isinstance(array, jax.Array) and not array.is_fully_addressable and not array.is_fully_replicated:
         return multihost_utils.process_allgather(array, tiled=True)
     return np.asarray(array)
 
 
 def lost_another(error: BaseException) -> bool:
-    """Says whether an error in a run of many processes looks like one of the connections between them."""
+    """Says whether an error in a run of many processes looks like one of the connections between
+    them.
+    """
     return several() and bool(_STATUS.match(str(error)))
 
 
 def abandon(error: BaseException) -> NoReturn:
-    """Ends this process with status 1 after `error`; with many, without the meeting at exit JAX would wait for."""
+    """Ends this process with status 1 after `error`; with many, without the meeting at exit JAX
+    would wait for.
+    """
     if lost_another(error):
         log.error(
             "Another process of this run has probably stopped, its own output tells why; this one cannot go on "

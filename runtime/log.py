@@ -6,7 +6,9 @@ log = logging.getLogger("jax_corruptions")
 
 
 def configure(process: int = 0) -> None:
-    """Sends messages of this project to standard error; of many processes only the first says more than errors."""
+    """Sends messages of this project to standard error; of many processes only the first says more
+    than errors.
+    """
     import absl.logging
 
     absl.logging.set_verbosity(absl.logging.WARNING)

@@ -1,8 +1,10 @@
-"""SIGTERM, which schedulers send before they take a machine away, and Ctrl-C: training saves its state and ends.
+"""SIGTERM, which schedulers send before they take a machine away, and Ctrl-C: training saves its
+state and ends.
 
-The exit status is 143 or 130. A second Ctrl-C does not wait for the block that runs. Outside of training (evaluation,
-calibration), whose finished parts are files already, both end the process at once.
-Of many processes one that is told to end is enough: all save together, at the end of the block after.
+The exit status is 143 or 130. A second Ctrl-C does not wait for the block that runs. Outside of
+training (evaluation, calibration), whose finished parts are files already, both end the process at
+once. Of many processes one that is told to end is enough: all save together, at the end of the
+block after.
 """
 
 import contextlib
@@ -15,7 +17,9 @@ from runtime import distributed
 
 
 class Watch:
-    """The signals that have come; calling it says whether this run ends, the same in all processes."""
+    """The signals that have come; calling it says whether this run ends, the same in all
+    processes.
+    """
 
     def __init__(self) -> None:
         self.came: list[int] = []
@@ -33,7 +37,8 @@ class Watch:
 def watch() -> Iterator[Watch]:
     """Yields a `Watch` for SIGTERM and Ctrl-C; meanwhile they do not end the process.
 
-    Outside the main thread, where Python allows no handler, they keep their meaning and the answer is always no.
+    Outside the main thread, where Python allows no handler, they keep their meaning and the answer
+    is always no.
     """
     watched = Watch()
     if threading.current_thread() is not threading.main_thread():

@@ -8,6 +8,8 @@ from runtime import distributed
 
 
 def bar(unit: str, items: Iterable | None = None, total: int | None = None) -> tqdm:
-    """Returns a bar that counts `unit`s, over `items` or up to `total`; of many processes only the first shows it."""
+    """Returns a bar that counts `unit`s, over `items` or up to `total`; of many processes only the
+    first shows it.
+    """
     hidden = not distributed.is_main()
     return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden)

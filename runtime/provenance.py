@@ -1,6 +1,7 @@
 """What a result came from: code revision, library versions, device, command, inputs.
 
-JAX is imported where devices are asked for: commands that work on tables record their inputs without it.
+JAX is imported where devices are asked for: commands that work on tables record their inputs
+without it.
 """
 
 import datetime
@@ -19,8 +20,8 @@ _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of
-    the photographs of frost that were read for it.
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and
+    of the photographs of frost that were read for it.
     """
     import jax
 
@@ -68,7 +69,9 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def git_revision() -> str:
-    """Returns this checkout's revision, with `+changes` when tracked files differ; `unknown` outside git."""
+    """Returns this checkout's revision, with `+changes` when tracked files differ; `unknown`
+    outside git.
+    """
 
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)

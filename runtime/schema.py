@@ -1,4 +1,6 @@
-"""Settings and what is known of each: meaning, type, range and unit. Settings are checked and listed by it."""
+"""Settings and what is known of each: meaning, type, range and unit. Settings are checked and
+listed by it.
+"""
 
 import dataclasses
 import difflib
@@ -45,7 +47,9 @@ def whole(meaning: str, low: int = 0, high: int = MOST, *, but: int | None = Non
 
 
 def number(meaning: str, low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Setting:
-    """A finite number from `low` to `high`, with `above` without `low`, with `below` without `high`."""
+    """A finite number from `low` to `high`, with `above` without `low`, with `below` without
+    `high`.
+    """
     if high == math.inf:
         expected = f"a finite number {'above' if above else 'of at least'} {low:g}"
     else:
@@ -75,7 +79,9 @@ def text(meaning: str, what: str = "text") -> Setting:
 
 
 def word(meaning: str, expected: str, check: Callable[[str], Any]) -> Setting:
-    """Text that `check` takes; it raises ValueError, which says what was expected, for any other."""
+    """Text that `check` takes; it raises ValueError, which says what was expected, for any
+    other.
+    """
 
     def check_word(value):
         if not isinstance(value, str):

@@ -7,9 +7,11 @@ from typing import Any
 
 from runtime import files
 
-# What was done before there was such a setting. Others that are not stored were off: 0, "", False, None or empty.
+# What was done before there was such a setting. Others that are not stored were off: 0, "", False,
+# None or empty.
 _BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
-# Below these are options of corruptions, which may be on when nobody names them: half_normal=False changes pixels.
+# Below these are options of corruptions, which may be on when nobody names them: half_normal=False
+# changes pixels.
 _OPTIONS = {"options", "corruption_options"}
 
 
@@ -18,7 +20,8 @@ class WorkdirError(RuntimeError):
 
 
 def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Stores `settings` in the JSON file `path`, after checking them against what an earlier run stored there.
+    """Stores `settings` in the JSON file `path`, after checking them against what an earlier run
+    stored there.
 
     Raises:
       WorkdirError: they differ, see `check_equal`.
@@ -31,7 +34,8 @@ def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterab
 
 
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Checks that settings equal the stored ones. One that was stored before it existed may be asked for when off.
+    """Checks that settings equal the stored ones. One that was stored before it existed may be
+    asked for when off.
 
     Args:
       stored: nested settings as read from JSON.

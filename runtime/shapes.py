@@ -1,4 +1,5 @@
-"""Shapes of JSON: what a file must hold for its reader, said as a value of types, and where it differs.
+"""Shapes of JSON: what a file must hold for its reader, said as a value of types, and where it
+differs.
 
 {"range": [float], "capped": (bool, bool)}    an object with at least these keys
 {str: float}                                  an object of any keys
@@ -29,7 +30,9 @@ class Maybe(NamedTuple):
 
 
 def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
-    """Says where a value differs from a shape: `expected a number as sizes.3, found null`; None where it does not."""
+    """Says where a value differs from a shape: `expected a number as sizes.3, found null`; None
+    where it does not.
+    """
     if isinstance(shape, Either):
         found = [mismatch(value, one, where) for one in shape.shapes]
         return None if None in found else found[0]

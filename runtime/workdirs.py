@@ -1,6 +1,7 @@
 """A workdir holds one run or one study: its config, provenance and results. One run at a time.
 
-Of a run in many processes only the first touches the workdir: the others need not see the disk it is on.
+Of a run in many processes only the first touches the workdir: the others need not see the disk it
+is on.
 """
 
 import contextlib
@@ -16,7 +17,9 @@ from runtime.settings import WorkdirError
 
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
-    """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first writes."""
+    """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first
+    writes.
+    """
     if distributed.is_main():
         files.write_json(path, value, sort_keys=True)
 
@@ -36,7 +39,9 @@ def read_for_all(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def read_config(path: pathlib.Path) -> dict[str, Any]:
-    """Gives the `bindings.read_config` of process 0 to every process of a run: an edited config.json is refused."""
+    """Gives the `bindings.read_config` of process 0 to every process of a run: an edited
+    config.json is refused.
+    """
     return distributed.from_main(lambda: bindings.read_config(path))
 
 
@@ -52,14 +57,16 @@ def open_workdir(
     Args:
       path: directory; created when missing.
       config: plain nested dict that determines the results.
-      free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
+      free: dotted keys that may differ from the stored config (where the data are, a longer list of
+        corruptions).
 
     Yields:
       The directory as a `pathlib.Path`.
 
     Raises:
-      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, holding a run
-        with another config (the differing keys are named), or with a config.json that was edited.
+      WorkdirError: not a directory, not writable, in use by another process, holding foreign files,
+        holding a run with another config (the differing keys are named), or with a config.json that
+        was edited.
     """
     path = pathlib.Path(path)
     distributed.on_main(lambda: _make(path))
@@ -109,7 +116,8 @@ def _has_results(path):
 
 
 def _record_provenance(folder, seed, digests):
-    """Keeps the provenance of the first run; runs with other code, versions or devices are added under `continued`.
+    """Keeps the provenance of the first run; runs with other code, versions or devices are added
+    under `continued`.
 
     Beside it lie the digests that config.json may have.
     """
@@ -128,7 +136,9 @@ def _record_provenance(folder, seed, digests):
 
 @contextlib.contextmanager
 def lock(path: pathlib.Path) -> Iterator[None]:
-    """Holds the workdir against other runs; WorkdirError when one has it or the directory is not writable."""
+    """Holds the workdir against other runs; WorkdirError when one has it or the directory is not
+    writable.
+    """
     with contextlib.ExitStack() as stack:
         distributed.on_main(lambda: _enter_lock(stack, path))
         yield
@@ -146,7 +156,9 @@ def _enter_lock(stack, path):
 
 
 def _own_folders(path):
-    """The workdir and the folders in it, but for checkpoints and workdirs inside, which have locks of their own."""
+    """The workdir and the folders in it, but for checkpoints and workdirs inside, which have locks
+    of their own.
+    """
     yield path
     for folder in path.iterdir():
         if folder.is_dir() and folder.name != "checkpoints" and not (folder / ".lock").exists():

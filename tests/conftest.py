@@ -13,8 +13,9 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-# Compiling is most of the suite's time, and LLVM's optimisations are half of that: tests do without. JAX asks once, when it
-# is imported; scripts that tests start are compiled as users' are, and so is all of `make slow`.
+# Compiling is most of the suite's time, and LLVM's optimisations are half of that: tests do
+# without. JAX asks once, when it is imported; scripts that tests start are compiled as users' are,
+# and so is all of `make slow`.
 if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     import jax  # noqa: F401
@@ -33,7 +34,9 @@ def few_programs():
 
 @pytest.fixture
 def shared():
-    """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly, without it."""
+    """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly,
+    without it.
+    """
     folder = os.environ.get("JAXC_SHARED")
     if not folder:
         pytest.skip("JAXC_SHARED does not name the folder with golden figures and photographs")

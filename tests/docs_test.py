@@ -146,7 +146,9 @@ def test_howto_names_every_command():
 
 @pytest.fixture
 def extending(tmp_path, monkeypatch):
-    """The examples of docs/extending.md, {file: module}, the files written to a folder that is imported from."""
+    """The examples of docs/extending.md, {file: module}, the files written to a folder that is
+    imported from.
+    """
     blocks = [b for b in FENCE.finditer((ROOT / "docs/extending.md").read_text()) if b["head"].startswith("python")]
     monkeypatch.syspath_prepend(str(tmp_path))
     found = {}

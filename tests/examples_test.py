@@ -14,7 +14,9 @@ NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "torch_dlpack": "torch"}
 
 
 def run(name):
-    """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is about."""
+    """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is
+    about.
+    """
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
     environment = {k: v for k, v in os.environ.items() if "PROMOTION" not in k}  # as a user runs it, not as a test

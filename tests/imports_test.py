@@ -1,4 +1,6 @@
-"""The direction of imports: scripts, tools -> evaluation -> training, analysis -> data -> runtime -> corruptions."""
+"""The direction of imports: scripts, tools -> evaluation -> training, analysis -> data -> runtime
+-> corruptions.
+"""
 
 import ast
 import pathlib

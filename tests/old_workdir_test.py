@@ -1,9 +1,10 @@
 """A study of earlier code opens in eval.py, overlap.py and tools.report; nothing is done again.
 
-tests/fixtures/old_study.tar.xz is a workdir of revision d01f4fd (before the rooms), with neither figures in PDF nor
-lock files:
+tests/fixtures/old_study.tar.xz is a workdir of revision d01f4fd (before the rooms), with neither
+figures in PDF nor lock files:
 
-    overlap.py --config=configs/overlap_shapes.py --config.dataset.train_limit=600 --config.dataset.test_limit=200
+    overlap.py --config=configs/overlap_shapes.py --config.dataset.train_limit=600
+    --config.dataset.test_limit=200
         --config.train.epochs=6 --config.train.batch_size=50 --config.train.learning_rate=0.05
         --config.eval.batch_size=100 --config.study.corruptions="('noc/border','noc/hue')"
 """
@@ -40,7 +41,9 @@ def workdir(tmp_path):
 
 
 def finished(workdir):
-    """Time of writing of every file that training or evaluation made, and so must not be made again."""
+    """Time of writing of every file that training or evaluation made, and so must not be made
+    again.
+    """
     patterns = ("models/*/*/metrics.jsonl", "models/*/*/final.json", "models/*/*/checkpoints/**/*", "answers/*.npz")
     files = [path for pattern in patterns for path in workdir.glob(pattern) if path.is_file()]
     assert len(files) > 40

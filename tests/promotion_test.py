@@ -1,4 +1,6 @@
-"""Nothing of ours promotes ranks or dtypes silently: every corruption, scheme and training step, traced strictly."""
+"""Nothing of ours promotes ranks or dtypes silently: every corruption, scheme and training step,
+traced strictly.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -84,7 +84,9 @@ def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
 
 
 def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What `path` holds, made with the same settings; no corruptions when there is no such file, or it is stale."""
+    """What `path` holds, made with the same settings; no corruptions when there is no such file, or
+    it is stale.
+    """
     empty = {**asked, "made_from": made_from, "corruptions": {}}
     if not path.exists():
         return empty

@@ -2,9 +2,9 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads
-every file that has a digest, or follows from one that has, and prints a line for each that is wrong.
-Changes nothing. The exit status is 1 when something is wrong, else 0.
+Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write.
+Reads every file that has a digest, or follows from one that has, and prints a line for each that is
+wrong. Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip
@@ -24,7 +24,8 @@ def _is_cache(path):
     return (path / "meta.json").exists() or any(path.glob("*/meta.json"))
 
 
-# Kind of folder: (name, whether a folder is one, its findings or its problems). The first that says yes checks it.
+# Kind of folder: (name, whether a folder is one, its findings or its problems). The first that says
+# yes checks it.
 KINDS = (
     ("workdir", verification.is_workdir, verification.verify),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), store.problems),
@@ -44,7 +45,9 @@ def check(path: pathlib.Path) -> Findings:
 
 
 def run(paths: list[pathlib.Path]) -> int:
-    """Prints what is wrong with each folder and how much was verified; returns how much is wrong."""
+    """Prints what is wrong with each folder and how much was verified; returns how much is
+    wrong.
+    """
     wrong = 0
     for path in paths:
         found = check(path)

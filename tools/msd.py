@@ -45,7 +45,9 @@ _LEAST = {"images": 1, "transforms": 1, "draws": 1, "halves": 0}
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
-    """Measures the distances of config.msd with a model of `workdir`; returns what msd.csv holds."""
+    """Measures the distances of config.msd with a model of `workdir`; returns what msd.csv
+    holds.
+    """
     asked = config.msd
     _check(asked)
     conditions = list_conditions(asked.corruptions, asked.severity)

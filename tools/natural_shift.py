@@ -4,9 +4,9 @@
     python -m tools.natural_shift --timm=pytorch-image-models/results --out=runs/natural_shift_timm
     python -m tools.natural_shift --counts="runs/*/counts.csv" --out=runs/overlap/natural_shift
 
-Reads accuracies of many models on clean, corrupted and naturally shifted images: the public table of
-the ImageNet testbed, the result files of timm, or counts.csv of workdirs that eval.py evaluated with
-config.eval.natural. Prints, with intervals over resampled models, how well clean accuracy, a
+Reads accuracies of many models on clean, corrupted and naturally shifted images: the public table
+of the ImageNet testbed, the result files of timm, or counts.csv of workdirs that eval.py evaluated
+with config.eval.natural. Prints, with intervals over resampled models, how well clean accuracy, a
 benchmark, each of its corruptions, and benchmarks of n categories and k corruptions predict natural
 shifts: correlation of accuracy drops, Spearman, what is left beyond clean accuracy, effective
 robustness. Writes natural_shift.{md,json}, two tables and figures into the folder --out; from

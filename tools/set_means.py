@@ -2,10 +2,10 @@
 
     python -m tools.set_means --overlap=runs/overlap/overlap.csv --counts="runs/*/counts.csv" --size=8 --out=FILE
 
-Cuts the corruptions of a measured matrix into the `size` of largest mean overlap (Set1) and the rest
-(Set2), as Table 1 of the paper on the overlapping score does. Prints, for every model in the tables, the
-mean error over each set (unnormalised, over severities and seeds) and its gain over the standard model;
-writes them to FILE (default: set_means.json beside the matrix).
+Cuts the corruptions of a measured matrix into the `size` of largest mean overlap (Set1) and the
+rest (Set2), as Table 1 of the paper on the overlapping score does. Prints, for every model in the
+tables, the mean error over each set (unnormalised, over severities and seeds) and its gain over the
+standard model; writes them to FILE (default: set_means.json beside the matrix).
 """
 
 from runtime import command  # isort: skip

@@ -1,4 +1,5 @@
-"""Lists every setting with its default, the values it takes and its meaning: docs/reference/settings.md.
+"""Lists every setting with its default, the values it takes and its meaning:
+docs/reference/settings.md.
 
     python -m tools.settings --out=docs/reference/settings.md
 

@@ -91,7 +91,9 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
 
 
 def page(measured, source, again):
-    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does it again."""
+    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does
+    it again.
+    """
     introduction = _INTRODUCTION.format(ceiling=strength.CEILING, source=source, command=again)
     parts = ["# How strong each corruption is", introduction.rstrip()]
     for benchmark, rows in measured.items():
@@ -118,7 +120,9 @@ def exceptions(benchmark, rows):
 
 
 def table(benchmark, rows, field):
-    """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ± 0.3`."""
+    """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ±
+    0.3`.
+    """
     columns = strength.severity_names(benchmark)
     lines = [["corruption", *columns], ["---", *["---:"] * len(columns)]]
     for name in corruptions.names(benchmark):

@@ -88,8 +88,8 @@ class Checkpoints:
 
         Args:
           template: a state with the structure, shapes, dtypes and shardings to restore into.
-          final: `step` and `digest` of the last state of a finished run: a checkpoint of that step with another
-            state counts as damaged.
+          final: `step` and `digest` of the last state of a finished run: a checkpoint of that step
+            with another state counts as damaged.
 
         Raises:
           CheckpointError: checkpoints exist and none can be read.

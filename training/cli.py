@@ -1,4 +1,6 @@
-"""What the commands that take a config share: flags, the default workdir, ranges, frost, other processes."""
+"""What the commands that take a config share: flags, the default workdir, ranges, frost, other
+processes.
+"""
 
 import os
 import pathlib
@@ -70,7 +72,8 @@ def parse(argv: list[str]) -> list[str]:
     """Parses the flags, without --config those of the script's own config file, for `command.run`.
 
     Raises:
-      SettingsError: a config or a setting that does not exist, or text that is no value of the setting.
+      SettingsError: a config or a setting that does not exist, or text that is no value of the
+        setting.
       absl.flags.Error: another flag that is wrong.
     """
     given = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
@@ -134,7 +137,9 @@ def _workdir():
 
 
 def use_ranges(config: ConfigDict) -> None:
-    """Puts the ranges in the file config.ranges into train.corruption_options; given options win."""
+    """Puts the ranges in the file config.ranges into train.corruption_options; given options
+    win.
+    """
     if not config.ranges:
         return
     given = config.train.corruption_options
@@ -144,7 +149,8 @@ def use_ranges(config: ConfigDict) -> None:
 
 
 def use_frost(config: ConfigDict) -> None:
-    """Reads the photographs in the folder config.frost and puts their digest into train.corruption_options.
+    """Reads the photographs in the folder config.frost and puts their digest into
+    train.corruption_options.
 
     Raises:
       FileNotFoundError: no such folder, or no images in it.

@@ -72,7 +72,8 @@ def train(
 #     state is copied to the host and saved.
 #  7. A run after its last step leaves its row: final.json is written, its workdir released,
 #     `on_finish` called. The others begin the next round.
-#  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues at 1.
+#  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues
+#  at 1.
 
 
 def train_jobs(
@@ -158,7 +159,8 @@ def read_back(
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
       DamagedFileError: final.json or provenance.json holds something else.
-      CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read in its place.
+      CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read
+        in its place.
     """
     final = read_final(workdir)
     if final is None:

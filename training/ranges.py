@@ -1,7 +1,7 @@
 """Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run.
 
-`sha256` in it is the digest of all the rest but how and when it was written, and `made_from` tells the model and the
-images that the ranges were measured with.
+`sha256` in it is the digest of all the rest but how and when it was written, and `made_from` tells
+the model and the images that the ranges were measured with.
 """
 
 import pathlib
@@ -22,7 +22,9 @@ def write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
 
 
 def copy(source: str, path: pathlib.Path) -> None:
-    """Copies a file of ranges into a study, for its report: its model is another than those beside it."""
+    """Copies a file of ranges into a study, for its report: its model is another than those beside
+    it.
+    """
     write_json(path, {**read_content(source), "copy_of": source})
 
 
@@ -77,12 +79,13 @@ def check_image_shape(path: str, shape: Sequence[int]) -> None:
 
 
 def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
-    """Reads the options {corruption: {"range": (mild, severe)}} of a file written by tools.calibrate.
+    """Reads the options {corruption: {"range": (mild, severe)}} of a file written by
+    tools.calibrate.
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: not such a file, one that was edited or whose model was trained again since, or an entry that no
-        corruption takes (both are named).
+      ValueError: not such a file, one that was edited or whose model was trained again since, or an
+        entry that no corruption takes (both are named).
     """
     path = pathlib.Path(path)
     content = read_content(path)

@@ -170,8 +170,8 @@ class Run:
     def finish(self, state: states.TrainState) -> tuple[nnx.GraphDef, states.TrainState]:
         """Marks the run as finished; returns (graphdef, state).
 
-        A finished run whose last checkpoint was lost has been trained to its end again: on other hardware to another
-        model, which final.json then names.
+        A finished run whose last checkpoint was lost has been trained to its end again: on other
+        hardware to another model, which final.json then names.
         """
         trained_now = self._report is not None
         if trained_now or not finished(self._workdir):
@@ -200,7 +200,9 @@ def finished(workdir: pathlib.Path) -> bool:
 
 
 def read_final(workdir: pathlib.Path) -> dict[str, Any] | None:
-    """Gives what final.json holds (`bindings.read_final`) to every process of a run; None before its last step."""
+    """Gives what final.json holds (`bindings.read_final`) to every process of a run; None before
+    its last step.
+    """
     return distributed.from_main(lambda: bindings.read_final(workdir) if (workdir / "final.json").exists() else None)
 
 

@@ -1,8 +1,9 @@
-"""Mean corruption errors over sets of corruptions: do gains on a benchmark come from corruptions that overlap?
+"""Mean corruption errors over sets of corruptions: do gains on a benchmark come from corruptions
+that overlap?
 
-A benchmark is cut into the corruptions of largest mean overlap and the rest. A model made robust to a
-few overlapping corruptions gains on the first set more than on the second.
-Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks", Table 1.
+A benchmark is cut into the corruptions of largest mean overlap and the rest. A model made robust to
+a few overlapping corruptions gains on the first set more than on the second. Source: Laugros,
+Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks", Table 1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,9 @@ class CorruptionErrors(NamedTuple):
 
 
 class SetMean(NamedTuple):
-    """Mean error over a set of corruptions in percent, and how much lower it is than the standard model's."""
+    """Mean error over a set of corruptions in percent, and how much lower it is than the standard
+    model's.
+    """
 
     mean: float
     gain: float
@@ -35,11 +38,12 @@ class SetMean(NamedTuple):
 def corruption_errors(
     errors: Mapping[str, float | Sequence[float]], clean_error: float, reference: Reference
 ) -> CorruptionErrors:
-    """Computes raw and relative CE of any corruptions that the reference has; a whole benchmark is not needed.
+    """Computes raw and relative CE of any corruptions that the reference has; a whole benchmark is
+    not needed.
 
     Args:
-      errors: corruption (plain or qualified name) -> error at each severity of the reference, in [0, 1];
-        a single number is the mean over severities.
+      errors: corruption (plain or qualified name) -> error at each severity of the reference, in
+        [0, 1]; a single number is the mean over severities.
       clean_error: the model's error on clean images.
       reference: whose errors are divided by.
 
@@ -57,7 +61,9 @@ def corruption_errors(
 
 
 def unnormalised_errors(counts: Iterable[Count]) -> dict[str, dict[str, float]]:
-    """Averages errors over severities and seeds: {model: {corruption: percent}}, without the clean images."""
+    """Averages errors over severities and seeds: {model: {corruption: percent}}, without the clean
+    images.
+    """
     cells = {}
     for count in counts:
         if count.corruption != CLEAN:
@@ -71,10 +77,12 @@ def unnormalised_errors(counts: Iterable[Count]) -> dict[str, dict[str, float]]:
 def set_means(
     values: Mapping[str, Mapping[str, float]], sets: Mapping[str, Sequence[str]], standard: str = STANDARD
 ) -> dict[str, dict[str, SetMean]]:
-    """Averages the errors of every model over sets of corruptions, and counts gains from the standard model.
+    """Averages the errors of every model over sets of corruptions, and counts gains from the
+    standard model.
 
     Args:
-      values: model -> {corruption: error in percent}, raw, relative or unnormalised; one is `standard`.
+      values: model -> {corruption: error in percent}, raw, relative or unnormalised; one is
+        `standard`.
       sets: label -> names of corruptions.
       standard: the model that gains are counted from.
 
@@ -100,7 +108,8 @@ def set_means(
 
 
 def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order of `names`.
+    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order
+    of `names`.
 
     Raises:
       ValueError: a size outside 1..n - 1, or a corruption without a defined overlap.

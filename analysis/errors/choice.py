@@ -38,7 +38,9 @@ class Choice:
         return next((one for one in self.references if corruption in one.errors), None)
 
     def label(self, corruptions: Iterable[str], name: str) -> str:
-        """Writes what differs for some corruptions, for a column of a table: `dataset;noc/hue:range`, or `none`."""
+        """Writes what differs for some corruptions, for a column of a table:
+        `dataset;noc/hue:range`, or `none`.
+        """
         names = set(corruptions)
         keys = [key for key in self.different.get(name, {}) if key in FIELDS or key.rpartition(":")[0] in names]
         return ";".join(keys) or NONE
@@ -61,7 +63,8 @@ def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
     Args:
       asked: `config.eval.reference`: `alexnet`, a file, a workdir, or "" for AlexNet's errors where
         they hold.
-      mismatch: `config.eval.reference_mismatch`: `refuse` or `label`, of a reference that was named.
+      mismatch: `config.eval.reference_mismatch`: `refuse` or `label`, of a reference that was
+        named.
       found: the conditions.
 
     Raises:

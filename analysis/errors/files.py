@@ -99,7 +99,9 @@ def score(
 
 
 def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary], comment: str | None = None) -> None:
-    """Writes errors.csv and errors_summary.csv atomically; percent, `nan` where there is no number."""
+    """Writes errors.csv and errors_summary.csv atomically; percent, `nan` where there is no
+    number.
+    """
     lines = [
         (
             row.model, row.seed, row.benchmark, row.reference, row.corruption, row.error.value, row.ce.value,

@@ -134,7 +134,9 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
 
 
 def _check_same(evaluated, mismatch):
-    """Sentences on conditions that differ from the first workdir's; an error where they are not to be labelled."""
+    """Sentences on conditions that differ from the first workdir's; an error where they are not to
+    be labelled.
+    """
     notes, first = [], evaluated[0].conditions
     for one in evaluated[1:]:
         shared = first.corruptions.keys() & one.conditions.corruptions.keys()
@@ -163,7 +165,9 @@ def _order(column):
 
 
 def _images(evaluated):
-    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the same images."""
+    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the
+    same images.
+    """
     return {one.name: {cell[2:]: digest for cell, digest in one.errors.shown.items()} for one in evaluated}
 
 
@@ -182,7 +186,9 @@ def _best(rows, columns, cells, shown):
 
 
 def _same_images(models, shown):
-    """Whether all rows are of one workdir, or of several that showed the same under every condition they share."""
+    """Whether all rows are of one workdir, or of several that showed the same under every condition
+    they share.
+    """
     of = [shown[name] for name in shown if any(model.startswith(f"{name}:") for model in models)]
     for other in of[1:]:
         shared = of[0].keys() & other.keys()

@@ -21,7 +21,9 @@ _TITLES = {
 
 
 def markdown(table: Joint) -> str:
-    """Writes the table and its caption; what holds for other conditions than its reference has a †."""
+    """Writes the table and its caption; what holds for other conditions than its reference has a
+    †.
+    """
     head = ["model", *(_title(column, table) for column in table.columns)]
     lines = [f"| {' | '.join(head)} |", "|".join(["", "---", *["---:"] * len(table.columns), ""])]
     for model in table.models:

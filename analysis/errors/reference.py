@@ -48,7 +48,9 @@ class Reference:
 
 
 def alexnet() -> tuple[Reference, ...]:
-    """Gives AlexNet's published errors, those on ImageNet-C and those on the candidates of ImageNet-NOC."""
+    """Gives AlexNet's published errors, those on ImageNet-C and those on the candidates of
+    ImageNet-NOC.
+    """
     return tuple(
         _published(published, prefix)
         for published, prefix in ((references.ALEXNET_IMAGENET_C, "imagenet_c/"), (references.ALEXNET_NOC, "noc/"))
@@ -104,7 +106,8 @@ def of_file(path: pathlib.Path) -> Reference:
 
 
 def of_workdir(folder: pathlib.Path) -> Reference:
-    """Takes the errors of an evaluated workdir: of its standard, or only, model, averaged over seeds.
+    """Takes the errors of an evaluated workdir: of its standard, or only, model, averaged over
+    seeds.
 
     Raises:
       FileNotFoundError: nothing was evaluated there.

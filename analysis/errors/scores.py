@@ -117,7 +117,9 @@ def mean(members: Sequence[Row], choice: Choice) -> Row:
 
 
 def average(values: Sequence[Value]) -> Value:
-    """Averages numbers of the same images; without these the mean of the standard errors bounds that of the mean."""
+    """Averages numbers of the same images; without these the mean of the standard errors bounds
+    that of the mean.
+    """
     value = float(np.mean([one.value for one in values]))
     if any(one.images is None for one in values) or len({len(one.images) for one in values}) > 1:
         return Value(value, float(np.mean([one.se for one in values])))
@@ -125,7 +127,9 @@ def average(values: Sequence[Value]) -> Value:
 
 
 def difference(first: Value, second: Value) -> Value:
-    """Subtracts numbers of the same images; without these the sum of the standard errors is a bound."""
+    """Subtracts numbers of the same images; without these the sum of the standard errors is a
+    bound.
+    """
     if first.images is None or second.images is None or len(first.images) != len(second.images):
         return Value(first.value - second.value, first.se + second.se)
     return of_images(first.images - second.images)

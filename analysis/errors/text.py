@@ -19,7 +19,9 @@ NAMES = {
 
 
 def summary_text(summaries: Sequence[Summary], choice: Choice) -> str:
-    """Writes a block for each model and a line for each benchmark, then what to know of the numbers."""
+    """Writes a block for each model and a line for each benchmark, then what to know of the
+    numbers.
+    """
     lines = []
     for model in dict.fromkeys(summary.model for summary in summaries):
         own = [summary for summary in summaries if summary.model == model]
@@ -41,7 +43,9 @@ def value(summary: Summary) -> str:
 
 
 def notes(summary: Summary) -> list[str]:
-    """Lists what a normalised number must be marked with: frost that is not the original's, conditions that differ."""
+    """Lists what a normalised number must be marked with: frost that is not the original's,
+    conditions that differ.
+    """
     if summary.reference == "none":
         return []
     found = [] if summary.frost in ("none", ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]

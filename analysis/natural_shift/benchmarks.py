@@ -77,8 +77,8 @@ class Leader(NamedTuple):
 def leaders(
     synthetic_drops: Mapping[str, np.ndarray], natural_drops: Mapping[str, np.ndarray], weights: np.ndarray
 ) -> list[Leader]:
-    """Orders corruptions by how well each alone predicts natural shifts, best first; arguments as of
-    `compare_benchmarks`.
+    """Orders corruptions by how well each alone predicts natural shifts, best first; arguments as
+    of `compare_benchmarks`.
     """
     names = list(synthetic_drops)
     covariance = resampling.covariances([*synthetic_drops.values(), *natural_drops.values()], weights)
@@ -153,7 +153,9 @@ def _draw(clusters, n, k, number, fewest, seed):
 
 
 def _mean_correlation(benchmarks, names, covariance):
-    """Mean r over benchmarks from covariances of corruptions and shifts [R, C + S, C + S]: [R, S]."""
+    """Mean r over benchmarks from covariances of corruptions and shifts [R, C + S, C + S]: [R,
+    S].
+    """
     number = len(names)
     member = np.array([[name in benchmark for name in names] for benchmark in map(set, benchmarks)], float)
     share = member / member.sum(axis=1, keepdims=True)

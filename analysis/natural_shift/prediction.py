@@ -2,9 +2,9 @@
 
 Four answers, each with an interval over resampled models:
 
-- drop: Pearson's r between the accuracy that models lose to the shift and to the benchmark (Laugros,
-  Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution
-  Shifts", BMVC 2021)
+- drop: Pearson's r between the accuracy that models lose to the shift and to the benchmark
+  (Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
+  Distribution Shifts", BMVC 2021)
 - Spearman's rho between the accuracies
 - effective: Pearson's r between effective robustness to both (`analysis.natural_shift.effective`)
 - partial: Pearson's r between what is left of the logits of both after lines in the logit of clean

@@ -27,7 +27,9 @@ class Estimate(NamedTuple):
 
 
 def draw(number: int, resamples: int, seed: int = 0) -> np.ndarray:
-    """Draws weights float64 [1 + resamples, number]: ones, then counts of draws with replacement."""
+    """Draws weights float64 [1 + resamples, number]: ones, then counts of draws with
+    replacement.
+    """
     drawn = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), size=resamples)
     return np.concatenate([np.ones((1, number)), drawn])
 
@@ -75,13 +77,16 @@ def correlation(of_x: np.ndarray, of_y: np.ndarray, of_both: np.ndarray) -> np.n
 
 
 def spearman(x: np.ndarray, y: np.ndarray, weights: ArrayLike) -> np.ndarray:
-    """Correlates the ranks of x and y [N] under weights [R, N]: Spearman's rho [R], ties averaged."""
+    """Correlates the ranks of x and y [N] under weights [R, N]: Spearman's rho [R], ties
+    averaged.
+    """
     x, y, weights = _present(x, y, weights)
     return pearson(_ranks(x[0], weights), _ranks(y[0], weights), weights)
 
 
 def line(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Fits y = slope x + intercept by least squares under weights [R, N]: (slope [R], intercept [R]).
+    """Fits y = slope x + intercept by least squares under weights [R, N]: (slope [R], intercept
+    [R]).
 
     Models where x or y is NaN take no part. NaN where fewer than two different x are left.
     """

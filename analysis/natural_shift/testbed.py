@@ -1,7 +1,7 @@
 """The public table of the ImageNet testbed: 338 models under 213 settings, top-1 in percent.
 
-Source: github.com/modestyachts/imagenet-testbed, MIT (Taori, Dave, Shankar, Carlini, Recht, Schmidt,
-NeurIPS 2020): robustness_top1s.csv, and of plotting/model_types.py a table `model,type`.
+Source: github.com/modestyachts/imagenet-testbed, MIT (Taori, Dave, Shankar, Carlini, Recht,
+Schmidt, NeurIPS 2020): robustness_top1s.csv, and of plotting/model_types.py a table `model,type`.
 """
 
 import csv
@@ -73,8 +73,8 @@ def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: st
 
 
 def read_columns(path: pathlib.Path, key: str = "model") -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
-    """Reads a CSV file of numbers: (entries of the column `key`, {other column: float64 [N]}); empty
-    cells are NaN.
+    """Reads a CSV file of numbers: (entries of the column `key`, {other column: float64 [N]});
+    empty cells are NaN.
 
     Raises:
       FileNotFoundError: no such file.

@@ -24,8 +24,8 @@ _SHIFTS = {  # name -> (its file, that of clean images of the same classes)
 def read_timm(folder: pathlib.Path, types: dict[str, str] | None = None) -> Table:
     """Reads the result files that are in a folder.
 
-    A model that was tested at two image sizes counts once, at the size that the file of clean images
-    lists last: two lines of one model are not independent.
+    A model that was tested at two image sizes counts once, at the size that the file of clean
+    images lists last: two lines of one model are not independent.
 
     Args:
       folder: with results-imagenet.csv and some of the others.

@@ -142,7 +142,8 @@ def read(workdir: str | pathlib.Path) -> Study:
 
 
 def read_overlaps(workdir: pathlib.Path, counts: Sequence[Count]) -> tuple[Overlap, np.ndarray]:
-    """Reads the overlaps of a study: (those that follow from its counts, standard errors of overlap_long.csv).
+    """Reads the overlaps of a study: (those that follow from its counts, standard errors of
+    overlap_long.csv).
 
     Raises:
       FileNotFoundError: no overlap.csv or overlap_long.csv.

@@ -17,8 +17,8 @@ _MEASURES = {
 
 
 def natural_part(content: Mapping[str, Any] | None, pictures: Mapping[str, bytes]) -> Html | None:
-    """Shows natural_shift.json: the benchmark as predictor of each shift, the best single corruption, benchmarks by
-    categories, and the figures that are there.
+    """Shows natural_shift.json: the benchmark as predictor of each shift, the best single
+    corruption, benchmarks by categories, and the figures that are there.
 
     Args:
       content: of the file, or None.

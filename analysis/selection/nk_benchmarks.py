@@ -62,7 +62,8 @@ def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) 
     position = {name: i for i, name in enumerate(names)}
     eligible = [np.array([position[name] for name in cluster]) for cluster in clusters if len(cluster) >= k]
     rng = np.random.default_rng(seed)
-    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears `possible`.
+    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears
+    # `possible`.
     if possible <= max(_LISTED, 4 * number):
         rows = _draw_from_list(eligible, n, k, number, rng)
     else:

@@ -77,8 +77,8 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
 
     Returns:
       A dictionary: `clean` (error, per cent), `model`, `peer` (version), `number`, and `rows`:
-      {name: {"ours": [5], "peer": [5] (per cent), "difference": mean over severities of ours - peer,
-      "se": its standard error over images}}.
+      {name: {"ours": [5], "peer": [5] (per cent), "difference": mean over severities of ours -
+      peer, "se": its standard error over images}}.
     """
     workdir, mesh = pathlib.Path(workdir), meshes.data_mesh()
     dataset, split = first_images(workdir, number, data_dir)

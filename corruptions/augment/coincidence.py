@@ -26,7 +26,9 @@ COINCIDES_WITH = {
     "sharpness": ("imagenet_c/gaussian_blur", "noc/blur"),
     "patch_gaussian": ("imagenet_c/gaussian_noise", "noc/gaussian"),
 }
-"""operation -> qualified names of corruptions. Sharpness blurs at factors below 1; `cbar/color_balance` is `color`."""
+"""operation -> qualified names of corruptions. Sharpness blurs at factors below 1;
+`cbar/color_balance` is `color`.
+"""
 
 
 def coinciding(scheme_name: str, corruption_names: Iterable[str]) -> list[tuple[str, str]]:

@@ -32,7 +32,8 @@ def sample(
 
     Returns:
       {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32
-      [2]}. The noise belongs to the transform and is made anew from the seed wherever it is applied.
+      [2]}. The noise belongs to the transform and is made anew from the seed wherever it is
+      applied.
     """
     del choices
     if table not in _SIDES:

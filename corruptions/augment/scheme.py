@@ -72,7 +72,9 @@ class Scheme:
         return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
-        """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""
+        """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and
+        range.
+        """
         checks.one_image(image)
         return self.applier(image, params)
 

@@ -18,7 +18,8 @@ import numpy as np
 # How much smaller than the files the textures are used.
 TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
-# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them beside a sixth.
+# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them
+# beside a sixth.
 ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b7391ef77a64"
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
@@ -85,8 +86,8 @@ class Photographs:
 def use_photographs(path: str | os.PathLike[str]) -> str:
     """Reads the frost textures in a folder, for this process.
 
-    `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))` then
-    draws from them. Needs Pillow.
+    `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))`
+    then draws from them. Needs Pillow.
 
     Args:
       path: folder of images (png, jpg, bmp, webp); every file is drawn equally often, so the

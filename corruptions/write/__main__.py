@@ -4,7 +4,8 @@
     python -m corruptions.write --source=imagenet/val --preprocess=imagenet --size=224 --layout=folders --out=ImageNet-C
     python -m corruptions.write --source=images.npz --corruptions=imagenet_noc --severities=random --out=my-noc
 
-Running the same command again continues where a killed run stopped, and writes again what was damaged since.
+Running the same command again continues where a killed run stopped, and writes again what was
+damaged since.
 """
 
 import argparse

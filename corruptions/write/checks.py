@@ -1,8 +1,9 @@
 """`.checks.json` beside a manifest: what tells cheaply that files are what was written.
 
-Of each file it has the time of change and the CRC-32 of blocks of it. Where the time is another one, as after a copy,
-or the file of checks is not there, everything is compared with the sha256 in the manifest instead. It is apart from the
-manifest, since times differ between two datasets that are alike.
+Of each file it has the time of change and the CRC-32 of blocks of it. Where the time is another
+one, as after a copy, or the file of checks is not there, everything is compared with the sha256 in
+the manifest instead. It is apart from the manifest, since times differ between two datasets that
+are alike.
 """
 
 import json
@@ -27,7 +28,9 @@ Checks = dict[str, Any]
 
 
 class Damage(NamedTuple):
-    """What is wrong with one file or folder, in words, and the severities to write again; none for foreign files."""
+    """What is wrong with one file or folder, in words, and the severities to write again; none for
+    foreign files.
+    """
 
     line: str
     severities: tuple[int | float | str, ...]
@@ -47,13 +50,17 @@ def save(folder: pathlib.Path, checks: Checks) -> None:
 
 
 def blocks(content: np.ndarray) -> dict[str, Any]:
-    """Computes the CRC-32 of all blocks of bytes uint8[n]: {"bytes": of a block, "crc32": [of each]}."""
+    """Computes the CRC-32 of all blocks of bytes uint8[n]: {"bytes": of a block, "crc32": [of
+    each]}.
+    """
     size = max(_BLOCK, -(-content.size // _BLOCKS))
     return {"bytes": size, "crc32": [zlib.crc32(content[at : at + size].data) for at in range(0, content.size, size)]}
 
 
 def equal(content: np.ndarray, known: Any, everything: bool) -> bool:
-    """Compares bytes with their blocks, or `SAMPLES` of them drawn at random; False too where `known` is no blocks."""
+    """Compares bytes with their blocks, or `SAMPLES` of them drawn at random; False too where
+    `known` is no blocks.
+    """
     try:
         size, expected = known["bytes"], known["crc32"]
         if size < 1 or len(expected) != -(-content.size // size):

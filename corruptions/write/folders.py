@@ -1,5 +1,5 @@
-"""The form of ImageNet-C: `<corruption>/<severity>/<class>/<name>.JPEG` (quality as published: 85) or
-lossless `.png`.
+"""The form of ImageNet-C: `<corruption>/<severity>/<class>/<name>.JPEG` (quality as published: 85)
+or lossless `.png`.
 
 The sha256 of every image is in `checksums/<corruption>-<severity>.sha256`, for `sha256sum -c`.
 """
@@ -26,7 +26,8 @@ def damages(
 ) -> list[Damage]:
     """Compares the images of a corruption with what was written; says what differs.
 
-    Arguments as of `npy.damages`: images are sampled where all have the names, sizes and times they were left with.
+    Arguments as of `npy.damages`: images are sampled where all have the names, sizes and times they
+      were left with.
     """
     found = (_of_severity(folder, manifest, entry, severity, known, everything) for severity in entry["written"])
     return [damage for some in found for damage in some]
@@ -100,8 +101,8 @@ class Folders(Layout):
         self.digests: dict[str, str] = {}
 
     def todo(self, entry: Entry) -> list[Severity]:
-        """Lists the severities still to be written, or again; finishes what a killed run left almost
-        done.
+        """Lists the severities still to be written, or again; finishes what a killed run left
+        almost done.
         """
         for severity in entry["written"]:
             if not self._path(entry, severity).exists() and self._part(entry, severity).exists():

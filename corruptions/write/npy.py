@@ -1,5 +1,5 @@
-"""The form of CIFAR-10-C: `<corruption>.npy`, uint8[S N, H, W, 3], the N images of severity 1 first,
-and `labels.npy` [S N].
+"""The form of CIFAR-10-C: `<corruption>.npy`, uint8[S N, H, W, 3], the N images of severity 1
+first, and `labels.npy` [S N].
 """
 
 import hashlib
@@ -26,8 +26,8 @@ def damages(
       manifest: of the dataset.
       entry: of the corruption.
       known: see `checks`; the time of a file that proves to be right is put there.
-      everything: compare all of it with its sha256. Otherwise blocks are sampled, if it has the size
-        and the time it was left with.
+      everything: compare all of it with its sha256. Otherwise blocks are sampled, if it has the
+        size and the time it was left with.
     """
     path, facts = folder / entry["path"], manifest["files"].get(entry["path"])
     every = tuple(entry["severities"])
@@ -112,8 +112,8 @@ class Npy(Layout):
             files.replace(path, content.getvalue())
 
     def todo(self, entry: Entry) -> list[Severity]:
-        """Lists the severities still to be written, or again; finishes what a killed run left almost
-        done.
+        """Lists the severities still to be written, or again; finishes what a killed run left
+        almost done.
         """
         path, part = self.folder / entry["path"], self._part(entry)
         if entry["path"] in self.manifest["files"]:
@@ -186,8 +186,8 @@ class Npy(Layout):
         checks.save(self.folder, self.checks)
 
     def _drop_damaged(self, entry, part):
-        """Of a file that is not complete, the severities that are not what was written; those of which
-        no blocks are known are taken for right.
+        """Of a file that is not complete, the severities that are not what was written; those of
+        which no blocks are known are taken for right.
         """
         blocks = self.checks.get(entry["path"], {}).get("blocks")
         blocks = blocks if isinstance(blocks, dict) else {}

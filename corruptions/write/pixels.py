@@ -14,8 +14,8 @@ Which colour a pixel of each mode is, red, green and blue from 0 to 255 (`rgb`):
     I;16, I;16L, I;16B, I;16N, I   grey of 16 bits, v / 257 to the nearest level; of I, below 0 is 0, above 65535 is 65535
     F                              grey in levels from 0 to 255, to the nearest level; beyond is cut off, NaN is 0
 
-Where Pillow has a conversion it is Pillow's, but of 16 bits it would take all above 255 for white, and of floats
-round down.
+Where Pillow has a conversion it is Pillow's, but of 16 bits it would take all above 255 for white,
+and of floats round down.
 """
 
 import math
@@ -56,12 +56,13 @@ def rgb(image: Any) -> Any:
 def resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | None = None) -> Any:
     """Resizes an image, bilinear with antialiasing, and cuts a box out of the result; in RGB.
 
-    Files up to `LARGE` pixels whose result has up to `WIDE` are resized as a whole and then cut: all the
-    photographs of ImageNet, and what is no more than 256 times as long as it is wide, resized to 256 pixels. Of
-    others only the pixels behind the box are converted; more than twice as many of them as asked for are averaged
-    to that by whole factors first, and a large JPEG is decoded at 1/2, 1/4 or 1/8 of its size. Colours then differ by
-    a few levels at most from those of the whole. So memory stays below that of the file's own pixels, at most
-    Pillow's limit of 179 million, and some 200 MB.
+    Files up to `LARGE` pixels whose result has up to `WIDE` are resized as a whole and then cut:
+    all the photographs of ImageNet, and what is no more than 256 times as long as it is wide,
+    resized to 256 pixels. Of others only the pixels behind the box are converted; more than twice
+    as many of them as asked for are averaged to that by whole factors first, and a large JPEG is
+    decoded at 1/2, 1/4 or 1/8 of its size. Colours then differ by a few levels at most from those
+    of the whole. So memory stays below that of the file's own pixels, at most Pillow's limit of 179
+    million, and some 200 MB.
 
     Args:
       image: of Pillow, of any mode; still to be decoded, or decoded.

@@ -1,4 +1,5 @@
-"""Corrupted datasets that are on disk already: published ones, and those of `python -m corruptions.write`.
+"""Corrupted datasets that are on disk already: published ones, and those of `python -m
+corruptions.write`.
 
     CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted.arrays`)
     ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`                   (`data.corrupted.folders`)
@@ -34,16 +35,19 @@ def open_corrupted(
     """Opens a corrupted dataset; images are read when `batches` asks for them.
 
     Args:
-      path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets: `cifar10_corrupted`,
-        `imagenet2012_corrupted`, or one condition of it, `cifar10_corrupted/brightness_1`.
+      path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets:
+        `cifar10_corrupted`, `imagenet2012_corrupted`, or one condition of it,
+        `cifar10_corrupted/brightness_1`.
       data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
       threads: that decode image files; None is one per core.
-      verify: compare all files of what `corruptions.write` wrote with their sha256. Otherwise those of another time than
-        they were left with, and samples of the rest; published sets have nothing to be compared with.
+      verify: compare all files of what `corruptions.write` wrote with their sha256. Otherwise those
+        of another time than they were left with, and samples of the rest; published sets have
+        nothing to be compared with.
 
     Raises:
       FileNotFoundError: nothing is there, or files are missing; says what was expected.
-      ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
+      ValueError: the files do not fit together, are damaged, or the dataset was not written to its
+        end.
     """
     name, _, config = str(path_or_name).partition("/")
     # Modules are imported when asked for: arrays must not wait for what reads tfds.

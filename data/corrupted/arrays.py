@@ -1,4 +1,6 @@
-"""CIFAR-10-C and its kin: `<corruption>.npy` uint8[S N, H, W, 3], severity by severity, and `labels.npy` [S N]."""
+"""CIFAR-10-C and its kin: `<corruption>.npy` uint8[S N, H, W, 3], severity by severity, and
+`labels.npy` [S N].
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,9 @@ class CorruptedArrays(CorruptedDataset):
     """A folder of arrays, memory-mapped: only the images of a batch are read."""
 
     def __init__(self, path: Path, manifest: dict[str, Any] | None):
-        """Looks at the headers of all files; without a manifest five severities are expected, as published."""
+        """Looks at the headers of all files; without a manifest five severities are expected, as
+        published.
+        """
         if manifest is None:
             names = published_order([file.stem for file in path.glob("*.npy") if file.name != _LABELS])
             listed = {qualified(name): (f"{name}.npy", _PUBLISHED_SEVERITIES) for name in names}

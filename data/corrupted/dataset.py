@@ -46,9 +46,10 @@ class CorruptedDataset(abc.ABC):
     def conditions(self) -> tuple[tuple[str, Severity], ...]:
         """Every (corruption, severity) that is there.
 
-        Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files tell the benchmark: a
-        manifest, or one of the published names of ImageNet-C and C-bar (`data.corrupted.names`); otherwise the name of
-        the file or folder. Severities of released ImageNet-C-bar folders are 1 to 5, as those of its papers.
+        Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files
+        tell the benchmark: a manifest, or one of the published names of ImageNet-C and C-bar
+        (`data.corrupted.names`); otherwise the name of the file or folder. Severities of released
+        ImageNet-C-bar folders are 1 to 5, as those of its papers.
         """
         return tuple(self._places)
 
@@ -62,7 +63,8 @@ class CorruptedDataset(abc.ABC):
           severity: as in `conditions()`, or its text.
 
         Raises:
-          ValueError: no such corruption or severity; a file is damaged or of another shape than the others (named).
+          ValueError: no such corruption or severity; a file is damaged or of another shape than the
+            others (named).
         """
         if batch_size < 1:
             raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
@@ -96,7 +98,8 @@ def read_manifest(path: Path, verify: bool = False) -> dict[str, Any] | None:
       verify: compare all files with their sha256; otherwise see `corruptions.write.verify`.
 
     Raises:
-      ValueError: it is damaged, or says that the dataset is not complete, or files are not what was written.
+      ValueError: it is damaged, or says that the dataset is not complete, or files are not what was
+        written.
     """
     file = path / MANIFEST
     if not file.exists():

@@ -1,4 +1,6 @@
-"""ImageNet-C and its kin: trees `corruption/severity/class/image`, or `category/corruption/severity/class/image`."""
+"""ImageNet-C and its kin: trees `corruption/severity/class/image`, or
+`category/corruption/severity/class/image`.
+"""
 
 import os
 from collections import deque
@@ -18,8 +20,8 @@ from data.corrupted.names import published_order, published_severities, qualifie
 class CorruptedFolders(CorruptedDataset):
     """A tree of image files; threads decode the next batch while one is used.
 
-    Images come at the size they are stored in, which must be one. Labels number the class folders in the order of their
-    names (or of the manifest).
+    Images come at the size they are stored in, which must be one. Labels number the class folders
+    in the order of their names (or of the manifest).
     """
 
     def __init__(self, path: Path, manifest: dict[str, Any] | None, threads: int | None):
@@ -58,7 +60,9 @@ def in_batches(
     batch_size: int,
     threads: int,
 ) -> Iterator[Batch]:
-    """Stacks what the functions return, (name, image), in order; a batch ahead of the one that is used."""
+    """Stacks what the functions return, (name, image), in order; a batch ahead of the one that is
+    used.
+    """
     labels = np.asarray(labels, np.int32)
     with ThreadPoolExecutor(threads) as pool:
         waiting = deque()

@@ -1,4 +1,6 @@
-"""Names and severities of published corrupted datasets, as their files have them and as this project calls them."""
+"""Names and severities of published corrupted datasets, as their files have them and as this
+project calls them.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,7 +10,8 @@ _OF_IMAGENET_C = (
     *("snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression"),
     *("speckle_noise", "gaussian_blur", "spatter", "saturate"),
 )
-# The members of ImageNet-C-bar and their five strengths, which name its folders as the authors' program writes them.
+# The members of ImageNet-C-bar and their five strengths, which name its folders as the authors'
+# program writes them.
 _IMAGENET_C_BAR = {
     "caustic_refraction": (2.35, 3.2, 4.9, 6.6, 9.15),
     "inverse_sparkles": (1, 2, 4, 9, 10),
@@ -42,21 +45,26 @@ _RANK = {name: rank for rank, name in enumerate(_QUALIFIED.values())}
 def qualified(name: str) -> str:
     """A published file's or folder's name as a corruption.
 
-    `imagenet_c/...` for the 19 of ImageNet-C, `cbar/...` for the 30 of C-bar in either spelling, unchanged for others.
+    `imagenet_c/...` for the 19 of ImageNet-C, `cbar/...` for the 30 of C-bar in either spelling,
+    unchanged for others.
     """
     name = _OTHER_SPELLINGS.get(name, name)
     return _QUALIFIED.get(name, name)
 
 
 def published_order(names: Iterable[str]) -> list[str]:
-    """Names in the order of ImageNet-C, then of the C-bar benchmarks, others after them by the alphabet."""
+    """Names in the order of ImageNet-C, then of the C-bar benchmarks, others after them by the
+    alphabet.
+    """
     return sorted(names, key=lambda name: (_RANK.get(qualified(name), len(_RANK)), name))
 
 
 def published_severities(name: str, folders: Sequence[str]) -> dict[str, int]:
-    """Folder -> severity 1..5, where the folders are the strengths of a member of ImageNet-C-bar; {} otherwise.
+    """Folder -> severity 1..5, where the folders are the strengths of a member of ImageNet-C-bar;
+    {} otherwise.
 
-    The authors' program prints strengths with two decimals (`2.35`); their redistributed archive has 1 to 5 already.
+    The authors' program prints strengths with two decimals (`2.35`); their redistributed archive
+    has 1 to 5 already.
     """
     strengths = _IMAGENET_C_BAR.get(qualified(name).removeprefix("cbar/"))
     if strengths is None or len(folders) != len(strengths) or not all(folder[-3:-2] == "." for folder in folders):

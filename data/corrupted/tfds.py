@@ -1,4 +1,6 @@
-"""`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, prepared as array_record: no TensorFlow."""
+"""`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, prepared as
+array_record: no TensorFlow.
+"""
 
 import io
 import os
@@ -17,7 +19,9 @@ _CHUNK = 2000  # records of array_record are read faster together
 
 
 class CorruptedTfds(CorruptedDataset):
-    """The configurations `<corruption>_<severity>` that are prepared, or the one that is asked for."""
+    """The configurations `<corruption>_<severity>` that are prepared, or the one that is asked
+    for.
+    """
 
     def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
         parent = tfds_source.data_folder(data_dir) / name

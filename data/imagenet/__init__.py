@@ -1,4 +1,5 @@
-"""ImageNet and ImageNet-100: every image decoded and resized once, into shards that are read as memory maps.
+"""ImageNet and ImageNet-100: every image decoded and resized once, into shards that are read as
+memory maps.
 
 load.py     `load_imagenet`: the prepared store below a folder, else the tree of class folders that lies there
 prepare.py  makes a store from a source with many processes; continues where it was stopped

@@ -1,4 +1,6 @@
-"""ImageNet and ImageNet-100 (every tenth class by WordNet ID), from a prepared store or a tree of class folders."""
+"""ImageNet and ImageNet-100 (every tenth class by WordNet ID), from a prepared store or a tree of
+class folders.
+"""
 
 import os
 from pathlib import Path
@@ -45,23 +47,27 @@ def load_imagenet(
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """ImageNet-100 or ImageNet: what `python -m data.prepare` wrote below `data_dir`, else the tree that lies there.
+    """ImageNet-100 or ImageNet: what `python -m data.prepare` wrote below `data_dir`, else the tree
+    that lies there.
 
-    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded at the first load
-    into `data.cache`, on one machine and in one go; prepare a whole ImageNet instead.
+    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded
+    at the first load into `data.cache`, on one machine and in one go; prepare a whole ImageNet
+    instead.
 
     Args:
       name: "imagenet100" or "imagenet".
       data_dir: the folder given to data.prepare, or the root of a tree.
       seed: of the split of a flat tree.
       image_size: side in pixels; None is 224.
-      train_size: side of training images that were stored larger, to be cropped at random; None is image_size.
+      train_size: side of training images that were stored larger, to be cropped at random; None is
+        image_size.
       train_limit: at most so many training images, as a class-balanced prefix.
       test_limit: the same for test images.
       **kwargs: of `load_image_folder`, for a tree.
 
     Raises:
-      FileNotFoundError: nothing is there, or it was prepared for other sizes; the message has the command.
+      FileNotFoundError: nothing is there, or it was prepared for other sizes; the message has the
+        command.
       ValueError: a prepared file is damaged, or the tree has another number of classes.
     """
     size = _SIZE if image_size is None else image_size

@@ -1,4 +1,5 @@
-"""Makes a store (`data.imagenet.store`) of ImageNet or ImageNet-100: each image decoded and resized once.
+"""Makes a store (`data.imagenet.store`) of ImageNet or ImageNet-100: each image decoded and resized
+once.
 
 A killed run continues when the same command is given again: finished shards are kept.
 """
@@ -52,8 +53,10 @@ def prepare(
 ) -> Path:
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
 
-    Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training images the same; or,
-    with train_size, the largest centre square, resized to train_size, from which training cuts random boxes.
+    Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training
+      images the same; or,
+    with train_size, the largest centre square, resized to train_size, from which training cuts
+    random boxes.
 
     Args:
       name: "imagenet100" or "imagenet".
@@ -63,8 +66,8 @@ def prepare(
       train_size: side of the training images; None is image_size.
       workers: processes; None is one for each core this process may use.
       shard_images: images in a shard, about (a killed run loses at most one shard per worker).
-      max_damaged: fraction of unreadable images of a split above which preparing stops; up to there they are left out
-        and listed in damaged.txt.
+      max_damaged: fraction of unreadable images of a split above which preparing stops; up to there
+        they are left out and listed in damaged.txt.
       test_fraction: of a flat tree, see `data.image_folder`.
       progress: show a progress bar (on a terminal).
 
@@ -72,7 +75,8 @@ def prepare(
       PrepareError: no space, or a folder that cannot be written or is in use.
       WorkdirError: the folder holds a store of other settings.
       FileNotFoundError: the source is not there.
-      ValueError: the source has other classes than expected, too many images are damaged, or an argument is wrong.
+      ValueError: the source has other classes than expected, too many images are damaged, or an
+        argument is wrong.
     """
     workers = len(os.sched_getaffinity(0)) if workers is None else workers
     if workers < 1 or shard_images < 1:
@@ -103,12 +107,15 @@ def prepare(
 
 
 def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
-    """`prepare`, where there is a source, and with `verify` a check of every file against its sha256.
+    """`prepare`, where there is a source, and with `verify` a check of every file against its
+    sha256.
 
-    Shards that differ are made again from the source; those of older stores are given checksums of blocks. Returns the store's folder; `options` are those of `prepare`.
+    Shards that differ are made again from the source; those of older stores are given checksums of
+    blocks. Returns the store's folder; `options` are those of `prepare`.
 
     Raises:
-      ValueError: files differ and there is no source to mend them from, or neither source nor `verify` is given.
+      ValueError: files differ and there is no source to mend them from, or neither source nor
+        `verify` is given.
     """
     if source is None and not verify:
         raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")

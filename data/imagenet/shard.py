@@ -1,4 +1,6 @@
-"""One shard of a store: a piece of the source decoded into one file, and the record that says it is complete."""
+"""One shard of a store: a piece of the source decoded into one file, and the record that says it is
+complete.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,9 +14,11 @@ Encoded = tuple[str, int, str | BinaryIO]
 
 
 def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> dict[str, Any]:
-    """Decodes the items to `path`, images at [image_size, image_size], and returns the record written beside it.
+    """Decodes the items to `path`, images at [image_size, image_size], and returns the record
+    written beside it.
 
-    The record is written after the images, both atomically: where there is a record, there are the images.
+    The record is written after the images, both atomically: where there is a record, there are the
+    images.
 
     Args:
       path: shards/NAME.npy.
@@ -23,9 +27,9 @@ def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> 
       short: of the shorter side before the crop, see `decode.square`.
 
     Returns:
-      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see `data.blocks`), "labels":
-      [count], "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)",
-      ...]}.
+      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see
+      `data.blocks`), "labels": [count], "positions": [count] (place among the items), "seen"
+      (number of items), "damaged": ["name (reason)", ...]}.
     """
     labels, positions, damaged = [], [], []
     seen = 0
@@ -51,7 +55,9 @@ def write(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> 
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """The record of a complete shard; None when it is absent or its file is not of the size it says."""
+    """The record of a complete shard; None when it is absent or its file is not of the size it
+    says.
+    """
     try:
         record = files.read_json(path.with_suffix(".json"))
         return record if path.stat().st_size == record["bytes"] else None

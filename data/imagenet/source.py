@@ -1,7 +1,9 @@
-"""What ImageNet is prepared from: a tree of class folders, or a tfds `imagenet2012` in array_record format.
+"""What ImageNet is prepared from: a tree of class folders, or a tfds `imagenet2012` in array_record
+format.
 
-A source gives its classes, the number of entries of each split, and pieces: small objects that a worker process turns
-into encoded images. An entry of tfds may be of a class that is not wanted; only reading it tells.
+A source gives its classes, the number of entries of each split, and pieces: small objects that a
+worker process turns into encoded images. An entry of tfds may be of a class that is not wanted;
+only reading it tells.
 """
 
 import dataclasses
@@ -24,7 +26,8 @@ _READ = 32  # records of tfds at a time
 
 
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> "TreeSource | TfdsSource":
-    """The source of dataset `name` at a path: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
+    """The source of dataset `name` at a path: a tree's root, tfds's data_dir, or its
+    imagenet2012/VERSION.
 
     Raises:
       FileNotFoundError: neither is there, or tfds stored it in another file format.
@@ -61,7 +64,9 @@ class TreeSource:
         return len(self.splits[split])
 
     def identity(self) -> dict[str, Any]:
-        """What the result depends on; the tree may be moved. Sizes of files tell one state of a tree from another."""
+        """What the result depends on; the tree may be moved. Sizes of files tell one state of a
+        tree from another.
+        """
         digest = hashlib.sha256()
         for split, items in self.splits.items():
             for path, label, _ in items:

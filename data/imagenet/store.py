@@ -2,16 +2,17 @@
 
 A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
 
-- `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written last
-- `train-labels.npy`, `train-index.npy`, and the same of test
-- `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON, from which an
-  interrupted preparation continues (`data.imagenet.shard`)
+- `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written
+last - `train-labels.npy`, `train-index.npy`, and the same of test
+- `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON,
+  from which an interrupted preparation continues (`data.imagenet.shard`)
 - `damaged.txt`: the images that were left out, with the reason
 
-Opening checks the size of every file and the hashes of labels and index. Pixels are compared with the checksum of their
-block when they are first asked for (`data.blocks`); `verify` reads all of them. Stores of before there were checksums are
-read without, with a warning; `data.prepare --verify` adds them once the sha256 of each shard says that its pixels are
-right, so that nothing need be decoded again.
+Opening checks the size of every file and the hashes of labels and index. Pixels are compared with
+the checksum of their block when they are first asked for (`data.blocks`); `verify` reads all of
+them. Stores of before there were checksums are read without, with a warning; `data.prepare
+--verify` adds them once the sha256 of each shard says that its pixels are right, so that nothing
+need be decoded again.
 """
 
 import logging
@@ -87,7 +88,8 @@ def load(path: Path, train_limit: int | None = None, test_limit: int | None = No
     """The dataset in a finished store; images are memory maps.
 
     Raises:
-      ValueError: a file is missing, of another size or otherwise not what was written; each is named.
+      ValueError: a file is missing, of another size or otherwise not what was written; each is
+        named.
     """
     meta = read_meta(path)
     if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
@@ -129,7 +131,8 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def verify(path: Path, progress: bool = True) -> dict[str, str]:
-    """Reads every file of a finished store against its sha256; {name of a shard that differs: the reason}.
+    """Reads every file of a finished store against its sha256; {name of a shard that differs: the
+    reason}.
 
     Raises:
       ValueError: labels or index differ.
@@ -148,7 +151,8 @@ def verify(path: Path, progress: bool = True) -> dict[str, str]:
 
 
 def problems(path: Path) -> list[str]:
-    """Reads every file of a finished store, as `verify` does; a line for each that is wrong, with what mends it.
+    """Reads every file of a finished store, as `verify` does; a line for each that is wrong, with
+    what mends it.
 
     Raises:
       FileNotFoundError: there is no finished store.
@@ -161,7 +165,9 @@ def problems(path: Path) -> list[str]:
 
 
 def add_checksums(path: Path) -> None:
-    """Gives the shards of an older store the checksums of their blocks; to be called after `verify` found all right."""
+    """Gives the shards of an older store the checksums of their blocks; to be called after `verify`
+    found all right.
+    """
     meta = read_meta(path)
     without = [shard for shard in _shards(meta) if "blocks" not in shard]
     for shard in without:

@@ -54,8 +54,8 @@ class Classes:
 
 @functools.cache
 def imagenet(subset: str = "") -> Classes:
-    """Gives the classes of ImageNet, or of `imagenet_a`, `imagenet_r`: folders named by WordNet ID or
-    position.
+    """Gives the classes of ImageNet, or of `imagenet_a`, `imagenet_r`: folders named by WordNet ID
+    or position.
     """
     facts = _facts()
     wordnet = facts["imagenet"]

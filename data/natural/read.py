@@ -1,4 +1,6 @@
-"""The images of a natural test set: from class folders, NumPy files or tfds, decoded once (`data.cache`)."""
+"""The images of a natural test set: from class folders, NumPy files or tfds, decoded once
+(`data.cache`).
+"""
 
 import dataclasses
 import io
@@ -55,8 +57,8 @@ def open_natural(
 
     Raises:
       FileNotFoundError: it is not there; the message says what was looked for.
-      ValueError: an unknown name, other classes than the set has, a damaged file, or CIFAR's sets at
-        another size than 32.
+      ValueError: an unknown name, other classes than the set has, a damaged file, or CIFAR's sets
+        at another size than 32.
     """
     one = sets.get(name)
     if one.side not in (0, image_size):

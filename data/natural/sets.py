@@ -58,7 +58,8 @@ _SETS = {
         NaturalSet("imagenet_a", lambda: classes.imagenet("imagenet_a"), ("imagenet_a", "imagenet-a"), "imagenet_a"),
         NaturalSet("imagenet_r", lambda: classes.imagenet("imagenet_r"), ("imagenet_r", "imagenet-r"), "imagenet_r"),
         NaturalSet("imagenet_sketch", classes.imagenet, ("imagenet_sketch", "sketch"), "imagenet_sketch"),
-        # The border is there so that nobody trains on the images; three in four objects are no class of ImageNet.
+        # The border is there so that nobody trains on the images; three in four objects are no
+        # class of ImageNet.
         NaturalSet("objectnet", classes.objectnet, ("objectnet", "objectnet-1.0"), border=2, below="images",
                    others=True),
         _cifar10_1("cifar10_1", "v6"),

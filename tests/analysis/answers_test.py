@@ -1,4 +1,6 @@
-"""The answers' files: what is written is read, levels are found, damage and disagreement are named."""
+"""The answers' files: what is written is read, levels are found, damage and disagreement are
+named.
+"""
 
 import shutil
 

@@ -1,4 +1,6 @@
-"""The search for severity ranges: known curves, caps, whole numbers, and curves that are not monotone."""
+"""The search for severity ranges: known curves, caps, whole numbers, and curves that are not
+monotone.
+"""
 
 import math
 

@@ -100,7 +100,8 @@ def test_clean_error_is_subtracted_at_every_severity():
 def test_torchvision_relative_rows_give_the_printed_mce(row):
     clean = published.TABLE6[row, 0] / 100
     errors = errors_from_relative(published.TABLE5[row, 1:], clean, published.ALEXNET_S4)
-    # Relative CE may ask for errors above 1 (SqueezeNet on noise is near chance): scale the rounding away.
+    # Relative CE may ask for errors above 1 (SqueezeNet on noise is near chance): scale the
+    # rounding away.
     errors = np.minimum(errors, 1)
     score = scores.mean_corruption_error(flat(errors), clean, reference=mean_reference())
     assert score.relative_mce == pytest.approx(published.TABLE5[row, 0], abs=0.55)
@@ -158,7 +159,9 @@ def test_s1_table1_averages_of_raw_ce():
 
 
 def test_standard_errors_of_the_mce_hold_for_images_shared_by_all_severities():
-    """Simulated models whose answers depend on the image's difficulty: the bound covers the true spread."""
+    """Simulated models whose answers depend on the image's difficulty: the bound covers the true
+    spread.
+    """
     rng = np.random.default_rng(0)
     number, trials = 400, 300
     reference = mean_reference()

@@ -55,7 +55,9 @@ def test_an_image_depends_on_its_index_alone(name, images):
 
 
 def assert_same(found, expected):
-    """What `corrupt` promises of another batch size, piece, number of devices or program around it."""
+    """What `corrupt` promises of another batch size, piece, number of devices or program around
+    it.
+    """
     found, expected = np.asarray(found), np.asarray(expected)
     different = np.abs(found.astype(np.float64) - expected)
     if found.dtype == np.uint8:  # as rounding falls on the two sides of a border between levels

@@ -1,4 +1,6 @@
-"""A child forked after JAX has started is told to be spawned, where it would hang; every other child works."""
+"""A child forked after JAX has started is told to be spawned, where it would hang; every other
+child works.
+"""
 
 import os
 import subprocess

@@ -31,7 +31,9 @@ def test_matches_the_original_given_the_texture(side):
 
 
 def test_truncation_budget():
-    """Levels that are whole in exact arithmetic may fall one below; how many do is known of the original in float32."""
+    """Levels that are whole in exact arithmetic may fall one below; how many do is known of the
+    original in float32.
+    """
     image = photograph(224, 224)
     texture = photograph(224, 224, seed=9)
     for severity, budget in zip(range(1, 6), (1e-4, 1e-3, 0.044, 0.014, 1e-4), strict=True):
@@ -62,7 +64,9 @@ def folder(tmp_path):
 
 
 def reference_resize(texture, scale):
-    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in float64."""
+    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in
+    float64.
+    """
     height, width = round(texture.shape[0] * scale), round(texture.shape[1] * scale)
     out = np.zeros((height, width, 3))
     for o in range(height):

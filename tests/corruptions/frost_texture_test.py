@@ -93,7 +93,9 @@ def test_structure_of_the_photographs(look):
 
 @pytest.mark.parametrize("table, side, column", [("cifar", 32, 0), ("tiny", 64, 1)])
 def test_statistics_of_the_reduced_textures(table, side, column):
-    """Contrast inside a crop and mean step between neighbours, of the photographs reduced by 0.2 and 0.3."""
+    """Contrast inside a crop and mean step between neighbours, of the photographs reduced by 0.2
+    and 0.3.
+    """
     number = 300
     sample = jax.jit(jax.vmap(lambda i: frost.sample(jax.random.key(i), (side, side, 3), 3, table=table)["texture"]))
     images = np.asarray(sample(jnp.arange(number)), np.float64)

@@ -1,4 +1,6 @@
-"""Fuzzing: whatever the shape, severity, dtype and picture, results are finite, in range and of the input's kind."""
+"""Fuzzing: whatever the shape, severity, dtype and picture, results are finite, in range and of the
+input's kind.
+"""
 
 import zlib
 
@@ -10,8 +12,9 @@ import pytest
 import corruptions
 from benchmarks.reference.photographs import photograph
 
-# A program is compiled per shape and dtype: few shapes, many pictures and severities in each. The sides meet the
-# borders of the severity tables (45 | 46), powers of two, multiples of 8 and 16 and one more or less than those.
+# A program is compiled per shape and dtype: few shapes, many pictures and severities in each. The
+# sides meet the borders of the severity tables (45 | 46), powers of two, multiples of 8 and 16 and
+# one more or less than those.
 DEFAULT_SHAPES = ((16, 16), (33, 46))
 SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
 NAMES = corruptions.names()
@@ -46,7 +49,9 @@ def pictures(height, width, rng):
 
 
 def draw_severities(scale, number, rng):
-    """Severities of a batch, float32 [number]: the ends of the scale, its levels, and values in between."""
+    """Severities of a batch, float32 [number]: the ends of the scale, its levels, and values in
+    between.
+    """
     if isinstance(scale, corruptions.Levels):
         several = rng.uniform(1, scale.count, number)
         return np.where(rng.random(number) < 0.6, np.round(several), several).astype(np.float32)
@@ -67,7 +72,9 @@ def check(name, images, severity, seed, **options):
 
 
 def fuzz(name, shape, rounds):
-    """`rounds` batches of float pictures, each picture at its own severity; returns the number of pictures."""
+    """`rounds` batches of float pictures, each picture at its own severity; returns the number of
+    pictures.
+    """
     scale = corruptions.get(name).scale
     options = {"interpolate": True} if isinstance(scale, corruptions.Levels) else {}
     rng = np.random.default_rng(zlib.crc32(f"{name} {shape}".encode()))
@@ -110,7 +117,9 @@ def test_bytes_at_drawn_and_whole_severities(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_any_shape_is_accepted(name):
-    """Traced, not compiled: what would fail while a program is built, at many sizes and under every option table."""
+    """Traced, not compiled: what would fail while a program is built, at many sizes and under every
+    option table.
+    """
     corruption = corruptions.get(name)
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     key = jax.eval_shape(lambda: jax.random.key(0))

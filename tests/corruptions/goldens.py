@@ -10,7 +10,8 @@ from benchmarks.reference.features import features
 
 
 def assert_matches_golden(clean, corrupt, reference, draws, reference_number):
-    """Every feature's mean over images and draws lies within 3 standard errors + 2 % of the reference mean.
+    """Every feature's mean over images and draws lies within 3 standard errors + 2 % of the
+    reference mean.
 
     Args:
       clean: uint8 [N, H, W, 3], the images the reference was made on.
@@ -46,7 +47,9 @@ def assert_features(shared, corruption, size):
 
 
 def assert_pixels(shared, corruption, size, budget):
-    """Deterministic outputs at the five severities: within one level, and equal but for a fraction `budget`."""
+    """Deterministic outputs at the five severities: within one level, and equal but for a fraction
+    `budget`.
+    """
     golden = np.load(shared / "golden" / f"imagenet_c_{size}.npz")
     for severity in range(1, 6):
         found = corruptions.batch.corrupt(jax.random.key(0), golden["clean"], corruption, severity)

@@ -1,5 +1,6 @@
-"""One image, the same pixels: alone, in any batch, in pieces and inside a user's program, at the strongest severity,
-on photographs and on surfaces of one colour, whose filtered values are whole levels."""
+"""One image, the same pixels: alone, in any batch, in pieces and inside a user's program, at the
+strongest severity, on photographs and on surfaces of one colour, whose filtered values are whole
+levels."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,9 @@ KEY = jax.random.key(7)
 
 
 def assert_the_same_pixels(name, images):
-    """Compares a batch with its images alone, a part of it, and the batch in pieces and inside another program."""
+    """Compares a batch with its images alone, a part of it, and the batch in pieces and inside
+    another program.
+    """
     severity, index = corruptions.severities(name)[-1], jnp.arange(len(images))
     corruption, levels = corruptions.get(name), jnp.full(len(images), severity, jnp.float32)
     whole = batch._corrupt(KEY, jnp.asarray(images), levels, index, corruption, ())  # in one piece

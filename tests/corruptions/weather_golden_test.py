@@ -1,4 +1,6 @@
-"""Fog, snow and spatter against feature figures of the original ImageNet-C code (needs JAXC_SHARED)."""
+"""Fog, snow and spatter against feature figures of the original ImageNet-C code (needs
+JAXC_SHARED).
+"""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Written datasets that were damaged: what is found fast, what by reading everything, and that writing again
-writes just what is wrong.
+"""Written datasets that were damaged: what is found fast, what by reading everything, and that
+writing again writes just what is wrong.
 """
 
 import json

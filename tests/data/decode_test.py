@@ -1,4 +1,6 @@
-"""The test preprocessing is torchvision's `Resize(256)`, `CenterCrop(224)`: its rules written with Pillow."""
+"""The test preprocessing is torchvision's `Resize(256)`, `CenterCrop(224)`: its rules written with
+Pillow.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from data import decode
 
 
 def torchvision_rule(image, resize, crop):
-    """The shorter side becomes `resize`, the longer int(resize * longer / shorter); offsets are rounded halves."""
+    """The shorter side becomes `resize`, the longer int(resize * longer / shorter); offsets are
+    rounded halves.
+    """
     width, height = image.size
     shorter = min(width, height)
     size = tuple(resize if side == shorter else int(resize * side / shorter) for side in (width, height))

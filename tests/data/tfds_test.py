@@ -1,4 +1,6 @@
-"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it is there."""
+"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it
+is there.
+"""
 
 import io
 import json
@@ -20,7 +22,9 @@ IMAGES = np.random.default_rng(2).integers(0, 256, (40, 32, 32, 3), np.uint8)
 
 
 def builder_class(name, num_classes):
-    """A tfds builder of 30 training and 10 test images in PNG, the label of image i being 7 i modulo the classes."""
+    """A tfds builder of 30 training and 10 test images in PNG, the label of image i being 7 i
+    modulo the classes.
+    """
 
     def info(self):
         names = [f"class_{i}" for i in range(num_classes)]
@@ -162,7 +166,8 @@ def test_the_real_cifar10(shared, tmp_path):
     assert loaded.test.images.shape == (10000, 32, 32, 3)
     assert np.bincount(loaded.test.labels).tolist() == [1000] * 10
     assert loaded.class_names[:3] == ("airplane", "automobile", "bird")
-    # The published channel means of the CIFAR-10 training set, in [0, 1]; the test set's differ by less than 0.01.
+    # The published channel means of the CIFAR-10 training set, in [0, 1]; the test set's differ by
+    # less than 0.01.
     means = loaded.test.images.mean((0, 1, 2)) / 255
     np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=0.01)
     source = tfds.data_source("cifar10", split="test", data_dir=str(shared / "data" / "tfds"))

@@ -44,7 +44,9 @@ def images(number, seed=0, shift=0.0):
 
 
 def reference(model, batches):
-    """Pooled moments of both layers, each batch normalised by its own: ((mean, var), (mean, var))."""
+    """Pooled moments of both layers, each batch normalised by its own: ((mean, var), (mean,
+    var)).
+    """
     seen = [], []
     for x in batches:
         seen[0].append(x.reshape(-1, 3).astype(np.float64))
@@ -73,7 +75,9 @@ def test_full_replacement_is_the_pooled_moments(network, sizes):
 
 
 def test_one_batch_of_all_images_is_exact(network):
-    """In evaluation every layer then gives mean beta and variance gamma^2 over these very images."""
+    """In evaluation every layer then gives mean beta and variance gamma^2 over these very
+    images.
+    """
     given = images(40)
     state, _ = adaptation.adapt(*network, [given])
     model = nnx.merge(network[0], state.params, state.statistics)
@@ -111,7 +115,9 @@ def test_every_layer_of_a_model_is_adapted(name):
 
 
 def test_training_images_give_back_the_statistics_of_training(tmp_path):
-    """Running averages of the last steps, at a small learning rate, are near those of all images under the last weights."""
+    """Running averages of the last steps, at a small learning rate, are near those of all images
+    under the last weights.
+    """
     config = tiny.config(epochs=20, learning_rate=0.02, schedule="cosine", flip=False)
     split = data.load("shapes", train_limit=160, test_limit=70).train.to_device()
     one = study.model_config(config, "standard", 0)

@@ -1,4 +1,6 @@
-"""Answers are bound to the models and images they come from; tables follow from answers, whatever was edited in them."""
+"""Answers are bound to the models and images they come from; tables follow from answers, whatever
+was edited in them.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""Errors of an evaluation: which reference is taken, what is refused or labelled, and what the tables hold."""
+"""Errors of an evaluation: which reference is taken, what is refused or labelled, and what the
+tables hold.
+"""
 
 import csv
 import json
@@ -74,7 +76,9 @@ def test_or_labelled_in_every_place(as_they_are, tmp_path, capsys):
 
 
 def test_alexnets_errors_are_taken_where_everything_holds(as_they_are, tmp_path):
-    """Images of 224x224 that are said to be ImageNet's; frost is not the original's, so ImageNet-C has no mCE."""
+    """Images of 224x224 that are said to be ImageNet's; frost is not the original's, so ImageNet-C
+    has no mCE.
+    """
     images = np.zeros((6, 224, 224, 3), np.uint8)
     measure(tmp_path / "w", images, dataset="imagenet")
     row = mean_of(tmp_path / "w")

@@ -20,7 +20,9 @@ NUMBER, IMAGES, SIDE = 5, 4, 16
 
 @pytest.fixture(scope="module")
 def network():
-    """(model, graphdef, state) of a small network whose BatchNorm statistics are not those of any batch here."""
+    """(model, graphdef, state) of a small network whose BatchNorm statistics are not those of any
+    batch here.
+    """
     model = models.build("small_resnet", 10, seed=0)
     graphdef, params, statistics = nnx.split(model, nnx.Param, ...)
     statistics = jax.tree.map(lambda leaf: leaf + 0.1, statistics)
@@ -56,7 +58,9 @@ def slow(network, images, draw, apply):
 
 
 def test_a_corruption_is_stored_in_8_bits_and_seen_in_eval_mode(network, images):
-    """One-hot weights give the features of every image: they are those of the image alone, whatever else is shown."""
+    """One-hot weights give the features of every image: they are those of the image alone, whatever
+    else is shown.
+    """
     corruption = corruptions.get("imagenet_c/gaussian_noise")
 
     def apply(image, params):

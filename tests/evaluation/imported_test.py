@@ -36,7 +36,9 @@ def forward(network, images):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A folder with `tree`, images of three classes, and `squeezenet.safetensors`, weights in torchvision's names."""
+    """A folder with `tree`, images of three classes, and `squeezenet.safetensors`, weights in
+    torchvision's names.
+    """
     root = tmp_path_factory.mktemp("imported")
     rng = np.random.default_rng(0)
     for label in range(CLASSES):
@@ -50,7 +52,9 @@ def root(tmp_path_factory):
 
 
 def network(root, seed=0):
-    """Random weights, the biases of the logits such that every class is the answer to some image."""
+    """Random weights, the biases of the logits such that every class is the answer to some
+    image.
+    """
     found = torch_reference.Network(seed)
     images = np.stack(list(images_of(root)))
     torch_reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1)

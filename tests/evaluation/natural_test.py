@@ -1,4 +1,6 @@
-"""Models on natural test sets: which logits count, which clean images they are compared with, counts.csv."""
+"""Models on natural test sets: which logits count, which clean images they are compared with,
+counts.csv.
+"""
 
 import dataclasses
 

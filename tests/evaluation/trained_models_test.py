@@ -1,4 +1,6 @@
-"""Reading trained models back: what comes from their workdir, what from the command, and workdirs of earlier settings."""
+"""Reading trained models back: what comes from their workdir, what from the command, and workdirs
+of earlier settings.
+"""
 
 import json
 

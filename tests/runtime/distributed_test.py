@@ -1,4 +1,6 @@
-"""Two real processes over loopback: they train one model like one process, stop together, and go on after a death."""
+"""Two real processes over loopback: they train one model like one process, stop together, and go on
+after a death.
+"""
 
 import contextlib
 import json
@@ -49,7 +51,9 @@ def free_port():
 
 
 class Pair:
-    """Two processes of one device each; each has a folder of its own, as if it were a host without a shared disk."""
+    """Two processes of one device each; each has a folder of its own, as if it were a host without
+    a shared disk.
+    """
 
     def __init__(self, folder, *command, differently=(), heartbeat=10):
         self.folders = [folder / "host0", folder / "host1"]

@@ -1,4 +1,6 @@
-"""A config.json that was edited is refused by every reader; the command that made the workdir restores it."""
+"""A config.json that was edited is refused by every reader; the command that made the workdir
+restores it.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""The mesh ('model', 'data') on eight virtual CPU devices: the same results, shared work, one compile, no communication."""
+"""The mesh ('model', 'data') on eight virtual CPU devices: the same results, shared work, one
+compile, no communication.
+"""
 
 import os
 import pathlib

@@ -1,4 +1,6 @@
-"""tools.check names every file that is damaged, edited or stale, and what to run; a good folder passes."""
+"""tools.check names every file that is damaged, edited or stale, and what to run; a good folder
+passes.
+"""
 
 import json
 import shutil
@@ -65,7 +67,8 @@ def change(path, **changed):
 def test_a_good_workdir_passes(made, capsys):
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
     assert check.main(["check", str(made), str(made)]) == 0
-    # config, checkpoint, two answers, two tables, ranges, centre; draws, settings and two records have no digest
+    # config, checkpoint, two answers, two tables, ranges, centre; draws, settings and two records
+    # have no digest
     assert capsys.readouterr().out == 2 * (
         f"{made}: 10 verified, 4 without a digest (they could only be read), 0 wrong\n"
     )

@@ -1,4 +1,6 @@
-"""tools.join_scan: errors of one network joined with features of another, as tools.select_cbar reads them."""
+"""tools.join_scan: errors of one network joined with features of another, as tools.select_cbar
+reads them.
+"""
 
 import numpy as np
 import pytest

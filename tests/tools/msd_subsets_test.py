@@ -1,4 +1,6 @@
-"""tools.msd_subsets on a tiny network: the files it writes are the nearest, the farthest and random transforms, and train."""
+"""tools.msd_subsets on a tiny network: the files it writes are the nearest, the farthest and random
+transforms, and train.
+"""
 
 import jax
 import numpy as np

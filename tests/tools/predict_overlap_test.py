@@ -1,4 +1,6 @@
-"""tools.predict_overlap on a study whose overlap is a function of the distance between the corruptions' features."""
+"""tools.predict_overlap on a study whose overlap is a function of the distance between the
+corruptions' features.
+"""
 
 import json
 
@@ -13,7 +15,9 @@ NAMES = tuple(f"noc/c{k}" for k in range(9))
 
 
 def study(path, noise, clean=None):
-    """Corruptions in three groups on a plane; overlap falls with distance. `clean`: the clean images' place."""
+    """Corruptions in three groups on a plane; overlap falls with distance. `clean`: the clean
+    images' place.
+    """
     generator = np.random.default_rng(3)
     places = np.repeat([[0, 0], [10, 0], [0, 10]], 3, axis=0) + generator.normal(0, 1, (9, 2))
     distance = np.linalg.norm(places[:, None] - places, axis=-1)

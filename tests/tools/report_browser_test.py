@@ -1,4 +1,6 @@
-"""The page of tools.report as a browser shows it: its script, its picture, its numbers against the tables."""
+"""The page of tools.report as a browser shows it: its script, its picture, its numbers against the
+tables.
+"""
 
 import functools
 import re
@@ -16,7 +18,9 @@ from tests.tools.report_pages import BROWSERS, NAMES, NUMBER, Page, browse, find
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """page, options -> output; tests that need it are skipped, visibly, where there is no browser."""
+    """page, options -> output; tests that need it are skipped, visibly, where there is no
+    browser.
+    """
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")

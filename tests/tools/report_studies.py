@@ -53,9 +53,9 @@ def smoke(workdir):
 
 
 def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
-    """A study with answers: neighbours in `names` overlap, the last corruption harms the others; images differ in
-    difficulty, which correlates the answers of all models; training on the corruption `harmed` makes it worse. Returns
-    the bits [seeds, 1 + n, 1 + n, number]."""
+    """A study with answers: neighbours in `names` overlap, the last corruption harms the others;
+    images differ in difficulty, which correlates the answers of all models; training on the
+    corruption `harmed` makes it worse. Returns the bits [seeds, 1 + n, 1 + n, number]."""
     workdir.mkdir(parents=True)
     records(workdir)
     n = len(names)

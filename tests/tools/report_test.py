@@ -1,4 +1,6 @@
-"""tools.report: its numbers against the tables, its figures, what it shows of optional results, and what it refuses."""
+"""tools.report: its numbers against the tables, its figures, what it shows of optional results, and
+what it refuses.
+"""
 
 import io
 import json

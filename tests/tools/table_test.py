@@ -1,4 +1,6 @@
-"""tools.table on workdirs made up here: what is bold, what is refused, what the three forms hold."""
+"""tools.table on workdirs made up here: what is bold, what is refused, what the three forms
+hold.
+"""
 
 import csv
 import dataclasses

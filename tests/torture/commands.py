@@ -1,7 +1,8 @@
-"""Commands as processes of their own: forked from this one, which has imported everything, or started anew.
+"""Commands as processes of their own: forked from this one, which has imported everything, or
+started anew.
 
-A fork runs the script as `python SCRIPT ...` does, without the seconds that imports take. It needs a parent in which
-JAX has started no device; the children start their own.
+A fork runs the script as `python SCRIPT ...` does, without the seconds that imports take. It needs
+a parent in which JAX has started no device; the children start their own.
 """
 
 import atexit
@@ -29,7 +30,9 @@ _TOOLS = ("adapt", "calibrate", "msd", "report", "strength")
 
 
 class Clock:
-    """Seconds in which this process ran: those for which it was stopped (SIGSTOP, a machine asleep) do not count."""
+    """Seconds in which this process ran: those for which it was stopped (SIGSTOP, a machine asleep)
+    do not count.
+    """
 
     def __init__(self):
         self._seconds, self._last = 0.0, time.monotonic()
@@ -47,8 +50,8 @@ CLOCK = Clock()
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """How a process ended: exit status (negative: the signal), what it printed, seconds, and whether a signal was sent
-    while it ran."""
+    """How a process ended: exit status (negative: the signal), what it printed, seconds, and
+    whether a signal was sent while it ran."""
 
     status: int
     output: str
@@ -127,7 +130,9 @@ class Process:
         os.kill(self.pid, number)
 
     def wait(self, kill: int | None = None, due: Callable[[float], bool] = lambda seconds: False) -> Ending:
-        """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)` says so."""
+        """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)`
+        says so.
+        """
         disturbed = hung = False
         while self.running():
             seconds = CLOCK.tick() - self._began
@@ -148,7 +153,9 @@ def run(argv: Sequence[str], **options) -> Ending:
 
 
 def fork(function: Callable[[], object], output: int | None = None) -> int:
-    """Calls `function` in a forked process, whose output goes to a file descriptor; returns its id."""
+    """Calls `function` in a forked process, whose output goes to a file descriptor; returns its
+    id.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # until the child has handlers of its own

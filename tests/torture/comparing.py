@@ -1,4 +1,6 @@
-"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what tells of the run."""
+"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what
+tells of the run.
+"""
 
 import hashlib
 import json
@@ -16,7 +18,8 @@ _REMOVED = {"manifest.json": "runs", "ranges.json": "provenance"}  # file -> key
 def snapshot(folder: pathlib.Path) -> dict[str, str]:
     """Returns {relative path: digest} of the files that must come out alike.
 
-    Checkpoints stand for their steps: the state in the last is held by its digest in final.json. Half-written files
+    Checkpoints stand for their steps: the state in the last is held by its digest in final.json.
+      Half-written files
     that were left behind are part of the picture.
     """
     found = {}

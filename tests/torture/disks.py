@@ -1,4 +1,6 @@
-"""Full disks: a small file system, or a limit on the size of files; the command says so, and continues given room."""
+"""Full disks: a small file system, or a limit on the size of files; the command says so, and
+continues given room.
+"""
 
 import contextlib
 import os
@@ -49,8 +51,8 @@ def _fill(place, name, what, grow, **limit):
 
 @contextlib.contextmanager
 def _small_file_system(folder: pathlib.Path, room: int):
-    """Puts a folder on a file system of its own with so many bytes left; yields what makes it large, or None where
-    this user may mount nothing."""
+    """Puts a folder on a file system of its own with so many bytes left; yields what makes it
+    large, or None where this user may mount nothing."""
     pages = sum(4096 * (1 + -(-path.stat().st_size // 4096)) for path in folder.rglob("*"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={pages + 65536 + room}", "torture", folder]
     aside = folder.with_name("aside")

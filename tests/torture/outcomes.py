@@ -22,10 +22,11 @@ class Outcome:
     """How one case ended.
 
     Attributes:
-      kind: `same` (the result of an undisturbed run, or every property holds); `refused` (a message that names what
-        is wrong); `unread` (the same result, by commands that do not read what was damaged); `litter` (the same result beside half-written files); `unclear` (a traceback,
-        a message without a name, a hang); `lost` (the same command does not finish any more); `wrong` (status 0 and
-        another result).
+      kind: `same` (the result of an undisturbed run, or every property holds); `refused` (a message
+        that names what is wrong); `unread` (the same result, by commands that do not read what was
+        damaged); `litter` (the same result beside half-written files); `unclear` (a traceback, a
+        message without a name, a hang); `lost` (the same command does not finish any more); `wrong`
+        (status 0 and another result).
       what: the case in words; of failures also what was found.
       count: units attacked: kills, pictures, damages.
     """

@@ -1,4 +1,6 @@
-"""A finished model is read from the checkpoint that final.json names, or not at all; the same command repairs it."""
+"""A finished model is read from the checkpoint that final.json names, or not at all; the same
+command repairs it.
+"""
 
 import json
 import shutil

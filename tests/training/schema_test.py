@@ -1,4 +1,6 @@
-"""The settings: every key of every config is known, every range holds at both ends, what contradicts is refused."""
+"""The settings: every key of every config is known, every range holds at both ends, what
+contradicts is refused.
+"""
 
 import importlib
 import math
@@ -38,7 +40,8 @@ _BOOL = ((True, False), (0, 1, None, "True"))
 _SEVERITY = (("random", "levels", "3", "1,3,5", "0,0.5,1"), ("", "strong", "1,", "-1", "nan", "inf", 3))
 _FOLDER = (("msd", "a/b"), ("", "/a", "a/../..", 3))
 _SCHEME = (("", "augmix", "augmix=rotate+equalize", "stored=gone.npz"), ("augmxi", 0))
-# key -> values it takes, the ends of its range among them; values it refuses, those just beyond among them
+# key -> values it takes, the ends of its range among them; values it refuses, those just beyond
+# among them
 VALUES = {
     "seed": _SEED,
     "ranges": _TEXT,

@@ -33,7 +33,9 @@ def untrained_workdir(folder, given):
 
 
 def train_again(folder, given):
-    """Gives such a workdir another model of the same settings, as training on other hardware may."""
+    """Gives such a workdir another model of the same settings, as training on other hardware
+    may.
+    """
     one = study.model_config(given, "standard", 0)
     shutil.rmtree(folder / "checkpoints")
     _finish(folder, one, *states.build_model(study.model_config(given, "standard", 1), 10, 32)[1:])

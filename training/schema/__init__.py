@@ -1,7 +1,8 @@
 """Every setting of the commands that take a config: type, range, unit and meaning, in one place.
 
-`SETTINGS` maps dotted keys to `runtime.schema.Setting`; defaults are in configs/default.py. Errors before anything is
-written (`check`), `--help` (`listed`) and docs/reference/settings.md come from it.
+`SETTINGS` maps dotted keys to `runtime.schema.Setting`; defaults are in configs/default.py. Errors
+before anything is written (`check`), `--help` (`listed`) and docs/reference/settings.md come from
+it.
 
 inputs.py    `seed`, `ranges`, `frost`, `dataset`, `model`: what a model is and what it sees
 recipe.py    `train`: how it is trained

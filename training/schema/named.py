@@ -1,4 +1,6 @@
-"""Checks of settings that name something; each raises ValueError, which says what was expected, for any other text."""
+"""Checks of settings that name something; each raises ValueError, which says what was expected, for
+any other text.
+"""
 
 import math
 from collections.abc import Mapping
@@ -61,7 +63,9 @@ def mixture(name: str) -> None:
 
 
 def scheme(name: str) -> None:
-    """Checks an augmentation scheme; stored ones, which are files, are checked when they are read."""
+    """Checks an augmentation scheme; stored ones, which are files, are checked when they are
+    read.
+    """
     if name and not corruptions.augment.is_stored(name):
         corruptions.augment.get(name)
 

@@ -1,4 +1,6 @@
-"""Models trained on a mixture: CE against the study's own standard model, from per-image answers."""
+"""Models trained on a mixture: CE against the study's own standard model, from per-image
+answers.
+"""
 
 import csv
 

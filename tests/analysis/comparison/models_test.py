@@ -8,8 +8,8 @@ from analysis.comparison.models import gains
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
-# S3 Table 1: relative CE of the standard model and of a model trained with a mixture of the other benchmark's
-# corruptions; clean error first, printed mCE last.
+# S3 Table 1: relative CE of the standard model and of a model trained with a mixture of the other
+# benchmark's corruptions; clean error first, printed mCE last.
 ON_IMAGENET_C = {
     "standard": (0.247, [120, 119, 121, 147, 121, 117, 107, 97, 108, 97, 93, 115, 67, 78, 56], 104),
     "m_INOC": (0.199, [92, 94, 93, 102, 112, 86, 78, 69, 81, 67, 41, 97, 63, 71, 53], 81),
@@ -24,7 +24,9 @@ S4 = references.Reference(
 
 
 def answers(row, names, reference, number, rng, shared=0.8):
-    """Correctness bits with the error counts behind a row of relative CE; easy images are easy for every model."""
+    """Correctness bits with the error counts behind a row of relative CE; easy images are easy for
+    every model.
+    """
     clean, relative, _ = row
     errors = {"clean": clean}
     for name, value in zip(names, relative, strict=True):

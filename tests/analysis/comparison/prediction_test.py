@@ -13,7 +13,9 @@ NAMES = tuple(f"c{k}" for k in range(8))
 
 
 def positions(seed=0, number=8):
-    """Corruptions as points of a plane, their distances, and an overlap that falls with distance and reaches 0."""
+    """Corruptions as points of a plane, their distances, and an overlap that falls with distance
+    and reaches 0.
+    """
     points = np.random.default_rng(seed).uniform(size=(number, 2))
     distance = np.linalg.norm(points[:, None] - points, axis=-1)
     return distance, np.maximum(0, 1 - 2 * distance)
@@ -68,7 +70,9 @@ def test_agreement_is_the_rank_correlation_over_pairs():
 
 
 def test_isotonic_is_the_best_decreasing_function():
-    """Against all block averages: the least squares fit pools neighbours into blocks of equal value."""
+    """Against all block averages: the least squares fit pools neighbours into blocks of equal
+    value.
+    """
     rng = np.random.default_rng(0)
     x, y = rng.permutation(7).astype(float), rng.normal(size=7)
     x[1], y[1] = x[0], 3.0  # two pairs at one distance count together
@@ -165,7 +169,9 @@ def test_a_perfect_prediction_selects_the_same_and_beats_chance():
 
 
 def test_many_sets_are_sampled():
-    """Of 24 corruptions there are 42,504 sets of five; the mean over sets is the mean over pairs."""
+    """Of 24 corruptions there are 42,504 sets of five; the mean over sets is the mean over
+    pairs.
+    """
     _, overlap = positions(6, 24)
     sets = prediction._sets(24, 5, 0)
     assert sets.shape == (20_000, 5) and all(len(set(row)) == 5 for row in sets[:100].tolist())

@@ -1,4 +1,6 @@
-"""Means over sets of corruptions: the published table of two halves of a benchmark, and the command."""
+"""Means over sets of corruptions: the published table of two halves of a benchmark, and the
+command.
+"""
 
 import json
 import pathlib
@@ -16,7 +18,8 @@ from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border and obstruction.
+# S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border
+# and obstruction.
 S1_TABLE1 = {
     "standard": (81, 73, 0, 0, 53, 63),
     "sin_in": (71, 68, 10, 5, 56, 69),
@@ -42,7 +45,8 @@ def test_s1_table_1_of_the_standard_model():
     assert (raw["Set1"].mean, raw["Set2"].mean) == pytest.approx(S1_TABLE1["standard"][:2], abs=0.55)
     relative = set_means({"standard": found.relative}, {"Set1": first, "Set2": second})["standard"]
     assert (relative["Set1"].mean, relative["Set2"].mean) == pytest.approx((109, 101), abs=0.7)  # not what is printed
-    # Border and obstruction are relative; .341 is ResNet-50's error on obstruction of 50 to 120 pixels.
+    # Border and obstruction are relative; .341 is ResNet-50's error on obstruction of 50 to 120
+    # pixels.
     border = published.TABLE4[0, NOC.index("border")] / 100 * (0.670 - 0.435) + 0.239
     own = corruption_errors({"noc/border": border, "obstruction": 0.341}, 0.239, references.ALEXNET_NOC)
     assert [round(v) for v in own.relative.values()] == list(S1_TABLE1["standard"][4:])
@@ -68,7 +72,9 @@ def test_s1_table_1_of_the_robust_models():
 
 
 def test_torchvision_models_gain_on_alexnet_as_printed():
-    """S3 Table 6: errors behind the relative CE give back every entry, at any subset of corruptions."""
+    """S3 Table 6: errors behind the relative CE give back every entry, at any subset of
+    corruptions.
+    """
     for row in published.TABLE6[1:]:
         clean = row[0] / 100
         errors = clean + row[1:9] / 100 * (published.ALEXNET_NOC - published.ALEXNET_CLEAN)

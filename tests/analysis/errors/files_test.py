@@ -29,7 +29,9 @@ def conditions(frost="original_photographs", **changed):
 
 @pytest.fixture(scope="module")
 def wrong():
-    """{(seed, corruption, severity): which of 400 images are answered wrongly}; hard images are hard everywhere."""
+    """{(seed, corruption, severity): which of 400 images are answered wrongly}; hard images are
+    hard everywhere.
+    """
     rng = np.random.default_rng(3)
     hard = rng.normal(size=NUMBER)
     return {

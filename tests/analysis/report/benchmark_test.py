@@ -1,4 +1,6 @@
-"""Balance, stability and sweep of a report against the tables, and against all sets of corruptions."""
+"""Balance, stability and sweep of a report against the tables, and against all sets of
+corruptions.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""JSON files of a study, damaged at every place: refused by name, or shown; never an error of another kind."""
+"""JSON files of a study, damaged at every place: refused by name, or shown; never an error of
+another kind.
+"""
 
 import copy
 import json

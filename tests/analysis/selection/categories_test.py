@@ -1,4 +1,6 @@
-"""Categories against exhaustive search, SciPy's K-means, block matrices and the published overlaps."""
+"""Categories against exhaustive search, SciPy's K-means, block matrices and the published
+overlaps.
+"""
 
 import itertools
 

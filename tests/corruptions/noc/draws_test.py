@@ -1,4 +1,6 @@
-"""The random half of the NOC candidates: distributions, places, and the published fractions of changed pixels."""
+"""The random half of the NOC candidates: distributions, places, and the published fractions of
+changed pixels.
+"""
 
 import jax
 import numpy as np

@@ -1,4 +1,6 @@
-"""Readers of corrupted datasets, on small ones in the published layouts, and on what `corruptions.write` wrote."""
+"""Readers of corrupted datasets, on small ones in the published layouts, and on what
+`corruptions.write` wrote.
+"""
 
 import io
 import json
@@ -205,7 +207,9 @@ def test_folders_without_images_are_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def tfds_root(tmp_path_factory):
-    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without TensorFlow."""
+    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without
+    TensorFlow.
+    """
     import tensorflow_datasets as tfds
 
     root = tmp_path_factory.mktemp("tfds")

@@ -1,4 +1,6 @@
-"""Preparation of ImageNet: what is stored, what is left out, and what happens when it is interrupted."""
+"""Preparation of ImageNet: what is stored, what is left out, and what happens when it is
+interrupted.
+"""
 
 import dataclasses
 import errno

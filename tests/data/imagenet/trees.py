@@ -1,4 +1,6 @@
-"""A small ImageNet: 100 class folders of files such as the real one holds, and what a store of it must contain."""
+"""A small ImageNet: 100 class folders of files such as the real one holds, and what a store of it
+must contain.
+"""
 
 import os
 import pathlib
@@ -24,7 +26,9 @@ def photograph(rng, number):
 
 
 def write(root, classes=CLASSES):
-    """root/{train,val}/class/*.JPEG, two training images and a test image each; the names lie about PNG, as in ImageNet."""
+    """root/{train,val}/class/*.JPEG, two training images and a test image each; the names lie about
+    PNG, as in ImageNet.
+    """
     rng = np.random.default_rng(3)
     number = 0
     for split, each in (("train", 2), ("val", 1)):

@@ -1,4 +1,6 @@
-"""Natural test sets read from generated folders, arrays and tfds; class maps against tfds's list."""
+"""Natural test sets read from generated folders, arrays and tfds; class maps against tfds's
+list.
+"""
 
 import importlib.resources
 import io
@@ -144,7 +146,9 @@ def test_names_that_are_none_are_answered_with_the_nearest(read):
 
 
 def builder_class(name, labels, side):
-    """A tfds builder of a test split, one picture for each label, its shade the label modulo 250."""
+    """A tfds builder of a test split, one picture for each label, its shade the label modulo
+    250.
+    """
 
     def info(self):
         features = {"image": tfds.features.Image(), "label": tfds.features.ClassLabel(**labels)}
