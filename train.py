@@ -6,9 +6,9 @@ Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run t
 continues when the same command is given again.
 """
 
-import pathlib
-
 from runtime import command  # isort: skip
+
+import pathlib
 
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
