@@ -1,8 +1,11 @@
 """Checkpoints by Orbax, each with a digest; a damaged one gives way to the one before."""
 
+import contextlib
 import hashlib
+import logging
 import os
 import pathlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +47,26 @@ def _folder(directory):
     return epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
 
 
+@contextlib.contextmanager
+def _late_writes_are_quiet():
+    """While the block runs, and for good when it fails: writes that end after Orbax gave up find its event loop closed
+    or nobody waiting, and each would say so with a traceback."""
+    before, loggers = sys.unraisablehook, [logging.getLogger(name) for name in ("asyncio", "absl")]
+    levels = [logger.level for logger in loggers]
+
+    def hook(unraisable):
+        if unraisable.exc_type is not RuntimeError or str(unraisable.exc_value) != "Event loop is closed":
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    yield
+    sys.unraisablehook = before
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
 class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
@@ -74,7 +97,8 @@ class Checkpoints:
         step = int(state.step)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)}))
         try:
-            self._manager.save(step, args=args)
+            with _late_writes_are_quiet():
+                self._manager.save(step, args=args)
         except Exception as error:  # Orbax and TensorStore raise many kinds
             if distributed.lost_another(error):
                 raise

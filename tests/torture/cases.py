@@ -129,6 +129,7 @@ def running(folder: pathlib.Path) -> Iterator[Callable[[str, np.random.Generator
     try:
         yield run_case
     finally:
+        commands.end_all()
         worker.close()
 
 

@@ -108,6 +108,7 @@ class Process:
         else:
             self.pid = fork(lambda: (prepare(), _run(argv)), end)
         os.close(end)
+        _LIVE.add(self)
 
     def running(self) -> bool:
         """Whether the process has not ended yet."""
@@ -118,6 +119,7 @@ class Process:
                 self._read()
                 os.close(self._pipe)
                 self._status = os.waitstatus_to_exitcode(status)
+                _LIVE.discard(self)
         return self._status is None
 
     def _read(self):
@@ -145,6 +147,16 @@ class Process:
             time.sleep(0.004)
         output = self._output.decode(errors="replace")
         return Ending(self._status, output, CLOCK.tick() - self._began, disturbed, hung)
+
+
+_LIVE: set[Process] = set()
+
+
+def end_all() -> None:
+    """Kills the processes that still run, when a case is given up."""
+    for process in list(_LIVE):
+        process.send(signal.SIGKILL)
+        process.wait()
 
 
 def run(argv: Sequence[str], **options) -> Ending:

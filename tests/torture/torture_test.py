@@ -173,3 +173,10 @@ def test_a_table_counts_each_outcome():
 def test_an_outcome_of_no_kind_is_refused():
     with pytest.raises(ValueError, match="expected an outcome among same"):
         Outcome("fine", "a case")
+
+
+def test_what_a_torture_that_is_given_up_started_is_ended():
+    process = commands.Process(["-c", "import time; time.sleep(60)"], anew=True)
+    assert process.running()
+    commands.end_all()
+    assert not process.running() and process not in commands._LIVE

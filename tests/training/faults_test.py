@@ -141,4 +141,5 @@ def test_training_on_a_small_file_system(tmp_path, expected, environment):
         timeout=280,
     )
     assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
     assert "Resuming" in done.stderr and json.loads(done.stdout) == expected[0]
