@@ -7,8 +7,9 @@ from typing import Any
 
 from analysis import derived
 from analysis.errors import conditions as named
-from analysis.errors.conditions import FROST, ORIGINAL, Conditions
+from analysis.errors.conditions import FROST, Conditions
 from analysis.errors.reference import PREPROCESSING
+from analysis.errors.summary import ORIGINAL
 from analysis.tables import CLEAN, RANDOM
 from data import Dataset, decode
 from data.corrupted import CorruptedDataset

@@ -7,6 +7,7 @@ images       the stored answers of models, image by image
 scores       mean error, CE and relative CE of a model on a benchmark, with standard errors
 benchmarks   which benchmarks the counts of a model hold completely
 files        errors.csv and errors_summary.csv
+summary      what a line of the latter says; needs no JAX
 text         the same, printed
 comparison   differences between models on the same images, corrected for their number
 joint        several models and benchmarks in one table; markup writes it

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import corruptions
+from analysis.errors.summary import ORIGINAL, PROCEDURAL
 from corruptions import cbar, imagenet_c
 from corruptions.noc import severities
 
 FROST = "imagenet_c/frost"
-PROCEDURAL = "procedural"
-ORIGINAL = "original_photographs"
+SHAPE = {  # of `Conditions` in JSON
+    "dataset": str, "classes": int, "image_shape": [int], "preprocessing": str, "corruptions": {str: {}},
+}  # fmt: skip
 FIELDS = ("dataset", "classes", "image_shape", "preprocessing")
 _TABLES = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 _SAID = {  # as the settings call them, for sentences
@@ -44,17 +46,9 @@ class Conditions:
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> "Conditions":
-        """Makes them of what JSON kept.
-
-        Raises:
-          ValueError: a field is missing or of another kind.
-        """
-        names = [field.name for field in dataclasses.fields(cls)]
-        try:
-            dataset, classes, shape, preprocessing, by_name = (content[name] for name in names)
-            return cls(str(dataset), int(classes), tuple(map(int, shape)), str(preprocessing), dict(by_name))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"expected conditions with {', '.join(names)}, found {content!r}") from error
+        """Makes them of what JSON kept, of `SHAPE`."""
+        given = {field.name: content[field.name] for field in dataclasses.fields(cls)}
+        return cls(**given | {"image_shape": tuple(content["image_shape"])})
 
     @property
     def frost(self) -> str:

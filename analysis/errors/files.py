@@ -3,56 +3,22 @@
 import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from analysis.errors import benchmarks, scores
+from analysis.errors import benchmarks, scores, summary
 from analysis.errors.choice import Choice
 from analysis.errors.conditions import Conditions
 from analysis.errors.images import ImageErrors
-from analysis.errors.scores import GAP, Row, Value
-from analysis.tables import CLEAN, read_lines, write_rows
+from analysis.errors.scores import Row, Value
+from analysis.errors.summary import GAP, MEASURES, Summary
+from analysis.tables import CLEAN, write_rows
 
 ERRORS = "errors.csv"
-SUMMARY = "errors_summary.csv"
 ERRORS_HEADER = (
     "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
     "relative_CE_se", "mean_error_se", "severities", "mismatch", "frost",
 )  # fmt: skip
-SUMMARY_HEADER = (
-    "model", "benchmark", "severities", "measure", "mean", "se", "std", "seeds", "reference", "mismatch", "frost",
-)  # fmt: skip
-
-
-class Summary(NamedTuple):
-    """A number of one model, over its seeds, in percent.
-
-    Attributes:
-      model: name.
-      benchmark: its name, `clean`, or C-bar's of a gap; severities: `levels` or `random`.
-      measure: `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on
-        ImageNet-C).
-      mean: over seeds.
-      se: of the mean, over test images.
-      std: between seeds (n - 1), NaN of one.
-      seeds: how many.
-      reference, mismatch, frost: see `scores.Row`.
-      by_seed: the numbers that were averaged, where they are known.
-    """
-
-    model: str
-    benchmark: str
-    severities: str
-    measure: str
-    mean: float
-    se: float
-    std: float
-    seeds: int
-    reference: str
-    mismatch: str
-    frost: str
-    by_seed: tuple[Value, ...] = ()
 
 
 def score(
@@ -89,7 +55,7 @@ def score(
                 continue
             means[benchmark.name, benchmark.severities] = row = scores.mean(members, choice)
             rows.append(_light(row))
-            for measure, value in zip(scores.MEASURES, (row.error, row.ce, row.relative), strict=True):
+            for measure, value in zip(MEASURES, (row.error, row.ce, row.relative), strict=True):
                 of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
         for bar, plain in benchmarks.gaps(there):
             first, second = (means[one.name, one.severities] for one in (bar, plain))
@@ -110,23 +76,7 @@ def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary
         for row in rows
     ]  # fmt: skip
     write_rows(folder / ERRORS, ERRORS_HEADER, lines, comment)
-    write_rows(folder / SUMMARY, SUMMARY_HEADER, [summary[:-1] for summary in summaries], comment)
-
-
-def read_summary(path: pathlib.Path) -> list[Summary]:
-    """Reads errors_summary.csv.
-
-    Raises:
-      FileNotFoundError, ValueError: no such table, or another.
-    """
-    found = []
-    for number, fields in read_lines(path, SUMMARY_HEADER):
-        try:
-            values = *map(float, fields[4:7]), int(fields[7])
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
-        found.append(Summary(*fields[:4], *values, *fields[8:]))
-    return found
+    summary.write(folder / summary.NAME, summaries, comment)
 
 
 def _summary(head, found):

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from analysis import derived
 from analysis.errors import comparison, files
 from analysis.errors.choice import LABEL, REFUSE, Choice, choose
-from analysis.errors.conditions import ORIGINAL, Conditions, differences
-from analysis.errors.files import Summary
+from analysis.errors.conditions import Conditions, differences
 from analysis.errors.images import ImageErrors
 from analysis.errors.reference import conditions_of
-from analysis.errors.scores import GAP, MEASURES
+from analysis.errors.summary import GAP, MEASURES, ORIGINAL, Summary
 from analysis.tables import CLEAN
 from runtime.files import read_json
+from runtime.shapes import Maybe
 
 COLUMNS = (*MEASURES, GAP)
 Column = tuple[str, str, str]
@@ -70,10 +70,10 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     if not (folder / "counts.csv").is_file():
         raise FileNotFoundError(f"expected an evaluated workdir, found {folder} without counts.csv")
     counts = derived.read_counts(folder / "counts.csv")
-    record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
-    provenance = record.get("provenance", {})
-    revision = str(provenance.get("git_revision", "not recorded"))[:12]
-    source = f"{provenance.get('device', 'device not recorded')}, revision {revision}"
+    path = folder / "evaluation.json"
+    record = read_json(path, shape={"provenance": Maybe({})}).get("provenance", {}) if path.is_file() else {}
+    revision = str(record.get("git_revision", "not recorded"))[:12]
+    source = f"{record.get('device', 'device not recorded')}, revision {revision}"
     stored = folder.parent.name == "stored"
     return Evaluated(folder, name, ImageErrors.read(folder / "answers", counts), conditions_of(folder), stored, source)
 

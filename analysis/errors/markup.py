@@ -3,7 +3,7 @@
 import pathlib
 
 from analysis.errors.joint import Column, Joint
-from analysis.errors.text import NAMES
+from analysis.errors.summary import TITLES
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, write_rows
 from runtime.files import write_atomically
@@ -70,7 +70,7 @@ def _title(column: Column, table: Joint) -> str:
     kinds = {other for name, other, _ in table.columns if name == benchmark}
     kind = f" ({severities})" if len(kinds) > 1 else ""
     name = _TITLES.get(benchmark, benchmark)
-    return f"{name}{kind} minus ImageNet-C" if measure == "gap" else f"{name}{kind} {NAMES[measure]}"
+    return f"{name}{kind} minus ImageNet-C" if measure == "gap" else f"{name}{kind} {TITLES[measure]}"
 
 
 def _cell(table, model, column, bold, between, mark):

@@ -15,14 +15,18 @@ import numpy as np
 
 from analysis import derived, references
 from analysis.errors import conditions
-from analysis.errors.conditions import FROST, ORIGINAL, Conditions
+from analysis.errors.conditions import FROST, Conditions
+from analysis.errors.summary import ORIGINAL
 from analysis.tables import CLEAN, STANDARD
 from runtime import files
+from runtime.shapes import Maybe
 
 Severity = int | float | str
 ALEXNET = "alexnet"
 PREPROCESSING = "shorter side 256, centre crop 224, bilinear (Pillow)"
 _SHAPE = (224, 224, 3)
+_SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": conditions.SHAPE}
+_SHAPE_OF_RECORD = {"conditions": Maybe(conditions.SHAPE)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,22 +91,16 @@ def of_file(path: pathlib.Path) -> Reference:
     """Reads the JSON of a reference, as `write` writes it.
 
     Raises:
-      DamagedFileError: no JSON object.
-      ValueError: something is missing or no error.
+      DamagedFileError: something is missing, or of another kind.
+      ValueError: an error outside of [0, 1].
     """
-    content = files.read_json(path, remedy="write it again with tools.table --write_reference")
-    try:
-        errors = {
-            name: {_severity(text): _fraction(value) for text, value in row.items()}
-            for name, row in content["errors"].items()
-        }
-        name, clean = str(content["name"]), _fraction(content["clean"])
-        return Reference(name, clean, errors, Conditions.read(content["conditions"]))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"{path}: expected a reference (name, clean, errors {{corruption: {{severity: error}}}} in [0, 1], "
-            f"conditions), found none: {type(error).__name__} {error}"
-        ) from error
+    content = files.read_json(path, remedy="write it with tools.table --write_reference", shape=_SHAPE_OF_FILE)
+    errors = {
+        name: {_severity(text): _fraction(path, value) for text, value in row.items()}
+        for name, row in content["errors"].items()
+    }
+    clean = _fraction(path, content["clean"])
+    return Reference(content["name"], clean, errors, Conditions.read(content["conditions"]))
 
 
 def of_workdir(folder: pathlib.Path) -> Reference:
@@ -152,7 +150,7 @@ def conditions_of(folder: pathlib.Path) -> Conditions:
       ValueError: it was evaluated before that was recorded.
     """
     path = folder / "evaluation.json"
-    content = files.read_json(path) if path.is_file() else {}
+    content = files.read_json(path, shape=_SHAPE_OF_RECORD) if path.is_file() else {}
     if "conditions" not in content:
         raise ValueError(
             f"{folder} does not tell under which conditions its errors were measured (evaluation.json, `conditions`): "
@@ -175,7 +173,7 @@ def _severity(text):
         return text
 
 
-def _fraction(value):
-    if not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"expected an error in [0, 1], found {value!r}")
+def _fraction(path, value):
+    if not 0 <= value <= 1:
+        raise ValueError(f"{path}: expected errors in [0, 1], found {value!r}")
     return float(value)

@@ -27,8 +27,6 @@ from analysis.errors.images import ImageErrors
 from analysis.tables import CLEAN
 
 MEAN = "mean"
-MEASURES = ("mean_error", "mCE", "relative_mCE")
-GAP = "gap"
 
 
 class Value(NamedTuple):

@@ -4,18 +4,9 @@ import math
 from collections.abc import Sequence
 
 from analysis.errors.choice import Choice
-from analysis.errors.conditions import ORIGINAL
-from analysis.errors.files import Summary
-from analysis.errors.scores import GAP
+from analysis.errors.summary import TITLES, Summary, notes
 from analysis.rounding import with_error
 from analysis.tables import CLEAN
-
-NAMES = {
-    "mean_error": "mean error",
-    "mCE": "mCE",
-    "relative_mCE": "relative mCE",
-    GAP: "minus mean error on imagenet_c",
-}
 
 
 def summary_text(summaries: Sequence[Summary], choice: Choice) -> str:
@@ -38,19 +29,8 @@ def summary_text(summaries: Sequence[Summary], choice: Choice) -> str:
 def value(summary: Summary) -> str:
     """Writes `mCE 76.7 ± 0.2 (std 0.4), frost procedural`."""
     spread = f" (std {summary.std:.2g})" if not math.isnan(summary.std) else ""
-    text = f"{NAMES[summary.measure]} {with_error(summary.mean, summary.se)}{spread}"
+    text = f"{TITLES[summary.measure]} {with_error(summary.mean, summary.se)}{spread}"
     return text + "".join(f", {note}" for note in notes(summary))
-
-
-def notes(summary: Summary) -> list[str]:
-    """Lists what a normalised number must be marked with: frost that is not the original's,
-    conditions that differ.
-    """
-    if summary.reference == "none":
-        return []
-    found = [] if summary.frost in ("none", ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
-    found += [] if summary.mismatch == "none" else [f"other conditions than {summary.reference}: {summary.mismatch}"]
-    return found
 
 
 def _seeds(summary):

@@ -13,6 +13,8 @@ import numpy as np
 from analysis import accuracies, answers, derived, shapes, tables
 from analysis.comparison import mixtures
 from analysis.distances.files import Distance, read_msd
+from analysis.errors import summary
+from analysis.errors.summary import Summary
 from analysis.overlap import overlap_matrix
 from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
@@ -25,6 +27,7 @@ from runtime.shapes import mismatch
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
 OPTIONAL = {  # file -> what a JSON file must hold
     "scores.csv": None,
+    "errors_summary.csv": None,
     "mixtures.csv": None,
     "benchmark.json": shapes.BENCHMARK,
     "stability.json": shapes.STABILITY,
@@ -56,6 +59,7 @@ class Study(NamedTuple):
         None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
+      error_summaries: rows of errors_summary.csv (`analysis.errors.summary.Summary`), or None.
       distances: rows of msd/msd.csv (`analysis.distances.files.Distance`), or None.
       natural: content of natural_shift/natural_shift.json, or None; natural_pictures: the PNG files
         beside it, by name.
@@ -80,6 +84,7 @@ class Study(NamedTuple):
     timing: dict | None
     mixtures: list[dict] | None
     samples: bytes | None
+    error_summaries: list[Summary] | None
     distances: list[Distance] | None
     natural: dict | None
     natural_pictures: dict[str, bytes]
@@ -132,6 +137,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
+        summary.read(workdir / summary.NAME) if summary.NAME in present else None,
         read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
         _optional(natural, OPTIONAL["natural_shift/natural_shift.json"]),
         {n: p.read_bytes() for n in NATURAL_PICTURES if (p := natural.with_name(f"{n}.png")).is_file()},

@@ -1,11 +1,12 @@
 """Section of a report for results that not every study has, and for what is missing, the command
 that makes it.
 
-Calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of
+Errors, calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of
 augmentation schemes, natural shifts.
 """
 
 from analysis.distances.files import mean_distances
+from analysis.report.errors import errors_part
 from analysis.report.html import Html, join, missing, section, table, tag
 from analysis.report.inputs import Study
 from analysis.report.natural import natural_part
@@ -16,6 +17,7 @@ def optional_section(study: Study) -> Html:
     """Shows what is there, then what to run for what is not, then the files."""
     benchmark = study.benchmark or {}
     present = (
+        errors_part(study.error_summaries),
         _ranges(study.ranges),
         _coverage(benchmark.get("coverage")),
         _categories(benchmark.get("categories")),
@@ -26,6 +28,7 @@ def optional_section(study: Study) -> Html:
     )
     overlap = study.workdir / "overlap.csv"
     commands = (
+        None,  # overlap.py writes it, or did not yet
         ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={study.workdir}"),
         (
             "Which candidates a benchmark covers, and categories of candidates.",

@@ -10,6 +10,7 @@ import pytest
 
 from eval import evaluate
 from evaluation.shown import Shown
+from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
 
 # The audit's case: 1000 classes and a benchmark of AlexNet's, but random pictures of 16x16.
@@ -121,7 +122,7 @@ def test_what_is_no_reference_is_named(as_they_are, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected a reference .* found no nowhere"):
         measure(tmp_path / "w", reference="nowhere")
     (tmp_path / "bad.json").write_text('{"name": "x"}')
-    with pytest.raises(ValueError, match=r"bad\.json: expected a reference"):
+    with pytest.raises(DamagedFileError, match=r"bad\.json: expected clean, found nothing of that name"):
         measure(tmp_path / "w", reference=tmp_path / "bad.json")
     measure(tmp_path / "old")
     (tmp_path / "old" / "evaluation.json").write_text("{}")

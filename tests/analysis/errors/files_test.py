@@ -5,7 +5,7 @@ import pytest
 
 import corruptions
 from analysis import answers, scores
-from analysis.errors import benchmarks, files, reference
+from analysis.errors import benchmarks, files, reference, summary
 from analysis.errors.choice import Choice, choose
 from analysis.errors.conditions import Conditions, of_corruption
 from analysis.errors.images import ImageErrors
@@ -131,7 +131,7 @@ def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
     (line,) = [line for line in text.splitlines() if line.startswith("  imagenet_c (levels)")]
     assert "frost procedural" in line.partition("mCE")[2] and "imagenet_c/frost:frost" in line
     files.write(tmp_path, rows, summaries, "a comment")
-    read = {(one.benchmark, one.measure): one for one in files.read_summary(tmp_path / "errors_summary.csv")}
+    read = {(one.benchmark, one.measure): one for one in summary.read(tmp_path / "errors_summary.csv")}
     assert read["imagenet_c", "mCE"].frost == "procedural" and read["imagenet_c", "mCE"].mean == pytest.approx(
         next(one.mean for one in summaries if (one.benchmark, one.measure) == ("imagenet_c", "mCE"))
     )
