@@ -1,5 +1,4 @@
-"""Corruptions in Keras on its JAX backend: a layer that corrupts while training and does nothing at
-test time.
+"""Corruptions in Keras on its JAX backend: a layer that corrupts while training and does nothing at test time.
 
     KERAS_BACKEND=jax python -m examples.keras_loop       # needs Keras 3
 
@@ -19,9 +18,7 @@ import data
 
 
 class Corrupt(keras.layers.Layer):
-    """Corrupts images in [0, 1], float32 [N, H, W, 3], with severities drawn from the benchmark's
-    distribution.
-    """
+    """Corrupts images in [0, 1], float32 [N, H, W, 3], with severities drawn from the benchmark's distribution."""
 
     def __init__(self, name, seed=0, **kwargs):
         super().__init__(**kwargs)

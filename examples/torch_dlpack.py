@@ -1,10 +1,8 @@
-"""Corruptions for PyTorch without a DataLoader: JAX corrupts on the device, DLPack hands the memory
-over uncopied.
+"""Corruptions for PyTorch without a DataLoader: JAX corrupts on the device, DLPack hands the memory over uncopied.
 
     python -m examples.torch_dlpack                       # needs PyTorch; on a GPU, both with CUDA
 
-The images of the whole training set stay on the device. What PyTorch trains on is the very memory
-JAX wrote.
+The images of the whole training set stay on the device. What PyTorch trains on is the very memory JAX wrote.
 """
 
 import jax

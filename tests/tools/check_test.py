@@ -136,7 +136,7 @@ def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name)
     *lines, last = capsys.readouterr().out.splitlines()
     assert last.endswith(f"{len(lines)} wrong") and lines
     (line, *_) = [line for line in lines if any(part in line for part in NAMED.get(name, (name,)))]
-    assert "run again: python" in line or "python -m" in line or "Restore it" in line
+    assert "again: python" in line or "python -m" in line or "Restore it" in line
 
 
 def test_what_is_left_of_an_earlier_model_is_named(folder):
