@@ -51,6 +51,15 @@ def condition_of(stem: str) -> tuple[str, int | float | str] | None:
     return found["corruption"].replace(".", "/", 1), severity
 
 
+def files_of(folder: pathlib.Path) -> list[tuple[pathlib.Path, tuple[str, int | float | str]]]:
+    """Lists the files of answers in a folder with the (corruption, severity) of each, the newest
+    first.
+    """
+    newest_first = sorted(folder.glob("*.npz"), key=lambda path: -path.stat().st_mtime_ns)
+    named = ((path, condition_of(path.stem)) for path in newest_first)
+    return [(path, condition) for path, condition in named if condition is not None]
+
+
 def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
     """Counts the answers in the files of a folder, by (model, seed, corruption, severity), the
     newest file first.
@@ -61,10 +70,7 @@ def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
       DamagedFileError: a file holds no answers.
     """
     found = {}
-    newest_first = sorted(folder.glob("*.npz"), key=lambda path: -path.stat().st_mtime_ns)
-    for path, condition in ((path, condition_of(path.stem)) for path in newest_first):
-        if condition is None:
-            continue
+    for path, condition in files_of(folder):
         packed, made_from = answers.read_packed(path)
         for key, bits in packed.items():
             correct = int(np.bitwise_count(bits).sum())

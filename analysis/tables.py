@@ -26,6 +26,8 @@ from runtime.log import log
 COUNTS_HEADER = ("model", "seed", "corruption", "severity", "correct", "total")
 SCORES_HEADER = (*COUNTS_HEADER, "accuracy", "accuracy_se", "error", "error_se", "R", "R_se")
 CLEAN = "clean"
+NATURAL = "natural/"  # before the name of a natural shift, which is a condition too
+OF_CLASSES = "clean/"  # before the same name: clean images of the same classes
 STANDARD = "standard"
 RANDOM = "random"
 _SEAL = re.compile(r"#.* \| sha256 of the lines below ([0-9a-f]{64})\s*")

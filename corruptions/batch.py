@@ -60,8 +60,8 @@ def corrupt(
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
         0..N-1. Give positions in the dataset to make the corruption of an image independent of its
         batch.
-      validate: whether the values of concrete float batches are checked (this waits for the device
-        once).
+      validate: whether the values of concrete float batches, and of an index on the device, are
+        checked (this waits for the device once).
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -78,7 +78,7 @@ def corrupt(
     checks.image_batch(images, validate)
     checks.options(corruption.qualified_name, corruption.options, options)
     number = images.shape[0]
-    index = jnp.arange(number) if index is None else keys.image_index(index, number)
+    index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
     if severity is not None:
         # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile
         # serves all.

@@ -37,13 +37,14 @@ def seed_key(seed: int) -> jax.Array:
     return jax.random.fold_in(key, np.uint32(high)) if high else key
 
 
-def image_index(index: Any, number: int) -> jax.Array | np.ndarray:
+def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | np.ndarray:
     """Checks the identities of images and brings them into 32-bit words.
 
     Args:
       index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or what this
         function gave.
       number: of images.
+      validate: whether the values of a JAX array are looked at (this waits for the device once).
 
     Returns:
       [N] where 31 bits are enough, else uint32 [N, 2]: lower and upper words. A JAX array of up to
@@ -61,7 +62,8 @@ def image_index(index: Any, number: int) -> jax.Array | np.ndarray:
     if index.shape != (number,):
         raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
     if isinstance(index, jax.Array):
-        _refuse_negative(index)
+        if validate:
+            _refuse_negative(index)
         if index.dtype.itemsize <= 4:
             return index
         return jnp.stack([index & (_WORD - 1), index >> 32], axis=1).astype(jnp.uint32)

@@ -61,14 +61,16 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
 
 
 def check_classes(directory: pathlib.Path, num_classes: int) -> None:
-    """Checks that an imported model in `directory` has as many classes as the dataset.
+    """Checks that the model in `directory` has as many classes as the dataset.
 
     Raises:
-      ValueError: it has another number; models of train.py are not asked.
+      ValueError: it has another number; one that was trained by an earlier revision is not asked.
     """
-    of_model = workdirs.read_for_all(directory / "final.json").get("num_classes", num_classes)
+    final = workdirs.read_for_all(directory / "final.json")
+    of_model = final.get("num_classes", num_classes)
     if of_model != num_classes:
+        stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
         raise ValueError(
-            f"expected a dataset of {of_model} classes, as many as the model imported into {directory} has, found "
-            f"{num_classes}; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
+            f"expected a dataset of {of_model} classes, as many as the model in {directory} has, found {num_classes}"
+            + (stride if final["step"] == 0 else "")  # of an imported one
         )

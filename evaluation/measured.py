@@ -98,11 +98,8 @@ def kept_levels(folder: pathlib.Path) -> dict[str, tuple[int, ...] | None]:
     drawn from.
     """
     found: dict[str, tuple[int, ...] | None] = {}
-    for path in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns):
-        condition = derived.condition_of(path.stem)
-        if condition is None:
-            continue
+    for path, (corruption, _) in reversed(derived.files_of(folder)):
         tail = re.search(rf"-{RANDOM}((?:-\d+)+)$", path.stem)
-        if tail or condition[0] not in found:
-            found[condition[0]] = tuple(map(int, tail[1].split("-")[1:])) if tail else None
+        if tail or corruption not in found:
+            found[corruption] = tuple(map(int, tail[1].split("-")[1:])) if tail else None
     return found

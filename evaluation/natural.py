@@ -14,8 +14,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
-from analysis.natural_shift.table import OF_CLASSES, PREFIX
-from analysis.tables import CLEAN
+from analysis.tables import CLEAN, NATURAL, OF_CLASSES
 from data import Dataset, Split
 from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
@@ -69,7 +68,7 @@ def _conditions(
     meaning = np.full(images.classes.number, -1)  # of the set's labels
     meaning[groups[groups >= 0]] = np.arange(len(groups)) if one_to_one else groups[groups >= 0]
     counted = None if one_to_one else groups  # else all classes are answers, as on the clean images
-    of_set = Condition(PREFIX + images.name, "0")
+    of_set = Condition(NATURAL + images.name, "0")
     yield of_set, _shown(images.split, meaning[images.split.labels], counted, shown, images.provenance)
     if counted is not None:
         source = {"images": f"{CLEAN} test images of {dataset.name}", "digests": dict(shown.digests)}

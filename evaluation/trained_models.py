@@ -73,7 +73,7 @@ def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: 
 
     Raises:
       FileNotFoundError: no model there is finished.
-      ValueError: an imported model has another number of classes.
+      ValueError: a model has another number of classes.
     """
     workdir = pathlib.Path(workdir)
     folders = find(workdir)

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from ml_collections import ConfigDict
 
 from analysis import accuracies, answers, derived, tables
-from analysis.natural_shift.table import OF_CLASSES, PREFIX
 from analysis.report import inputs
 from runtime import bindings, files, meshes
 from training import loop, ranges
 
-# Classes of the datasets whose number is known without reading them.
+# Classes of models that an earlier revision trained on datasets of a fixed number.
 _CLASSES = {"shapes": 10, "cifar10": 10, "cifar100": 100, "imagenet100": 100, "imagenet": 1000}
 
 
@@ -152,7 +151,7 @@ def _answers(path, draws, workdir):
     condition = derived.condition_of(path.stem)
     if condition is None:
         raise ValueError(f"{path}: expected the name of a condition, found {path.stem}")
-    natural = condition[0].startswith((PREFIX, OF_CLASSES))  # to images of their own
+    natural = condition[0].startswith((tables.NATURAL, tables.OF_CLASSES))  # to images of their own
     if draws and not natural and made_from.shown not in ("", draws):
         raise ValueError(f"{path}: expected answers to the images that draws.json tells of, found those to others")
     for key, bits in packed.items():

@@ -80,7 +80,8 @@ def command_of(folder: Path) -> str:
 
 
 def read_final(folder: Path) -> dict[str, Any]:
-    """Reads the final.json of a finished model: its last step, and the digest of its parameters.
+    """Reads the final.json of a finished model: its last step, the digest of its parameters, and
+    how many classes it tells apart (not known of one that an earlier revision trained).
 
     Raises:
       FileNotFoundError: the run has not reached its end.
@@ -91,6 +92,9 @@ def read_final(folder: Path) -> dict[str, Any]:
     final = files.read_json(path, remedy=remedy)
     if type(final.get("step")) is not int or not isinstance(final.get("digest"), str):
         raise files.DamagedFileError(f"{path}: expected step and digest of a finished model, found {final}; {remedy}")
+    if type(final.get("num_classes", 0)) is not int:
+        found = repr(final["num_classes"])
+        raise files.DamagedFileError(f"{path}: expected an integer num_classes, found {found}; {remedy}")
     return final
 
 

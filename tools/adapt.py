@@ -59,8 +59,8 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
         state, number = adaptation.adapt(graphdef, state, bar, asked.pseudo_count)
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)
-        final = {"step": int(state.step), "digest": digest(state), "adapted_to": number}
-        workdirs.write_json(path / "final.json", final)
+        final = {"step": int(state.step), "digest": digest(state), "num_classes": dataset.num_classes}
+        workdirs.write_json(path / "final.json", final | {"adapted_to": number})
     return state
 
 

@@ -79,6 +79,7 @@ class Run:
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
         self._config, recipe = job.config, job.config.train
+        self._classes = num_classes
         self._plan = batches.Plan(recipe, split.images.shape)
         optimizer = states.make_optimizer(recipe, self._plan.steps_per_epoch)
         graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
@@ -175,7 +176,7 @@ class Run:
         """
         trained_now = self._report is not None
         if trained_now or not finished(self._workdir):
-            final = {"step": int(state.step), "digest": digest(state)}
+            final = {"step": int(state.step), "digest": digest(state), "num_classes": self._classes}
             if (read_final(self._workdir) or final)["digest"] != final["digest"]:
                 log.warning("%s was trained again and is another model than before.", self._workdir)
             write_json(self._workdir / "final.json", final)

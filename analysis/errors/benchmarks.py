@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import corruptions
-from analysis.tables import CLEAN, RANDOM
+from analysis.tables import CLEAN, NATURAL, OF_CLASSES, RANDOM
 
 Severity = int | float | str
 LEVELS = "levels"
 OTHERS = "others"
 PLAIN = "imagenet_c"
 BAR = ("imagenet_c_bar", "cifar10_c_bar")
-_NATURAL = ("natural", CLEAN)  # first parts of names of test sets that are no corruptions
 
 
 class Benchmark(NamedTuple):
@@ -43,7 +42,7 @@ def complete(
     """
     there: dict[str, set[Severity]] = {}
     for corruption, severity in conditions:
-        if corruption != CLEAN and corruption.partition("/")[0] not in _NATURAL:
+        if corruption != CLEAN and not corruption.startswith((NATURAL, OF_CLASSES)):
             there.setdefault(corruption, set()).add(severity)
     members = {name: corruptions.names(name) for name in corruptions.benchmarks()}
     members |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in members.values()}

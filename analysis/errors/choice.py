@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from analysis.errors import reference as sources
 from analysis.errors.conditions import FIELDS, Conditions, differences
 from analysis.errors.reference import Reference
+from analysis.errors.summary import NONE
 from runtime.schema import SettingsError
 
 REFUSE, LABEL = "refuse", "label"
-NONE = "none"
 
 
 @dataclasses.dataclass(frozen=True)

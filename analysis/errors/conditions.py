@@ -11,8 +11,12 @@ from corruptions.noc import severities
 
 FROST = "imagenet_c/frost"
 SHAPE = {  # of `Conditions` in JSON
-    "dataset": str, "classes": int, "image_shape": [int], "preprocessing": str, "corruptions": {str: {}},
-}  # fmt: skip
+    "dataset": str,
+    "classes": int,
+    "image_shape": [int],
+    "preprocessing": str,
+    "corruptions": {str: {}},
+}
 FIELDS = ("dataset", "classes", "image_shape", "preprocessing")
 _TABLES = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 _SAID = {  # as the settings call them, for sentences

@@ -11,14 +11,26 @@ from analysis.errors.choice import Choice
 from analysis.errors.conditions import Conditions
 from analysis.errors.images import ImageErrors
 from analysis.errors.scores import Row, Value
-from analysis.errors.summary import GAP, MEASURES, Summary
+from analysis.errors.summary import GAP, MEASURES, NONE, Summary
 from analysis.tables import CLEAN, write_rows
 
 ERRORS = "errors.csv"
 ERRORS_HEADER = (
-    "model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE",
-    "relative_CE_se", "mean_error_se", "severities", "mismatch", "frost",
-)  # fmt: skip
+    "model",
+    "seed",
+    "benchmark",
+    "reference",
+    "corruption",
+    "mean_error",
+    "CE",
+    "CE_se",
+    "relative_CE",
+    "relative_CE_se",
+    "mean_error_se",
+    "severities",
+    "mismatch",
+    "frost",
+)
 
 
 def score(
@@ -45,7 +57,7 @@ def score(
     of_model: dict[tuple[str, ...], list[tuple[Value, Row | None]]] = {}
     for key in keys:
         there = benchmarks.complete((cell[2:] for cell in errors.counts if cell[:2] == key), own, stored=stored)
-        head = (key[0], CLEAN, "none", "mean_error")
+        head = (key[0], CLEAN, NONE, "mean_error")
         of_model.setdefault(head, []).append((scores.clean_error(errors, key), None))
         means = {}
         for benchmark in there:
@@ -70,11 +82,23 @@ def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary
     """
     lines = [
         (
-            row.model, row.seed, row.benchmark, row.reference, row.corruption, row.error.value, row.ce.value,
-            row.ce.se, row.relative.value, row.relative.se, row.error.se, row.severities, row.mismatch, row.frost,
+            row.model,
+            row.seed,
+            row.benchmark,
+            row.reference,
+            row.corruption,
+            row.error.value,
+            row.ce.value,
+            row.ce.se,
+            row.relative.value,
+            row.relative.se,
+            row.error.se,
+            row.severities,
+            row.mismatch,
+            row.frost,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     write_rows(folder / ERRORS, ERRORS_HEADER, lines, comment)
     summary.write(folder / summary.NAME, summaries, comment)
 
@@ -86,8 +110,8 @@ def _summary(head, found):
     whole = scores.average(values)
     std = float(np.std([value.value for value in values], ddof=1)) if len(values) > 1 and not undefined else math.nan
     normalised = row is not None and head[3] in ("mCE", "relative_mCE")
-    about = (row.reference, row.mismatch) if normalised else ("none", "none")
-    frost = "none" if row is None else row.frost
+    about = (row.reference, row.mismatch) if normalised else (NONE, NONE)
+    frost = NONE if row is None else row.frost
     return Summary(*head, whole.value, whole.se, std, len(values), *about, frost, values)
 
 

@@ -38,10 +38,7 @@ class ImageErrors:
         known = {count.key: count for count in counts}
         packed: dict[Cell, np.ndarray] = {}
         shown: dict[Cell, str] = {}
-        for path in sorted(folder.glob("*.npz"), key=lambda path: -path.stat().st_mtime_ns):
-            condition = derived.condition_of(path.stem)
-            if condition is None:
-                continue
+        for path, condition in derived.files_of(folder):
             by_model, made_from = answers.read_packed(path)
             for key, bits in by_model.items():
                 cell = (*key, *condition)

@@ -12,7 +12,7 @@ from analysis.errors.choice import LABEL, REFUSE, Choice, choose
 from analysis.errors.conditions import Conditions, differences
 from analysis.errors.images import ImageErrors
 from analysis.errors.reference import conditions_of
-from analysis.errors.summary import GAP, MEASURES, ORIGINAL, Summary
+from analysis.errors.summary import GAP, MEASURES, NONE, ORIGINAL, Summary
 from analysis.tables import CLEAN
 from runtime.files import read_json
 from runtime.shapes import Maybe
@@ -206,10 +206,10 @@ def _caption(evaluated, cells, choices: Sequence[Choice]):
         f"{' to '.join(f'{n:,}' for n in dict.fromkeys((totals[0], totals[-1])))} images, mean ± standard error over "
         "test images (std between seeds)."
     )
-    references = sorted({cell.reference for cell in cells.values()} - {"none"})
+    references = sorted({cell.reference for cell in cells.values()} - {NONE})
     if references:
         yield f"CE relative to {' and '.join(references)}; the reference's own sampling error is not counted."
-    frost = sorted({cell.frost.replace("_", " ") for cell in cells.values()} - {"none", ORIGINAL})
+    frost = sorted({cell.frost.replace("_", " ") for cell in cells.values()} - {NONE, ORIGINAL})
     if frost:
         yield f"Frost: {', '.join(frost)}, not ImageNet-C's photographs."
     if any(column[2] == GAP for _, column in cells):

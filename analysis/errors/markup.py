@@ -3,15 +3,25 @@
 import pathlib
 
 from analysis.errors.joint import Column, Joint
-from analysis.errors.summary import TITLES
+from analysis.errors.summary import NONE, TITLES
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, write_rows
 from runtime.files import write_atomically
 
 HEADER = (
-    "model", "benchmark", "severities", "measure", "mean", "se", "std", "seeds", "reference", "mismatch", "frost",
+    "model",
+    "benchmark",
+    "severities",
+    "measure",
+    "mean",
+    "se",
+    "std",
+    "seeds",
+    "reference",
+    "mismatch",
+    "frost",
     "best",
-)  # fmt: skip
+)
 _TITLES = {
     "imagenet_c": "ImageNet-C",
     "imagenet_noc": "ImageNet-NOC",
@@ -36,9 +46,13 @@ def latex(table: Joint) -> str:
     """Writes a table of LaTeX with booktabs, caption included."""
     head = ["model", *(_escaped(_title(column, table)) for column in table.columns)]
     lines = [
-        r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule",
-        " & ".join(head) + r" \\", r"\midrule",
-    ]  # fmt: skip
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+    ]
     for model in table.models:
         cells = [_cell(table, model, column, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$") for column in table.columns]
         lines.append(" & ".join([_escaped(model), *(cell.replace("\N{MINUS SIGN}", "$-$") for cell in cells)]) + r" \\")
@@ -79,12 +93,12 @@ def _cell(table, model, column, bold, between, mark):
     summary = table.cells[model, column]
     text = with_error(summary.mean, summary.se).replace("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", between)
     text += f" ({summary.std:.2g})" if summary.std == summary.std else ""
-    text += mark if summary.mismatch != "none" else ""
+    text += mark if summary.mismatch != NONE else ""
     return bold.format(text) if table.best.get(column) == model else text
 
 
 def _sentences(table):
-    marked = sorted({cell.mismatch for cell in table.cells.values()} - {"none"})
+    marked = sorted({cell.mismatch for cell in table.cells.values()} - {NONE})
     return [*table.caption, *(["† Measured under other conditions than the reference."] if marked else [])]
 
 

@@ -24,6 +24,7 @@ from analysis.errors.benchmarks import Benchmark
 from analysis.errors.choice import Choice
 from analysis.errors.conditions import FROST, Conditions
 from analysis.errors.images import ImageErrors
+from analysis.errors.summary import NONE
 from analysis.tables import CLEAN
 
 MEAN = "mean"
@@ -89,14 +90,20 @@ def rows(
         reference = choice.of(name)
         divisor = None if reference is None else reference.of(name, severities)
         scaled = _scaled(errors, cells, clean, divisor, reference)
-        label = "none" if divisor is None else reference.name
+        label = NONE if divisor is None else reference.name
         frost = conditions.frost if name == FROST else ""
         found.append(
             Row(
-                *key, benchmark.name, benchmark.severities, name, label,
-                "none" if divisor is None else choice.label([name], reference.name), frost or "none", *scaled,
+                *key,
+                benchmark.name,
+                benchmark.severities,
+                name,
+                label,
+                NONE if divisor is None else choice.label([name], reference.name),
+                frost or NONE,
+                *scaled,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -104,12 +111,12 @@ def mean(members: Sequence[Row], choice: Choice) -> Row:
     """Averages the rows of a benchmark's corruptions; CE is undefined where one has none."""
     first = members[0]
     names = {row.reference for row in members}
-    reference = first.reference if len(names) == 1 else "none"
-    mismatch = choice.label([row.corruption for row in members], reference) if reference != "none" else "none"
-    frost = next((row.frost for row in members if row.frost != "none"), "none")
+    reference = first.reference if len(names) == 1 else NONE
+    mismatch = choice.label([row.corruption for row in members], reference) if reference != NONE else NONE
+    frost = next((row.frost for row in members if row.frost != NONE), NONE)
     head = first._replace(corruption=MEAN, reference=reference, mismatch=mismatch, frost=frost)
     values = [average([getattr(row, field) for row in members]) for field in ("error", "ce", "relative")]
-    if reference == "none":
+    if reference == NONE:
         values[1:] = [Value(), Value()]
     return head._replace(error=values[0], ce=values[1], relative=values[2])
 

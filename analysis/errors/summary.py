@@ -8,8 +8,19 @@ from analysis.tables import read_lines, write_rows
 
 NAME = "errors_summary.csv"
 HEADER = (
-    "model", "benchmark", "severities", "measure", "mean", "se", "std", "seeds", "reference", "mismatch", "frost",
-)  # fmt: skip
+    "model",
+    "benchmark",
+    "severities",
+    "measure",
+    "mean",
+    "se",
+    "std",
+    "seeds",
+    "reference",
+    "mismatch",
+    "frost",
+)
+NONE = "none"  # no severities, no reference, nothing that differs
 PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
 GAP = "gap"
 MEASURES = ("mean_error", "mCE", "relative_mCE")
@@ -78,8 +89,8 @@ def notes(summary: Summary) -> list[str]:
     """Lists what a normalised number must be marked with: frost that is not the original's, and
     conditions that differ.
     """
-    if summary.reference == "none":
+    if summary.reference == NONE:
         return []
-    found = [] if summary.frost in ("none", ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
-    found += [] if summary.mismatch == "none" else [f"other conditions than {summary.reference}: {summary.mismatch}"]
+    found = [] if summary.frost in (NONE, ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
+    found += [] if summary.mismatch == NONE else [f"other conditions than {summary.reference}: {summary.mismatch}"]
     return found

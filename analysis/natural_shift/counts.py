@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from analysis.derived import read_counts
-from analysis.natural_shift.table import OF_CLASSES, PREFIX, Shift, Table
-from analysis.tables import CLEAN, STANDARD
+from analysis.natural_shift.table import Shift, Table
+from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
 
 _ADAPTED = "+bn=test"  # such models have seen the test's images
 
@@ -50,9 +50,9 @@ def read_workdirs(paths: Sequence[pathlib.Path], types: Mapping[str, str] | None
     conditions = list(dict.fromkeys(condition for cell in cells.values() for condition in cell))
     columns = {condition: _column(cells, condition) for condition in conditions}
     natural = {}
-    for name in (condition.removeprefix(PREFIX) for condition in conditions if condition.startswith(PREFIX)):
-        natural[name] = Shift(columns[PREFIX + name], columns.get(OF_CLASSES + name, columns[CLEAN]))
-    other = (CLEAN, *(PREFIX + name for name in natural), *(OF_CLASSES + name for name in natural))
+    for name in (condition.removeprefix(NATURAL) for condition in conditions if condition.startswith(NATURAL)):
+        natural[name] = Shift(columns[NATURAL + name], columns.get(OF_CLASSES + name, columns[CLEAN]))
+    other = (CLEAN, *(NATURAL + name for name in natural), *(OF_CLASSES + name for name in natural))
     synthetic = {name: columns[name] for name in conditions if name not in other}
     if types is None:
         standard = np.array([name.split("/", 1)[1].rpartition("/")[0] == STANDARD for name in models])

@@ -21,8 +21,6 @@ TITLES = {
     "vid_robust": "ImageNet-Vid-Robust",
     "ytbb_robust": "YTBB-Robust",
 }
-PREFIX = "natural/"  # of natural shifts among the conditions of counts.csv
-OF_CLASSES = "clean/"  # of clean images of the same classes
 PREFERRED = tuple(TITLES)[:7]  # shown where nobody says which; others are videos, new labels or variants
 FEWEST = 4  # models that a correlation takes
 

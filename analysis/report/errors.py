@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from analysis.errors.summary import TITLES, Summary, notes
+from analysis.errors.summary import NONE, TITLES, Summary, notes
 from analysis.report.html import Html, join, table, tag
 from analysis.rounding import fixed, with_error
 
@@ -16,11 +16,11 @@ def errors_part(summaries: Sequence[Summary] | None) -> Html | None:
     rows = [
         (
             one.model,
-            one.benchmark if one.severities == "none" else f"{one.benchmark} ({one.severities})",
+            one.benchmark if one.severities == NONE else f"{one.benchmark} ({one.severities})",
             TITLES[one.measure],
             (with_error(one.mean, one.se), "number"),
             (fixed(one.std, 2), "number"),
-            "" if one.reference == "none" else one.reference,
+            "" if one.reference == NONE else one.reference,
             "; ".join(notes(one)),
         )
         for one in there

@@ -44,8 +44,8 @@ def augment(
         make values between 8-bit levels, and the networks of the papers are trained on those of
         AugMix: float32 keeps them. uint8 rounds AugMix to the nearest level and truncates Patch
         Gaussian; AutoAugment and operations alone are whole levels either way.
-      validate: whether the values of concrete float batches are checked (this waits for the device
-        once).
+      validate: whether the values of concrete float batches, and of an index on the device, are
+        checked (this waits for the device once).
       **options: static options of the scheme (`get(name).options`).
 
     Returns:
@@ -64,7 +64,7 @@ def augment(
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
     number = images.shape[0]
-    index = jnp.arange(number) if index is None else keys.image_index(index, number)
+    index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
     # once, every kind of operation is carried out on every image and one result selected, which

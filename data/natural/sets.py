@@ -50,24 +50,30 @@ def _cifar10_1(name, version):
 _SETS = {
     one.name: one
     for one in (
-        _imagenet_v2("imagenet_v2", "matched-frequency", "imagenetv2-matched-frequency-format-val",
-                     "imagenetv2-matched-frequency"),
-        _imagenet_v2("imagenet_v2_threshold", "threshold-0.7", "imagenetv2-threshold0.7-format-val",
-                     "imagenetv2-threshold0.7"),
+        _imagenet_v2(
+            "imagenet_v2",
+            "matched-frequency",
+            "imagenetv2-matched-frequency-format-val",
+            "imagenetv2-matched-frequency",
+        ),
+        _imagenet_v2(
+            "imagenet_v2_threshold", "threshold-0.7", "imagenetv2-threshold0.7-format-val", "imagenetv2-threshold0.7"
+        ),
         _imagenet_v2("imagenet_v2_top", "topimages", "imagenetv2-top-images-format-val", "imagenetv2-topimages"),
         NaturalSet("imagenet_a", lambda: classes.imagenet("imagenet_a"), ("imagenet_a", "imagenet-a"), "imagenet_a"),
         NaturalSet("imagenet_r", lambda: classes.imagenet("imagenet_r"), ("imagenet_r", "imagenet-r"), "imagenet_r"),
         NaturalSet("imagenet_sketch", classes.imagenet, ("imagenet_sketch", "sketch"), "imagenet_sketch"),
         # The border is there so that nobody trains on the images; three in four objects are no
         # class of ImageNet.
-        NaturalSet("objectnet", classes.objectnet, ("objectnet", "objectnet-1.0"), border=2, below="images",
-                   others=True),
+        NaturalSet(
+            "objectnet", classes.objectnet, ("objectnet", "objectnet-1.0"), border=2, below="images", others=True
+        ),
         _cifar10_1("cifar10_1", "v6"),
         _cifar10_1("cifar10_1_v4", "v4"),
         # CIFAR-10's own images, which CINIC-10 holds in all its splits, are no shift.
         NaturalSet("cinic10", classes.cifar10, ("cinic10", "CINIC-10"), side=32, below="test", skipped="cifar"),
     )
-}  # fmt: skip
+}
 NAMES = tuple(_SETS)
 
 

@@ -66,6 +66,13 @@ def test_what_was_checked_may_be_checked_again(largest):
     assert words.tolist() == [0, largest]
 
 
+def test_without_validation_an_index_on_the_device_is_not_read_back():
+    index = jnp.array([0, -1])
+    assert keys.image_index(index, 2, validate=False) is index
+    with pytest.raises(ValueError, match="negative"):
+        keys.image_index(np.array([0, -1]), 2, validate=False)
+
+
 def test_small_integers_give_the_keys_of_jax():
     assert bits(keys.seed_key(5)) == bits(jax.random.key(5))
     assert bits(keys.seed_key(2**32 - 1)) == bits(jax.random.key(2**32 - 1))

@@ -75,6 +75,13 @@ def test_a_good_workdir_passes(made, capsys):
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
 
 
+def test_a_checkpoint_is_verified_whatever_it_was_trained_on(made, monkeypatch):
+    """Such as a folder of images, whose classes only its run knew."""
+    monkeypatch.setattr(verification, "_CLASSES", {})
+    found = verification.verify(made)
+    assert (found.problems, found.verified, found.unbound) == ([], 10, 4)
+
+
 def test_a_workdir_from_before_there_were_digests_passes(tmp_path, capsys):
     with tarfile.open(FIXTURE) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -29,8 +29,15 @@ _ON_FILES = {
 _IN_WORKER = {"fuzz": fuzz.case, "images": hostile.images, "calls": hostile.calls}
 _UNITS = {"kills": "kills", "damages": "damages", "fuzz": "pictures", "calls": "calls", "images": "files"}
 _SHARES = {  # of the time
-    "kills": 45, "damages": 22, "fuzz": 18, "images": 3, "settings": 2, "calls": 1, "rivals": 3, "disks": 5,
-}  # fmt: skip
+    "kills": 45,
+    "damages": 22,
+    "fuzz": 18,
+    "images": 3,
+    "settings": 2,
+    "calls": 1,
+    "rivals": 3,
+    "disks": 5,
+}
 ATTACKS = tuple(_SHARES)
 
 
@@ -96,10 +103,15 @@ class Torture:
         outcome = self.case(attack, number)
         seconds = commands.CLOCK.tick() - began
         record = {
-            "attack": attack, "base": self._seed, "seed": number, "kind": outcome.kind, "count": outcome.count,
-            "seconds": round(seconds, 2), "revision": self._revision,
+            "attack": attack,
+            "base": self._seed,
+            "seed": number,
+            "kind": outcome.kind,
+            "count": outcome.count,
+            "seconds": round(seconds, 2),
+            "revision": self._revision,
             "what": outcome.what,
-        }  # fmt: skip
+        }
         with open(self._folder / f"{attack}.jsonl", "a") as file:
             file.write("\n" * _cut(file.name) + json.dumps(record) + "\n")
         if outcome.kind in outcomes.FAILURES:

@@ -158,20 +158,39 @@ _GOOD = {"key": lambda: jax.random.key(0), "images": np.zeros((2, 16, 16, 3), np
 _BAD = {  # argument -> values that corrupt must refuse
     "key": (None, 3, "key", 1.5, np.zeros(3, np.uint32)),
     "images": (
-        None, [], "images", np.zeros((16, 16, 3), np.uint8), np.zeros((2, 8, 16, 3), np.uint8),
-        np.zeros((2, 16, 16, 4), np.uint8), np.zeros((2, 16, 16, 3), np.int32), np.zeros((2, 16, 16, 3), bool),
-        np.full((2, 16, 16, 3), np.nan, np.float32), np.full((2, 16, 16, 3), 255.0, np.float32),
-        np.full((2, 16, 16, 3), -0.1, np.float32), np.zeros((2, 16, 16, 3), complex), np.zeros((2, 16, 16, 3), object),
+        None,
+        [],
+        "images",
+        np.zeros((16, 16, 3), np.uint8),
+        np.zeros((2, 8, 16, 3), np.uint8),
+        np.zeros((2, 16, 16, 4), np.uint8),
+        np.zeros((2, 16, 16, 3), np.int32),
+        np.zeros((2, 16, 16, 3), bool),
+        np.full((2, 16, 16, 3), np.nan, np.float32),
+        np.full((2, 16, 16, 3), 255.0, np.float32),
+        np.full((2, 16, 16, 3), -0.1, np.float32),
+        np.zeros((2, 16, 16, 3), complex),
+        np.zeros((2, 16, 16, 3), object),
     ),
     "name": (None, 3, "", "fgo", "noc/", "/", "noc/border/", "NOC/BORDER ", "\0", "a" * 10_000, b"noc/border", ("x",)),
     "severity": (-1.0, 1.5, np.nan, np.inf, "3", [0.5], [0.1, 0.2, 0.3], True + 1.0, np.full((2, 1), 0.5), {}),
     "index": (
-        [0.5, 1.5], [True, False], [-1, 0], [0], [0, 1, 2], "01", np.zeros((2, 1), np.int32), [2**64, 0], [None, 1],
-        np.array([0.0, 1.0]), {}, 3,
+        [0.5, 1.5],
+        [True, False],
+        [-1, 0],
+        [0],
+        [0, 1, 2],
+        "01",
+        np.zeros((2, 1), np.int32),
+        [2**64, 0],
+        [None, 1],
+        np.array([0.0, 1.0]),
+        {},
+        3,
     ),
     "unknown": (1,),
     "range": ((3,), ("a", "b"), 7, (np.nan, 1), "ab", {}),
-}  # fmt: skip
+}
 
 
 def calls(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:

@@ -101,12 +101,15 @@ def test_training_takes_no_other_state_for_the_last(config, dataset, mesh, finis
     damage(workdir / "checkpoints" / "4")
     state = train(config, dataset, workdir, mesh)[1]
     expected = json.loads((finished / "final.json").read_text())
-    assert {"step": int(state.step), "digest": digest(state)} == expected
+    assert {"step": int(state.step), "digest": digest(state), "num_classes": 10} == expected
     assert json.loads((workdir / "final.json").read_text()) == expected
     assert digest(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1]) == expected["digest"]
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{"])
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{", '{"step": 4, "digest": "0", "num_classes": "10"}'],
+)
 def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path, content):
     workdir = shutil.copytree(finished, tmp_path / "work")
     (workdir / "final.json").write_text(content)

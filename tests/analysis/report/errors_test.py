@@ -7,28 +7,17 @@ import pytest
 from analysis.errors import summary
 from analysis.errors.summary import Summary
 from analysis.report import inputs
-from analysis.report.document import document
-from tests.tools import report_studies
-from tests.tools.report_pages import Page, plain
+from tests.tools.report_pages import plain
 
 
-@pytest.fixture
-def workdir(tmp_path):
-    return report_studies.smoke(tmp_path / "work")
-
-
-def shown(workdir):
-    return Page(document(inputs.read(workdir), None, "No pictures.")).text("section", id="further")
-
-
-def test_numbers_and_what_marks_them_are_shown(workdir):
+def test_numbers_and_what_marks_them_are_shown(workdir, further):
     about = ("AlexNet:ImageNet-C", "imagenet_c/frost:frost", "procedural")
     found = [
         Summary("standard", "imagenet_c", "levels", "mCE", 76.73, 0.21, 0.52, 3, *about),
         Summary("standard", "noc_candidates", "random", "mCE", math.nan, math.nan, math.nan, 3, "none", "none", "none"),
     ]
     summary.write(workdir / summary.NAME, found, "a study")
-    text = shown(workdir)
+    text = further(workdir)
     assert all(plain(part) in text for part in ("76.7 ± 0.2", "0.52", "AlexNet:ImageNet-C", "imagenet_c (levels)"))
     assert "frost procedural; other conditions than AlexNet:ImageNet-C: imagenet_c/frost:frost" in text
     assert "noc_candidates" not in text  # a number that is not there
