@@ -5,6 +5,8 @@ import pathlib
 
 import pytest
 
+from tests import compiling
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Scripts that tests start are held to the same strictness.
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
@@ -13,14 +15,7 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-# Compiling is most of the suite's time, and LLVM's optimisations are half of that: tests do
-# without. JAX asks once, when it is imported; scripts that tests start are compiled as users' are,
-# and so is all of `make slow`.
-if "JAX_DISABLE_MOST_OPTIMIZATIONS" not in os.environ:
-    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
-    import jax  # noqa: F401
-
-    del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]
+compiling.apply()
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 from corruptions.write import WriteError, write_dataset
+from tests import compiling
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The command is compiled as the tests are, for its files are compared with theirs byte for byte.
-ALIKE = os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")}
 NAMES = "noc/contrast,noc/hue"
 
 
@@ -38,7 +37,7 @@ def command(tmp_path, out, *more):
 
 
 def run(arguments, **options):
-    options = {"env": ALIKE} | options
+    options = {"env": compiling.environment()} | options
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, **options)
 
 
@@ -56,7 +55,7 @@ def count(out):
 def kill_in_the_middle(arguments, out, blocks):
     """Starts the command and kills it (SIGKILL) as soon as so many blocks are complete."""
     with subprocess.Popen(
-        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ALIKE
+        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=compiling.environment()
     ) as process:
         deadline = time.monotonic() + 100
         while count(out) < blocks and process.poll() is None and time.monotonic() < deadline:
@@ -190,7 +189,7 @@ def test_the_second_of_two_commands_is_refused(tmp_path):
 
 def test_two_devices_write_the_same_files(tmp_path):
     out, whole = tmp_path / "out", tmp_path / "whole"
-    environment = {**ALIKE, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    environment = compiling.environment() | {"JAX_NUM_CPU_DEVICES": "2"}
     done = run(command(tmp_path, out, "--batch_size=70", "--limit=150", "--severities=1"), env=environment)
     assert done.returncode == 0, done.stderr
     assert "2 x cpu" in json.loads((out / "manifest.json").read_text())["runs"][0]["device"]

@@ -42,7 +42,7 @@ def test_another_process_with_two_devices_and_another_generator_draws_the_same(t
         "import data, numpy, sys; d = data.load('shapes', train_limit=40, test_limit=10, seed=3); "
         "numpy.save(sys.argv[1], d.train.images)"
     )
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_DEFAULT_PRNG_IMPL": "rbg"}
+    flags = {"JAX_NUM_CPU_DEVICES": "2", "JAX_DEFAULT_PRNG_IMPL": "rbg"}
     strict = {"JAX_NUMPY_DTYPE_PROMOTION": "strict", "JAX_NUMPY_RANK_PROMOTION": "raise", "JAX_DEBUG_KEY_REUSE": "1"}
     path = tmp_path / "images.npy"
     command = [sys.executable, "-W", "error", "-c", code, str(path)]

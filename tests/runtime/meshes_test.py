@@ -2,13 +2,13 @@
 compile, no communication.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
+from tests import compiling
 from training import batch_norm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,11 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def check(*names, module="mesh_checks"):
     """Runs checks of a module on eight devices."""
-    flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
     done = subprocess.run(
         [sys.executable, "-m", f"tests.training.{module}", *names],
         cwd=ROOT,
-        env=os.environ | {"XLA_FLAGS": flags},
+        env=compiling.environment() | {"JAX_NUM_CPU_DEVICES": "8"},
         capture_output=True,
         text=True,
         timeout=290,

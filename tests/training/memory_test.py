@@ -50,7 +50,7 @@ def test_memory_does_not_grow_over_2000_steps(tmp_path):
             f"--workdir={tmp_path / 'run'}",
         ],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "XLA_FLAGS": "--xla_force_host_platform_device_count=1"},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "JAX_NUM_CPU_DEVICES": "1"},
         capture_output=True,
         text=True,
         timeout=280,

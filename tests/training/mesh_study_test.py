@@ -42,12 +42,11 @@ LARGE = SMALL | {
 
 def start(workdir, settings, devices, parallel):
     """The study as a user runs it, on `devices` virtual CPU devices, `parallel` models at once."""
-    flags = (os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}").strip()
     settings = settings | {"study.parallel": parallel}
     return subprocess.Popen(
         [sys.executable, "overlap.py", f"--workdir={workdir}", *(f"--config.{k}={v}" for k, v in settings.items())],
         cwd=ROOT,
-        env=os.environ | {"XLA_FLAGS": flags, "NPROC": "8"},  # threads of the pool
+        env=os.environ | {"JAX_NUM_CPU_DEVICES": str(devices), "NPROC": "8"},  # threads of the pool
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

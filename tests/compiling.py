@@ -1,0 +1,32 @@
+"""How the programs of tests are compiled: in a fraction of the time that users' programs take.
+
+Compiling would be most of the suite's time. Without the slower of XLA's two makers of fused loops,
+without splitting a program over threads and without LLVM's optimisations it is a third.
+`make slow` sets JAX_DISABLE_MOST_OPTIMIZATIONS, and everything is compiled as users' programs are.
+"""
+
+import os
+
+_LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+_LOWEST = os.environ.get(_LEVEL, "1")
+
+
+def apply() -> None:
+    """Sets this up for a process that has not imported JAX, and but for LLVM's optimisations for
+    the scripts it starts: most of them train, and their training takes longer without.
+    """
+    if _LEVEL in os.environ:
+        return
+    os.environ[_LEVEL] = _LOWEST
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAGS}".strip()
+    import jax  # noqa: F401 - asks for the level, once
+
+    del os.environ[_LEVEL]
+
+
+def environment() -> dict[str, str]:
+    """Gives the environment of a script that compiles as the tests do: one that compiles much, or
+    whose results are compared with a test's byte for byte.
+    """
+    return os.environ | {_LEVEL: _LOWEST}
