@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 
 import chex
@@ -22,7 +21,7 @@ from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from runtime import compiles, meshes
 from tests.training import tiny
-from tests.training.running import COMMAND, ROOT, checkpoints_begun, start
+from tests.training.running import checkpoints_begun, start
 from training import augmentation, batches, loop, steps, study
 
 
@@ -164,44 +163,53 @@ def test_unknown_corruption_is_answered_with_a_suggestion():
 AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
 
 
-def test_killed_run_continues_to_bit_identical_parameters(tmp_path):
-    whole = start(tmp_path / "whole")
-    output, _ = whole.communicate(timeout=250)
-    assert whole.returncode == 0, output
-    expected = json.loads((tmp_path / "whole" / "final.json").read_text())
+EPOCHS = "--config.train.epochs=30"
 
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Workdir of a run that nothing disturbed."""
+    workdir = tmp_path_factory.mktemp("undisturbed") / "whole"
+    end(start(workdir, EPOCHS, "--config.train.checkpoint_epochs=30"))
+    return workdir
+
+
+def end(process):
+    """Waits for a run; gives what it printed."""
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 0, output
+    return output
+
+
+def final(workdir):
+    return json.loads((workdir / "final.json").read_text())
+
+
+def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     rng = random.Random(0)
-    killed = tmp_path / "killed"
-    for goal in (1, 2, 4):  # kill -9 once so many checkpoints were begun, at a random moment after
-        process = start(killed)
-        while process.poll() is None and checkpoints_begun(killed) < goal:
+    often = (EPOCHS, "--config.train.checkpoint_epochs=5")
+    for goal in (5, 15):  # kill -9 once the checkpoint of an epoch was begun, at a random moment after
+        process = start(tmp_path / "killed", *often)
+        while process.poll() is None and checkpoints_begun(tmp_path / "killed") < goal:
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.3))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    last = start(killed)
-    output, _ = last.communicate(timeout=250)
-    assert last.returncode == 0, output
-    assert json.loads((killed / "final.json").read_text()) == expected
+    end(start(tmp_path / "killed", *often))
+    assert final(tmp_path / "killed") == final(whole)
 
     def curve(path):
         lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
         return [(line["step"], line["loss"]) for line in lines]
 
-    assert curve(killed) == curve(tmp_path / "whole")
+    assert curve(tmp_path / "killed") == curve(whole)
 
 
-def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
+def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
     """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long
     before the next one due."""
-    rare = ["--config.train.checkpoint_epochs=30", "--config.train.epochs=30"]
-    process = subprocess.Popen(
-        [*COMMAND, *rare, f"--workdir={tmp_path / 'run'}"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    rare = (EPOCHS, "--config.train.checkpoint_epochs=30")
+    process = start(tmp_path / "run", *rare)
     while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
         time.sleep(0.01)
     time.sleep(0.2)
@@ -209,14 +217,8 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(tmp_path):
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 143 and "the same command continues" in output, output
     assert not (tmp_path / "run" / "final.json").exists() and checkpoints_begun(tmp_path / "run") > 0
-    digests = []
-    for name in ("run", "whole"):
-        done = subprocess.run(
-            [*COMMAND, *rare, f"--workdir={tmp_path / name}"], cwd=ROOT, capture_output=True, text=True, timeout=250
-        )
-        assert done.returncode == 0 and ("Resuming" in done.stderr) == (name == "run"), done.stderr
-        digests.append(json.loads((tmp_path / name / "final.json").read_text()))
-    assert digests[0] == digests[1]
+    assert "Resuming" in end(start(tmp_path / "run", *rare))
+    assert final(tmp_path / "run") == final(whole)
 
 
 def test_control_c_keeps_the_checkpoints(tmp_path):
