@@ -74,23 +74,24 @@ def rows_share_the_work_and_one_program():
     the same."""
     with tempfile.TemporaryDirectory() as root:
         setting = Setting(root)
-        found = {}
+        found, at_the_end = {}, {"checkpoint_epochs": 2}
         for rows in (1, 4):
             with counted_rounds() as rounds, compiles.counting() as compiled:
-                found[rows] = setting.train(f"rows{rows}", MEMBERS, grid(rows, 1))
+                found[rows] = setting.train(f"rows{rows}", MEMBERS, grid(rows, 1), **at_the_end)
             alone = 2  # blocks of one model: an epoch each
             assert len(rounds) == -(-len(MEMBERS) // rows) * alone, rounds
             assert compiled["train_models_block"] == 1, compiled
             # The same jobs again, the other way round: nothing is left to do.
             with counted_rounds() as rounds:
-                chex.assert_trees_all_equal(setting.train(f"rows{rows}", MEMBERS[::-1], grid(rows, 1)), found[rows])
+                again = setting.train(f"rows{rows}", MEMBERS[::-1], grid(rows, 1), **at_the_end)
+            chex.assert_trees_all_equal(again, found[rows])
             assert rounds == []
         close(found[4], found[1])  # bits may differ: two programs
         first, other = (jax.tree.leaves(found[4]["standard", seed].params)[0] for seed in (0, 1))
         assert not np.array_equal(first, other)
         # Neither the row nor the neighbours of a model matter.
         few = [MEMBERS[k] for k in (5, 1, 3)]
-        again = setting.train("few", few, grid(4, 1))
+        again = setting.train("few", few, grid(4, 1), **at_the_end)
         chex.assert_trees_all_equal(again, {member: found[4][member] for member in few})
         # A study may continue with more or fewer rows than it began with.
         for before, after in ((1, 4), (4, 1)):
