@@ -89,7 +89,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, stored, conditions, workdir))
         answers = evaluate_models(models, shown, conditions, workdir, prepare)
-        answers |= natural.evaluate_natural(models, config, dataset, shown, workdir, prepare)
+        answers |= natural.evaluate_natural(models, trained, dataset, shown, workdir, prepare)
         if stored:
             results = workdir / "stored" / stored.path.name
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))

@@ -26,6 +26,7 @@ def get_config():
                 "seed": 0,
                 "image_size": 32,
                 "train_size": 0,
+                "resize": "crop",
                 "placement": "auto",
                 "train_limit": 0,
                 "test_limit": 0,

@@ -34,7 +34,7 @@ _LOADERS = {
     "imagenet100": ("data.imagenet.load", "load_imagenet"),
     "imagenet": ("data.imagenet.load", "load_imagenet"),
 }
-_TRAIN_SIZE = ("image_folder", "imagenet100", "imagenet")
+_OF_FILES = ("image_folder", "imagenet100", "imagenet")
 
 
 def names() -> tuple[str, ...]:
@@ -49,6 +49,7 @@ def load(
     seed: int = 0,
     image_size: int | None = None,
     train_size: int | None = None,
+    resize: str = "crop",
     train_limit: int | None = None,
     test_limit: int | None = None,
     **kwargs: Any,
@@ -63,6 +64,8 @@ def load(
       image_size: side in pixels; None is the dataset's own (32; 224 for folders).
       train_size: side of training images that are kept larger, to be cropped at random; None is
         image_size. Of folders and ImageNet only.
+      resize: how images of any size become square, of folders and ImageNet: `crop` (shorter side
+        to image_size * 256 / 224, then the centre) or `squash` (both sides, proportions not kept).
       train_limit: at most so many training images, a class-balanced prefix that is the same every
         time. `index` keeps the place of each in the whole split.
       test_limit: the same for test images.
@@ -78,10 +81,12 @@ def load(
         close = difflib.get_close_matches(name, _LOADERS, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"expected a dataset out of {', '.join(_LOADERS)}, found {name!r}{hint}")
-    if train_size is not None:
-        if name not in _TRAIN_SIZE:
-            raise ValueError(f"expected train_size with {', '.join(_TRAIN_SIZE)} only, found it with {name}")
-        kwargs["train_size"] = train_size
+    for key, value in (("train_size", train_size), ("resize", None if resize == "crop" else resize)):
+        if value is None:
+            continue
+        if name not in _OF_FILES:
+            raise ValueError(f"expected {key} with {', '.join(_OF_FILES)} only, found it with {name}")
+        kwargs[key] = value
     module, function = _LOADERS[name]
     loader = getattr(importlib.import_module(module), function)
     limits = {"train_limit": train_limit, "test_limit": test_limit}

@@ -1,4 +1,5 @@
-"""One image file to one square uint8 image: resize the shorter side, crop the centre."""
+"""One image file to one square uint8 image: resize the shorter side and crop the centre, or resize
+both sides."""
 
 import os
 import struct
@@ -13,30 +14,44 @@ from corruptions.write import pixels
 DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
 
 
+RESIZE = ("crop", "squash")
+"""Ways to a square: the shorter side, then the centre; or both sides, proportions not kept."""
+BOTH = 0
+"""In place of the shorter side before the crop: both sides become the side of the square."""
+
+
 def shorter_side(image_size: int) -> int:
     """Pixels of the shorter side before the crop: image_size * 256 / 224."""
     return round(image_size * 256 / 224)
 
 
-def sides(image_size: int, train_size: int | None = None) -> dict[str, tuple[int, int]]:
-    """(side, shorter side before the crop) in pixels of the images of each split.
+def sides(image_size: int, train_size: int | None = None, resize: str = "crop") -> dict[str, tuple[int, int]]:
+    """(side, shorter side before the crop) in pixels of the images of each split; (side, `BOTH`)
+    where `resize` is `squash`.
 
     Raises:
-      ValueError: a size is below 1, or training images are smaller than those for testing.
+      ValueError: a size is below 1, training images are smaller than those for testing, or
+        `resize` is not in `RESIZE`.
     """
+    if resize not in RESIZE:
+        raise ValueError(f"expected resize {' or '.join(map(repr, RESIZE))}, found {resize!r}")
     if image_size < 1:
         raise ValueError(f"expected image_size >= 1, found {image_size}")
-    usual = (image_size, shorter_side(image_size))
+    squash = resize == "squash"
+    usual = (image_size, BOTH if squash else shorter_side(image_size))
     if train_size in (None, image_size):
         return {"train": usual, "test": usual}
     if train_size < image_size:
         raise ValueError(f"expected train_size of at least image_size {image_size}, found {train_size}")
-    return {"train": (train_size, train_size), "test": usual}
+    return {"train": (train_size, BOTH if squash else train_size), "test": usual}
 
 
 def description(sides: dict[str, tuple[int, int]]) -> str:
     """What was done to the images, for people."""
-    parts = {split: f"shorter side {short}, centre crop {size}" for split, (size, short) in sides.items()}
+    parts = {
+        split: f"both sides {size}" if short == BOTH else f"shorter side {short}, centre crop {size}"
+        for split, (size, short) in sides.items()
+    }
     same = parts["train"] == parts["test"]
     both = parts["test"] if same else f"train: {parts['train']}; test: {parts['test']}"
     return f"{both}, bilinear (Pillow)"
@@ -85,9 +100,12 @@ def square(image, image_size: int, short: int | None = None) -> np.ndarray:
     """A Pillow image of any mode and size as uint8[image_size, image_size, 3].
 
     The shorter side becomes `short` pixels (None: `shorter_side(image_size)`), the longer one keeps
-    the proportion (rounded down), bilinear with antialiasing; then the centre is cut out. What the
-    colours of each mode are, and how memory is bounded, says `corruptions.write.pixels`.
+    the proportion (rounded down), bilinear with antialiasing; then the centre is cut out. With
+    `BOTH` as `short`, both sides become image_size. What the colours of each mode are, and how
+    memory is bounded, says `corruptions.write.pixels`.
     """
+    if short == BOTH:
+        return np.asarray(pixels.resized(image, (image_size, image_size)))
     short = shorter_side(image_size) if short is None else short
     width, height = image.size
     width, height = width * short // min(image.size), height * short // min(image.size)

@@ -3,8 +3,9 @@ deterministic split.
 
 Every image is resized so that its shorter side is `image_size * 256 / 224` and cropped in the
 centre to `image_size`, the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton,
-2012, section 2, with 256 and 224); bilinear with antialiasing. The result is memory-mapped from
-`data.cache`: a folder is decoded once.
+2012, section 2, with 256 and 224); or, with `resize="squash"`, both sides become `image_size`,
+proportions not kept, as the papers on overlapping corruptions have it. Bilinear with antialiasing.
+The result is memory-mapped from `data.cache`: a folder is decoded once.
 """
 
 import logging
@@ -28,6 +29,7 @@ def load_image_folder(
     seed: int = 0,
     image_size: int | None = 224,
     train_size: int | None = None,
+    resize: str = "crop",
     train_limit: int | None = None,
     test_limit: int | None = None,
     test_fraction: float = 0.1,
@@ -47,6 +49,7 @@ def load_image_folder(
       train_size: side of the training images, where they are kept larger to be cropped at random in
         training: the largest centre square, resized; None is image_size, and the crop of the test
         images.
+      resize: how images become square, `crop` or `squash`; of larger training images too.
       train_limit: at most so many training images (a class-balanced prefix); others are not even
         opened.
       test_limit: the same for test images.
@@ -73,7 +76,7 @@ def load_image_folder(
     root = tree.find_root(name, data_dir)
     classes, items = tree.scan(root, class_stride, test_fraction, seed)
     splits, facts = {}, {}
-    sides = decode.sides(image_size, train_size)
+    sides = decode.sides(image_size, train_size, resize)
     for split, limit in (("train", train_limit), ("test", test_limit)):
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
         kept = [items[split][i] for i in keep]

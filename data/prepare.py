@@ -11,7 +11,9 @@ here and nowhere else.
 
 ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image
 is decoded and resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224
-pixels, ImageNet 200 GB. Give the command again to continue a run that was stopped; with --verify it
+pixels, ImageNet 200 GB. With --resize=squash both sides are resized to 224, proportions not kept,
+as the papers on overlapping corruptions have it; without, the shorter side to 256 and the centre is
+kept. Give the command again to continue a run that was stopped; with --verify it
 reads everything back against its sha256, and makes anew what differs. TensorFlow is not needed.
 """
 
@@ -21,6 +23,7 @@ import sys
 from pathlib import Path
 
 from data import tfds_source
+from data.decode import RESIZE
 from data.imagenet.load import CLASSES
 from data.imagenet.prepare import prepare_and_verify
 
@@ -55,7 +58,10 @@ def main(argv: list[str] | None = None) -> int:
         if flags.dataset in tfds_source.CIFAR:
             print(prepare(flags.dataset, flags.data_dir))
         else:
-            names = ("image_size", "train_size", "workers", "shard_images", "max_damaged", "test_fraction", "verify")
+            names = (
+                *("image_size", "train_size", "resize", "workers"),
+                *("shard_images", "max_damaged", "test_fraction", "verify"),
+            )
             options = {name: getattr(flags, name) for name in names}
             print(prepare_and_verify(flags.dataset, flags.source, flags.data_dir, **options))
     except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
@@ -76,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--source", help="root of the folder tree, or a tfds folder with imagenet2012")
     group.add_argument("--image_size", type=int, default=224, help="side of the images in pixels")
     group.add_argument("--train_size", type=int, help="side of training images that are cropped at random, e.g. 256")
+    group.add_argument("--resize", choices=RESIZE, default="crop", help="shorter side and centre, or both sides")
     group.add_argument("--workers", type=int, help="processes; default: one a core")
     group.add_argument("--shard_images", type=int, default=1024, help="images in a file")
     group.add_argument("--max_damaged", type=float, default=0.01, help="fraction of unreadable images that is accepted")

@@ -37,7 +37,8 @@ def evaluate_natural(
 
     Args:
       models: {(name, seed): (graphdef, state)}.
-      config: `eval.natural`, names separated by commas, and `eval.natural_dir`.
+      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of
+        the models.
       dataset: that the models were trained for; its class names tell which logits count.
       shown: its test images.
       workdir: directory that keeps the answers.
@@ -50,8 +51,9 @@ def evaluate_natural(
       FileNotFoundError, ValueError: a set is not there, or not of the models' classes.
     """
     # All are opened before the first is evaluated: what is wrong with the last is said at once.
-    size = dataset.image_shape[0]
-    opened = [open_natural(name, config.eval.natural_dir or None, size) for name in listed(config.eval.natural)]
+    size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
+    folder = config.eval.natural_dir or None
+    opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
     groups = [images.classes.of_model(dataset.class_names, images.name) for images in opened]
     answers = {}
     for images, of_classes in zip(opened, groups, strict=True):

@@ -9,7 +9,7 @@ from runtime import files
 
 # What was done before there was such a setting. Others that are not stored were off: 0, "", False,
 # None or empty.
-_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1}
+_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1, "dataset.resize": "crop"}
 # Below these are options of corruptions, which may be on when nobody names them: half_normal=False
 # changes pixels.
 _OPTIONS = {"options", "corruption_options"}

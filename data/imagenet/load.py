@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from data import tree
+from data import decode, tree
 from data.dataset import Dataset
 from data.image_folder import load_image_folder
 from data.imagenet import store
@@ -43,6 +43,7 @@ def load_imagenet(
     seed: int = 0,
     image_size: int | None = None,
     train_size: int | None = None,
+    resize: str = "crop",
     train_limit: int | None = None,
     test_limit: int | None = None,
     **kwargs: Any,
@@ -61,27 +62,31 @@ def load_imagenet(
       image_size: side in pixels; None is 224.
       train_size: side of training images that were stored larger, to be cropped at random; None is
         image_size.
+      resize: how images became square, `crop` or `squash`, see `data.image_folder`.
       train_limit: at most so many training images, as a class-balanced prefix.
       test_limit: the same for test images.
       **kwargs: of `load_image_folder`, for a tree.
 
     Raises:
-      FileNotFoundError: nothing is there, or it was prepared for other sizes; the message has the
-        command.
-      ValueError: a prepared file is damaged, or the tree has another number of classes.
+      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way;
+        the message has the command.
+      ValueError: another `resize`, a prepared file is damaged, or the tree has another number of classes.
     """
     size = _SIZE if image_size is None else image_size
     root = tree.find_root(name, data_dir)
-    folder = store.folder(root, name, size, train_size)
+    decode.sides(size, train_size, resize)  # refuses what does not fit, before anything is looked for
+    folder = store.folder(root, name, size, train_size, resize)
     if (folder / store.META).exists():
-        return store.load(folder, train_limit, test_limit)
+        return store.load(folder, train_limit, test_limit, resize)
     if (root / name).is_dir():
         ready = sorted(path.parent.name for path in (root / name).glob(f"*/{store.META}"))
+        others = [way for way in decode.RESIZE if store.folder(root, name, size, train_size, way).name in ready]
+        other = f"\nor read the one that is there with --config.dataset.resize={others[0]}" if others else ""
         raise FileNotFoundError(
             f"{root / name} holds no finished {name} of size {folder.name}, found {', '.join(ready) or 'nothing'}. "
-            f"Prepare it, or continue, with:\n  {store.command(name, root, size, train_size)}"
+            f"Prepare it, or continue, with:\n  {store.command(name, root, size, train_size, resize)}{other}"
         )
     limits = {"train_limit": train_limit, "test_limit": test_limit}
-    sizes = {"image_size": size, "train_size": train_size}
+    sizes = {"image_size": size, "train_size": train_size, "resize": resize}
     stride = tree_stride(name, root)
     return load_image_folder(name, data_dir=root, seed=seed, class_stride=stride, **sizes, **limits, **kwargs)

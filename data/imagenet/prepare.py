@@ -45,6 +45,7 @@ def prepare(
     *,
     image_size: int = 224,
     train_size: int | None = None,
+    resize: str = "crop",
     workers: int | None = None,
     shard_images: int = 1024,
     max_damaged: float = 0.01,
@@ -56,7 +57,8 @@ def prepare(
     Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training
       images the same; or,
     with train_size, the largest centre square, resized to train_size, from which training cuts
-    random boxes.
+    random boxes. With resize "squash" both sides become image_size, or train_size, proportions not
+    kept.
 
     Args:
       name: "imagenet100" or "imagenet".
@@ -64,6 +66,7 @@ def prepare(
       data_dir: folder to write `name`/... in.
       image_size: side of the images in pixels.
       train_size: side of the training images; None is image_size.
+      resize: how images become square, `crop` or `squash`.
       workers: processes; None is one for each core this process may use.
       shard_images: images in a shard, about (a killed run loses at most one shard per worker).
       max_damaged: fraction of unreadable images of a split above which preparing stops; up to there
@@ -81,7 +84,7 @@ def prepare(
     workers = len(os.sched_getaffinity(0)) if workers is None else workers
     if workers < 1 or shard_images < 1:
         raise ValueError(f"expected workers and shard_images >= 1, found {workers} and {shard_images}")
-    sides = decode.sides(image_size, train_size)
+    sides = decode.sides(image_size, train_size, resize)
     opened = open_source(name, source, test_fraction)
     made_from = {
         "dataset": name,
@@ -91,7 +94,7 @@ def prepare(
         "pillow": _pillow_version(),
         "shard_images": shard_images,
     }
-    path = store.folder(data_dir, name, image_size, train_size)
+    path = store.folder(data_dir, name, image_size, train_size, resize)
     try:
         (path / "shards").mkdir(parents=True, exist_ok=True)
         with files.locked(path):
@@ -119,7 +122,7 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
     """
     if source is None and not verify:
         raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")
-    path = store.folder(data_dir, name, options["image_size"], options["train_size"])
+    path = store.folder(data_dir, name, options["image_size"], options["train_size"], options.get("resize", "crop"))
     mend = source is not None and (path / store.META).exists()
     if source is not None and not (verify and mend):
         prepare(name, source, data_dir, **options)

@@ -1,6 +1,6 @@
 """The prepared form of a large dataset: shards of decoded images on disk, read as memory maps.
 
-A store is a folder `<data_dir>/<name>/<image size>[-train<size>]` with
+A store is a folder `<data_dir>/<name>/<image size>[-train<size>][-squash]` with
 
 - `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written
 last - `train-labels.npy`, `train-index.npy`, and the same of test
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from data import blocks
+from data import blocks, decode
 from data.dataset import Dataset, Split, describe, limited, make_split, sha256
 from data.sharded import ShardedImages
 from runtime import files
@@ -37,15 +37,20 @@ _KEPT = ("file", "count", "bytes", "sha256", "blocks")
 _REWRITE = "remove it and repeat data.prepare, which rewrites it"
 
 
-def folder(data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None) -> Path:
-    """Where the store of a dataset lies, one for each pair of sizes."""
+def folder(
+    data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None, resize: str = "crop"
+) -> Path:
+    """Where the store of a dataset lies, one for each pair of sizes and way to resize."""
     sizes = str(image_size) if train_size in (None, image_size) else f"{image_size}-train{train_size}"
-    return Path(data_dir).expanduser() / name / sizes
+    return Path(data_dir).expanduser() / name / (sizes if resize == "crop" else f"{sizes}-{resize}")
 
 
-def command(name: str, data_dir: str | os.PathLike, image_size: int, train_size: int | None = None) -> str:
+def command(
+    name: str, data_dir: str | os.PathLike, image_size: int, train_size: int | None = None, resize: str = "crop"
+) -> str:
     """What makes a store, or continues or mends it."""
     sizes = f"--image_size={image_size}" + ("" if train_size in (None, image_size) else f" --train_size={train_size}")
+    sizes += "" if resize == "crop" else f" --resize={resize}"
     return f"python -m data.prepare --dataset={name} --source=TREE --data_dir={data_dir} {sizes}"
 
 
@@ -84,14 +89,20 @@ def finish(
     files.write_json(path / META, meta)
 
 
-def load(path: Path, train_limit: int | None = None, test_limit: int | None = None) -> Dataset:
+def load(path: Path, train_limit: int | None = None, test_limit: int | None = None, resize: str = "crop") -> Dataset:
     """The dataset in a finished store; images are memory maps.
 
     Raises:
-      ValueError: a file is missing, of another size or otherwise not what was written; each is
-        named.
+      ValueError: its images became square in another way than `resize`; a file is missing, of
+        another size or otherwise not what was written, each is named.
     """
     meta = read_meta(path)
+    if (made := _resize(meta)) != resize:
+        again = command(meta["name"], path.parents[1], *_sizes(meta), resize)
+        raise ValueError(
+            f"{path}: expected images made with resize {resize!r}, found {made!r}. Move it away and prepare another "
+            f"with:\n  {again}\nor read it with --config.dataset.resize={made}"
+        )
     if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
         raise ValueError(complaint(path, wrong))
     if without := sum("blocks" not in shard for shard in _shards(meta)):
@@ -187,8 +198,16 @@ def complaint(path: Path, wrong: dict[str, str]) -> str:
 
 
 def _again(path: Path, meta: dict[str, Any]) -> str:
-    sizes = (meta["splits"][split]["image_size"] for split in ("test", "train"))
-    return f"{command(meta['name'], path.parents[1], *sizes)} --verify"
+    return f"{command(meta['name'], path.parents[1], *_sizes(meta), _resize(meta))} --verify"
+
+
+def _sizes(meta: dict[str, Any]) -> list[int]:
+    return [meta["splits"][split]["image_size"] for split in ("test", "train")]
+
+
+def _resize(meta: dict[str, Any]) -> str:
+    """How the images became square; in stores of before there was a choice too."""
+    return "squash" if meta["made_from"].get("sides", {}).get("test", [None])[-1] == decode.BOTH else "crop"
 
 
 def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:

@@ -41,7 +41,12 @@ class NaturalImages:
 
 
 def open_natural(
-    name: str, folder: str | os.PathLike | None, image_size: int, *, cache_dir: str | os.PathLike | None = None
+    name: str,
+    folder: str | os.PathLike | None,
+    image_size: int,
+    *,
+    resize: str = "crop",
+    cache_dir: str | os.PathLike | None = None,
 ) -> NaturalImages:
     """Reads a natural test set.
 
@@ -53,6 +58,7 @@ def open_natural(
       folder: holds the set, under our name or that of its archive, or as tfds prepared it; None is
         where tfds datasets lie.
       image_size: side in pixels.
+      resize: how images become square, `crop` or `squash`, see `data.load`.
       cache_dir: where decoded images are kept, see `data.cache`.
 
     Raises:
@@ -64,7 +70,7 @@ def open_natural(
     if one.side not in (0, image_size):
         raise ValueError(f"{name} has {one.side}x{one.side} images, expected a model of these, found {image_size}")
     parent = tfds_source.data_folder(folder)
-    sides = (one.side, one.side) if one.side else (image_size, decode.shorter_side(image_size))
+    sides = (one.side, one.side) if one.side else decode.sides(image_size, resize=resize)["test"]
     source = next((found for look in (_arrays, _records, _tree) if (found := look(one, parent))), None)
     if source is None:
         places = ", ".join([*one.folders, *([one.tfds] if one.tfds else [])])

@@ -51,6 +51,7 @@ VALUES = {
     "dataset.seed": ((0, 2**32 - 1), (-1, 2**32)),
     "dataset.image_size": ((8, 4096), (0, 7, 4097, 32.5)),
     "dataset.train_size": ((0, 4096), (-1, 4097)),
+    "dataset.resize": (("crop", "squash"), ("", "stretch", 1)),
     "dataset.placement": (("auto", "device", "stream"), ("", "host")),
     "dataset.train_limit": _LIMIT,
     "dataset.test_limit": _LIMIT,

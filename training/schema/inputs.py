@@ -18,6 +18,11 @@ SETTINGS = {
     "dataset.seed": whole("of the drawing of shapes, and of what is split at random", 0, 2**32 - 1),
     "dataset.image_size": whole("side of the images in pixels, for shapes, ImageNet and image folders", 8, 4096),
     "dataset.train_size": whole("side in pixels of training images kept larger for crops; 0 is image_size", 0, 4096),
+    "dataset.resize": choice(
+        "how images of any size become square: shorter side (256 for 224), then the centre; or both sides, unequally",
+        "crop",
+        "squash",
+    ),
     "dataset.placement": choice(
         "of images: in device memory, streamed from the host, or as they fit", "auto", "device", "stream"
     ),

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import data
 import data.prepare
@@ -106,6 +107,35 @@ def test_larger_training_images(tree, tmp_path):
     np.testing.assert_array_equal(from_tree.train.images, loaded.train.images[:])
     with pytest.raises(FileNotFoundError, match=r"size 16, found 16-train20.*\n.*--image_size=16$"):
         data.load("imagenet100", data_dir=tmp_path, image_size=16)
+
+
+def test_squashed_images_are_a_store_of_their_own(tree, tmp_path):
+    out = prepare.prepare("imagenet100", tree, tmp_path, resize="squash", **SMALL)
+    assert out.name == "16-squash"
+    options = {"data_dir": tmp_path, "image_size": 16, "resize": "squash"}
+    loaded = data.load("imagenet100", **options)
+    for split, folder in ((loaded.train, "train"), (loaded.test, "val")):
+        files = trees.paths(tree, folder)
+        for image, index in list(zip(split.images[:], split.index))[::7]:
+            whole = Image.open(files[index]).convert("RGB").resize((16, 16), Image.Resampling.BILINEAR)
+            np.testing.assert_array_equal(image, np.asarray(whole), str(files[index]))
+    assert loaded.provenance["made_from"]["preprocess"] == "both sides 16, bilinear (Pillow)"
+    from_tree = data.load("imagenet100", **options | {"data_dir": tree})
+    np.testing.assert_array_equal(from_tree.train.images, loaded.train.images[:])
+    assert from_tree.provenance["preprocess"] == loaded.provenance["made_from"]["preprocess"]
+    # Asked for in the other way it is refused, with both remedies.
+    other = r"size 16, found 16-squash\. (.|\n)*--image_size=16\nor read .*--config.dataset.resize=squash"
+    with pytest.raises(FileNotFoundError, match=other):
+        data.load("imagenet100", data_dir=tmp_path, image_size=16)
+
+
+def test_a_store_made_in_the_other_way_is_refused_wherever_it_lies(copy):
+    folder = copy / "imagenet100"
+    (folder / "16").rename(folder / "16-squash")
+    with pytest.raises(ValueError, match=r"resize 'squash', found 'crop'(.|\n)*--image_size=16 --resize=squash\n"):
+        data.load("imagenet100", data_dir=copy, image_size=16, resize="squash")
+    with pytest.raises(ValueError, match=r"expected resize with image_folder.* only, found it with shapes"):
+        data.load("shapes", resize="squash")
 
 
 def test_limits_and_devices_read_the_same_images(prepared):

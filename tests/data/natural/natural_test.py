@@ -79,6 +79,17 @@ def test_folders_by_wordnet_id_become_groups(renditions, tmp_path):
     assert found.provenance["source"] == str(renditions / "imagenet-r") and found.provenance["size"] == 200
 
 
+def test_pictures_are_squashed_when_the_models_are_shown_such(tmp_path):
+    groups = list(classes.imagenet("imagenet_r").groups)
+    tree(tmp_path / "imagenet_r", groups)
+    wide = np.random.default_rng(0).integers(0, 256, (9, 20, 3), np.uint8)
+    Image.fromarray(wide).save(tmp_path / "imagenet_r" / groups[0] / "one.png")
+    found = open_natural("imagenet_r", tmp_path, 8, resize="squash", cache_dir=tmp_path / "cache")
+    expected = Image.fromarray(wide).resize((8, 8), Image.Resampling.BILINEAR)
+    np.testing.assert_array_equal(found.split.images[0], np.asarray(expected))
+    assert found.provenance["preprocess"].startswith("both sides 8, bilinear")
+
+
 def test_a_set_without_some_classes_or_with_others_is_refused(renditions, read, tmp_path):
     (tmp_path / "imagenet_r").symlink_to(renditions / "imagenet-r")
     picture(tmp_path / "imagenet_a" / "n01440764" / "a.png", 1)
