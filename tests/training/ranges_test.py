@@ -106,9 +106,11 @@ def test_a_file_without_digests_is_continued_and_bound(folder):
     path = folder / "ranges.json"
     made_from = json.loads(path.read_text())["made_from"]
     change(path, lambda content: [content.pop(key) for key in ("made_from", "sha256")])
+    change(path, lambda content: content["corruptions"]["imagenet_c/fog"].update(range=[1.0, 5.0]))  # a mark
     calibrate.run(asked("imagenet_c/fog", "imagenet_c/contrast"), folder)
     content = ranges.read_content(path)
     assert list(content["corruptions"]) == ["imagenet_c/contrast", "imagenet_c/fog"]
+    assert content["corruptions"]["imagenet_c/fog"]["range"] == [1.0, 5.0]  # what is finished is not done again
     assert content["made_from"] == made_from and "sha256" in content
 
 
