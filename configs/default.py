@@ -36,6 +36,9 @@ def get_config():
                 "dtype": "",
                 "checkpoint": "",
                 "class_stride": 1,
+                "mean": (),
+                "std": (),
+                "init": "",
             },
             "train": {
                 "corruption": "standard",

@@ -1,4 +1,5 @@
-"""A model trained with an augmentation scheme on CIFAR-10: WRN-40-2, 100 epochs (Mintun 2021).
+"""A model trained with an augmentation scheme: WRN-40-2 on CIFAR-10, or ResNet-50 on ImageNet
+(Mintun 2021).
 
 python train.py --config=configs/scheme.py:augmix --workdir=runs/augmix
 python train.py --config=configs/scheme.py:augmix+jsd --workdir=runs/augmix_jsd
@@ -6,25 +7,51 @@ python train.py --config=configs/scheme.py:patch_gaussian --workdir=runs/patch_g
 python train.py --config=configs/scheme.py:augmix=rotate+equalize --workdir=runs/two_operations
 python train.py --config=configs/scheme.py:autoaugment_cifar,cpu --workdir=runs/autoaugment_cpu
 python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
+python train.py --config=configs/scheme.py:augmix_imagenet+jsd --workdir=runs/imagenet_augmix
 python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=image_folder \\
     --config.train.mix_in.data_dir=DIR --workdir=runs/stylized
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
-`baseline` is mirror and crop alone; `,cpu` is a small network for 12 epochs. The cosine moves with
-every step, theirs with every epoch.
+`baseline` is mirror and crop alone; `,cpu` is a small network for 12 epochs. Schemes made for
+ImageNet (`augmix_imagenet`, `autoaugment_imagenet`, `patch_gaussian_imagenet`, and
+`baseline_imagenet`) train a ResNet-50 by the released code's recipe: 100 epochs of batches of 256,
+BatchNorm over eight parts of 32, a tenth of the learning rate after 30, 60 and 90, images of
+`python -m data.prepare --dataset=imagenet --train_size=256`.
 
-Stored transforms are files of tools.msd_subsets. Images that are mixed in come from any dataset
-with the same classes and size, such as a stylised copy of the training images (Stylized-ImageNet):
-an epoch shows all images of both.
+The cosine moves with every step, theirs with every epoch. Stored transforms are files of
+tools.msd_subsets. Images that are mixed in come from any dataset with the same classes and size,
+such as a stylised copy of the training images (Stylized-ImageNet): an epoch shows all images of
+both. configs/scheme_study.py trains many schemes.
 """
 
 from configs import default
+
+_BASELINE = "baseline"
+JSD_WEIGHT = 12.0
 
 
 def get_config(argument="augmix"):
     scheme, _, variant = argument.partition(",")
     if variant not in ("", "cpu"):
         raise ValueError(f"expected scheme.py:SCHEME or scheme.py:SCHEME,cpu, found {argument!r}")
+    scheme, jsd = scheme.removesuffix("+jsd"), scheme.endswith("+jsd")
+    of_imagenet = scheme.partition("=")[0].endswith("_imagenet")
+    if of_imagenet and variant:
+        raise ValueError(f"expected a scheme for CIFAR-10 with ,cpu, found {argument!r}")
+    config = imagenet() if of_imagenet else cifar10()
+    config.train.scheme = "" if scheme.removesuffix("_imagenet") == _BASELINE else scheme
+    config.train.jsd_weight = JSD_WEIGHT if jsd else 0.0
+    if variant == "cpu":
+        config.model.name = "small_resnet"
+        config.model.stem = 32
+        config.model.widths = (64, 128)
+        config.train.epochs = 12
+        config.train.warmup_epochs = 1
+    return config
+
+
+def cifar10():
+    """The recipe of CIFAR-10, without a scheme."""
     config = default.get_config()
     config.dataset.name = "cifar10"
     config.model.name = "wrn_40_2"
@@ -35,15 +62,28 @@ def get_config(argument="augmix"):
     train.schedule = "cosine"
     train.nesterov = True
     train.weight_decay = 5e-4
-    if scheme.endswith("+jsd"):
-        scheme, train.jsd_weight = scheme.removesuffix("+jsd"), 12.0
-    train.scheme = "" if scheme == "baseline" else scheme
     config.eval.corruptions = ("imagenet_c",)
     config.eval.severity = "levels"
-    if variant == "cpu":
-        config.model.name = "small_resnet"
-        config.model.stem = 32
-        config.model.widths = (64, 128)
-        train.epochs = 12
-        train.warmup_epochs = 1
+    return config
+
+
+def imagenet():
+    """The recipe of ImageNet, without a scheme."""
+    config = default.get_config()
+    config.dataset.name = "imagenet"
+    config.dataset.image_size = 224
+    config.dataset.train_size = 256
+    config.model.name = "resnet50"
+    config.model.init = "goyal"
+    train = config.train
+    train.random_resized_crop = 224
+    train.epochs = 100
+    train.batch_size = 256
+    train.batch_norm = "groups=8"
+    train.milestones = (30, 60, 90)
+    train.nesterov = True
+    train.weight_decay = 1e-4
+    config.eval.corruptions = ("imagenet_c",)
+    config.eval.severity = "levels"
+    config.eval.batch_size = 100
     return config

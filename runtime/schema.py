@@ -120,6 +120,16 @@ def several(
     return Setting(meaning, expected, check)
 
 
+def or_empty(setting: Setting, empty: Any, meaning: str) -> Setting:
+    """What `setting` takes, or `empty`, which asks for `meaning`."""
+
+    def check(value):
+        if value != empty or type(value) is not type(empty):
+            setting.check(value)
+
+    return Setting(f"{setting.meaning}; {empty!r} is {meaning}", f"{setting.expected}, or {empty!r}", check)
+
+
 def names(meaning: str, what: str, check: Callable[[str], Any], least: int = 0) -> Setting:
     """A tuple of names, each of which `check` takes (ValueError otherwise)."""
     return several(meaning, word("", what, check), least, order="any")

@@ -12,6 +12,8 @@ from ml_collections import ConfigDict
 
 import models
 
+OF_THE_NETWORK = ("mean", "std", "init")  # settings of config.model that are its own where they are empty
+
 
 class TrainState(NamedTuple):
     """Everything a checkpoint holds. Nothing random: keys are functions of (seed, step)."""

@@ -16,7 +16,7 @@ from data.union import union
 from runtime import distributed, meshes, settings
 from runtime.progress import bar
 from runtime.workdirs import open_workdir, read_json, write_json
-from training import augmentation, batch_norm, loop, metrics, ranges, stream
+from training import augmentation, batch_norm, loop, metrics, ranges, states, stream
 from training.states import TrainState
 
 FREE = (  # where files and images are does not determine a result
@@ -65,6 +65,7 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
     parts = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
     for key in IMPORT_OPTIONS:
         parts["model"].pop(key, None)
+    parts["model"] = {key: value for key, value in parts["model"].items() if key not in states.OF_THE_NETWORK or value}
     model = ConfigDict(parts)
     model.seed = seed
     model.train.corruption = augmentation.canonical(corruption)

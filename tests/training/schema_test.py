@@ -5,12 +5,15 @@ contradicts is refused.
 import importlib
 import math
 import pathlib
+import sys
 
 import pytest
+from absl import flags
+from ml_collections import config_flags
 
 from runtime.schema import SettingsError
 from tools import settings
-from training import cli, schema
+from training import cli, schema, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
@@ -20,7 +23,8 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "msd": ("paper", "bridge", "subsets", "shapes"),
     "noc_cifar10": ("paper", "cpu"),
     "overlap_cifar10": ("paper", "smoke"),
-    "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz"),
+    "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
+               "augmix_imagenet+jsd", "baseline_imagenet"),
 }  # fmt: skip
 CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("[a-z]*.py"))
 INF, NAN = math.inf, math.nan
@@ -63,9 +67,9 @@ VALUES = {
     "model.widths": (((1,), (64, 64), [65536]), ((), (0,), (65537,), 64)),
     "model.scale": _ABOVE,
     "model.dropout": _SHARE_BELOW_1,
-    "model.mean": (((0, 0.5, 1),), ((0, 0.5), (0, 0, 1.1), (NAN, 0, 0), 0.5)),
-    "model.std": (((0.1, 0.1, 1),), ((0, 0.5, 1), (1, 1, 1, 1), (INF, 1, 1))),
-    "model.init": (("he", "xavier", "goyal"), ("", "lecun")),
+    "model.mean": (((), (0, 0.5, 1)), ((0, 0.5), (0, 0, 1.1), (NAN, 0, 0), 0.5, "")),
+    "model.std": (((), (0.1, 0.1, 1)), ((0, 0.5, 1), (1, 1, 1, 1), (INF, 1, 1))),
+    "model.init": (("", "he", "xavier", "goyal"), ((), "lecun")),
     "model.conv": (("auto", "cpu", "xla"), ("", "gpu")),
     "model.memory_efficient": _BOOL,
     "train.corruption": (("standard", "fog", "mixture=imagenet_noc"), ("", "fgo", "mixture=fog")),
@@ -251,6 +255,34 @@ def test_options_are_those_of_the_network():
         found = config()
         found.model.dropout = 0.5
         schema.check(found)
+
+
+def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
+    """Empty is the network's own: what is stored of a model, and so its parameters, stay as before
+    there was the setting.
+    """
+    holder = flags.FlagValues()
+    config_flags.DEFINE_config_file("config", lock_config=True, flag_values=holder)
+    command = ["train.py", f"--config={ROOT / 'configs/default.py'}", "--config.model.init=goyal"]
+    monkeypatch.setattr(sys, "argv", command)  # where ml_collections finds which settings are given
+    holder(command)
+    given = holder.config
+    schema.check(given)
+    own = {"name": "small_resnet", "dtype": ""}
+    assert study.model_config(given, "standard", 0).model.to_dict() == own | {"init": "goyal"}
+    assert study.model_config(config(), "standard", 0).model.to_dict() == own
+
+
+def test_schemes_for_imagenet_have_its_recipe():
+    """They were the recipe of CIFAR-10 with another scheme."""
+    found = config("scheme", "augmix_imagenet+jsd")
+    assert (found.dataset.name, found.dataset.image_size, found.model.name) == ("imagenet", 224, "resnet50")
+    assert (found.model.init, found.train.scheme, found.train.jsd_weight) == ("goyal", "augmix_imagenet", 12.0)
+    assert found.train.milestones == (30, 60, 90) and found.train.schedule == "step" and found.train.crop == 0
+    assert config("scheme", "baseline_imagenet").train.scheme == ""
+    assert config("scheme", "baseline").dataset.name == "cifar10"
+    with pytest.raises(ValueError, match="a scheme for CIFAR-10 with ,cpu"):
+        config("scheme", "augmix_imagenet,cpu")
 
 
 def test_a_config_that_lacks_settings_is_refused():

@@ -1,6 +1,6 @@
 """What a model is and what it sees: `seed`, `ranges`, `frost`, `dataset`, `model`."""
 
-from runtime.schema import choice, number, several, switch, text, whole, word
+from runtime.schema import choice, number, or_empty, several, switch, text, whole, word
 from training.schema import named
 
 SEED = 2**64 - 1  # the largest
@@ -40,14 +40,18 @@ SETTINGS = {
     "model.widths": several("channels of the stages, of some families", whole("", 1, 65536), 1, order="any"),
     "model.scale": number("of the logits of fast_cifar", 0, above=True),
     "model.dropout": number("share of activations that training drops, of some families", 0, 1, below=True),
-    "model.mean": several(
-        "of the channels of the images, in [0, 1], for normalisation", number("", 0, 1), 3, 3, order="any"
+    "model.mean": or_empty(
+        several("of the channels of the images, in [0, 1], for normalisation", number("", 0, 1), 3, 3, order="any"),
+        (),
+        "the network's",
     ),
-    "model.std": several(
-        "of the channels of the images, for normalisation", number("", 0, 1, above=True), 3, 3, order="any"
+    "model.std": or_empty(
+        several("of the channels of the images, for normalisation", number("", 0, 1, above=True), 3, 3, order="any"),
+        (),
+        "the network's",
     ),
-    "model.init": choice(
-        "rule of the initial parameters: `he` is what is usual for the family", "he", "xavier", "goyal"
+    "model.init": or_empty(
+        choice("rule of the initial parameters", "he", "xavier", "goyal"), "", "`he`, usual for the family"
     ),
     "model.conv": choice("how convolutions are computed", "auto", "cpu", "xla"),
     "model.memory_efficient": switch("recompute activations of DenseNets instead of keeping them"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ml_collections import ConfigDict
 
 import models
-from training import augmentation, batch_norm
+from training import augmentation, batch_norm, states
 
 _IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model` that are no options of its class
 
@@ -14,8 +14,8 @@ def of_model(config: ConfigDict) -> Iterator[str]:
     """The network takes the options and the size of the images."""
     name, size = config.model.name, config.train.random_resized_crop or config.dataset.image_size
     options = models.options(name)
-    for key in config.model:
-        if key not in (*_IMPORT, *options):
+    for key, value in config.model.items():
+        if key not in (*_IMPORT, *options) and not (key in states.OF_THE_NETWORK and not value):
             yield f"expected options of config.model among {', '.join(options)} for {name}, found {key}"
     if size < models.smallest_size(name):
         yield f"expected images of at least {models.smallest_size(name)} pixels for {name}, found {size}"
