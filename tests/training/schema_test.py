@@ -22,6 +22,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "imagenet": ("vgg19", "resnet50,100"),
     "msd": ("paper", "bridge", "subsets", "shapes"),
     "noc_cifar10": ("paper", "cpu"),
+    "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke"),
     "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
                "augmix_imagenet+jsd", "baseline_imagenet"),
