@@ -13,6 +13,8 @@ from ml_collections import ConfigDict
 import models
 
 OF_THE_NETWORK = ("mean", "std", "init")  # settings of config.model that are its own where they are empty
+RELEASED = {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0), "init": "xavier"}
+"""What they are where config.train.reading is `code`: the overlap papers' code does not normalise."""
 
 
 class TrainState(NamedTuple):

@@ -66,6 +66,8 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
     for key in IMPORT_OPTIONS:
         parts["model"].pop(key, None)
     parts["model"] = {key: value for key, value in parts["model"].items() if key not in states.OF_THE_NETWORK or value}
+    if config.train.reading == "code" and not config.model.get("checkpoint"):
+        parts["model"] = states.RELEASED | parts["model"]  # what is given wins
     model = ConfigDict(parts)
     model.seed = seed
     model.train.corruption = augmentation.canonical(corruption)

@@ -5,10 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
+from ml_collections import ConfigDict
 
 import data
 from configs import fast_cifar10
-from runtime import meshes
+from runtime import meshes, workdirs
 from tests.training import tiny
 from training import batches, loop, states, study, whitening
 from training.steps import cross_entropy
@@ -31,6 +33,43 @@ def test_a_warm_up_as_long_as_the_training_is_refused(schedule):
     recipe = tiny.config(schedule=schedule, epochs=1, warmup_epochs=1).train
     with pytest.raises(ValueError, match="warmup_epochs below 1 epochs, found 1"):
         states.learning_rate_schedule(recipe, 7)
+
+
+def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
+    released = study.model_config(tiny.config(reading="code"), "standard", 0)
+    graphdef, *state = states.build_model(released, 10, 32)
+    model = nnx.merge(graphdef, *state)
+    images = RNG.integers(0, 256, (2, 32, 32, 3), np.uint8)
+    np.testing.assert_allclose(model.normalize(images), images / 255, rtol=1e-6)
+    np.testing.assert_array_equal(model.head.bias[...], np.full(10, 0.01, np.float32))
+    kernel = np.asarray(model.head.kernel[...])
+    bound = (6 / sum(kernel.shape)) ** 0.5
+    assert 0.9 * bound < np.abs(kernel).max() <= bound * (1 + 1e-6)
+
+    plain = study.model_config(tiny.config(), "standard", 0)
+    assert not {"mean", "std", "init"} & set(plain.model)
+    given = tiny.config(reading="code")
+    given.model.init, given.model.mean = "he", (0.5, 0.5, 0.5)
+    one = study.model_config(given, "standard", 0).model
+    assert (one.init, one.mean, one.std) == ("he", (0.5, 0.5, 0.5), (1.0, 1.0, 1.0))
+    given.model.checkpoint = "resnet.pth"  # imported weights have their own normalisation
+    assert "std" not in study.model_config(given, "standard", 0).model
+
+
+def test_a_model_of_the_code_reading_from_before_is_read_and_not_continued(tmp_path, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(states, "RELEASED", {})
+        tiny.untrained_workdir(tmp_path, tiny.config(reading="code"))
+    stored = ConfigDict(workdirs.read_config(tmp_path))
+    assert stored.train.reading == "code" and "std" not in stored.model
+    _, state = loop.read_back(stored, 32, 10, tmp_path, mesh=meshes.data_mesh(1))
+    assert float(state.statistics["normalize"]["std"][...].max()) < 0.3
+    now = study.model_config(tiny.config(reading="code"), "standard", 0)
+    with (
+        pytest.raises(workdirs.WorkdirError, match=r"model\.init: stored 'nothing', asked 'xavier'"),
+        workdirs.open_workdir(tmp_path, now.to_dict()),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])

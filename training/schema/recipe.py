@@ -16,7 +16,10 @@ SETTINGS = {
     ),
     "train.corrupted_fraction": number("share of each batch that is corrupted", 0, 1),
     "train.reading": choice(
-        "paper: part of each batch; code: every image twice an epoch, clean and corrupted", "paper", "code"
+        "of the overlap papers; code: every image twice an epoch, clean and corrupted, momentum forgotten at milestones, "
+        "model.init xavier and no normalisation unless they are given",
+        "paper",
+        "code",
     ),
     "train.flip": switch("mirror with probability 1/2"),
     "train.flip_alternates": switch("draw each image's mirroring once and alternate it from epoch to epoch"),
