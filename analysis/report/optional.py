@@ -11,6 +11,8 @@ from analysis.report.html import Html, join, missing, section, table, tag
 from analysis.report.inputs import Study
 from analysis.report.natural import natural_part
 from analysis.rounding import fixed, with_error
+from analysis.shapes import CALIBRATED
+from runtime.shapes import mismatch
 
 
 def optional_section(study: Study) -> Html:
@@ -67,14 +69,17 @@ def _ranges(content):
         return None
     rows = []
     for name, entry in content["corruptions"].items():
+        bounds = [f"{value:.4g}" for value in entry["range"]]
+        if mismatch(entry, CALIBRATED):
+            rows.append((name, *_numbers(*bounds), "", *_numbers(*["\N{EN DASH}"] * 3), "given, not calibrated"))
+            continue
         ends = [with_error(r, se) for r, se in zip(entry["robustness"], entry["robustness_se"])]
         notes = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
         notes += [] if entry["monotone"] else ["R not monotone"]
-        bounds = [f"{value:.4g}" for value in entry["range"]]
         mean = with_error(entry["mean_robustness"], entry["mean_robustness_se"])
         rows.append((name, *_numbers(*bounds), entry["unit"], *_numbers(*ends, mean), "; ".join(notes)))
     header = ("corruption", *_numbers("mild", "severe"), "unit", *_numbers("R mild", "R severe", "R mean"), "notes")
-    return join((tag("h3", "Calibrated severity ranges"), table(header, rows)))
+    return join((tag("h3", "Severity ranges"), table(header, rows)))
 
 
 def _coverage(content):

@@ -173,7 +173,7 @@ def _severity(train):
         for name, option in options.items()
         if option.get("range")
     ]
-    return f"drawn for each image, from {'calibrated' if ranges else 'published'} ranges" + (
+    return f"drawn for each image, from {'given' if ranges else 'published'} ranges" + (
         f": {', '.join(ranges)}" if ranges else ""
     )
 

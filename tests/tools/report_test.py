@@ -138,7 +138,9 @@ def test_optional_results_are_shown(tmp_path):
         "mean_robustness": 0.72,
         "mean_robustness_se": 0.01,
     }
-    (workdir / "ranges.json").write_text(json.dumps({"corruptions": {"noc/hue": entry}}))
+    (workdir / "ranges.json").write_text(
+        json.dumps({"corruptions": {"noc/hue": entry, "noc/border": {"range": [10, 45]}}})
+    )
     (workdir / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
     comparison = {
         "first": "one", "second": "two", "threshold": 0.1, "training_seconds": None,
@@ -157,7 +159,12 @@ def test_optional_results_are_shown(tmp_path):
     text = page.text("section", id="further")
     assert all(part in text for part in ("augmix", "0.500", "2.000", "noc/hue 0.250", "noc/rain 0.750"))
     assert "tools.msd" not in text
-    assert "0.951 ± 0.004" in text and "severe target out of reach" in text and "Spearman 0.81" in text
+    assert (
+        "given, not calibrated" in text
+        and "0.951 ± 0.004" in text
+        and "severe target out of reach" in text
+        and "Spearman 0.81" in text
+    )
     assert "tools.calibrate" not in text and "tools.compare" not in text
     assert "5 minutes for 2 models" in page.text("section", id="study")
 

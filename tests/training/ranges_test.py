@@ -1,6 +1,7 @@
 """Calibrated ranges are bound to their content, their model and their images."""
 
 import json
+import pathlib
 import shutil
 
 import pytest
@@ -10,7 +11,7 @@ from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
 from tests.training import tiny
 from tools import calibrate
-from training import ranges
+from training import cli, ranges
 
 
 class Quick:
@@ -64,6 +65,18 @@ def test_an_edited_file_is_refused(folder):
             read()
     change(path, lambda content: content.pop("sha256"))  # ranges of one's own
     assert ranges.read_ranges(path) == {"imagenet_c/fog": {"range": (1.0, 5.0)}}
+
+
+def test_the_icip_papers_ranges_are_a_file():
+    path = str(pathlib.Path(__file__).resolve().parents[2] / "configs/ranges/icip2021.json")
+    options = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
+    config = default.get_config()
+    config.ranges = path
+    cli.use_ranges(config)
+    assert config.train.corruption_options.to_dict() == options == ranges.read_ranges(path)
+    ranges.check_image_shape(path, (224, 224, 3))
+    with pytest.raises(ValueError, match=r"shape \[32, 32, 3\], found ranges for \[224, 224, 3\]"):
+        ranges.check_image_shape(path, (32, 32, 3))
 
 
 def test_ranges_of_an_earlier_model_are_refused_and_calibrated_again(folder, caplog):
