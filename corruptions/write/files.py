@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import pathlib
-import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -33,15 +32,17 @@ def naming(path: str | os.PathLike) -> Iterator[None]:
 
 
 def replace(path: pathlib.Path, content: bytes) -> None:
-    """Writes bytes aside, forces them to disk and renames them to `path`."""
-    with naming(path):
-        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """Writes bytes aside, forces them to disk and renames them to `path`.
+
+    Aside has one name, so that what a killed process left there is gone when its work is done
+    again: a folder has one writer (`lock`), and that writes a file at one place at a time.
+    """
+    aside = path.with_name(f".{path.name}.part")
     try:
-        with naming(path), os.fdopen(handle, "wb") as file:
+        with naming(path), open(aside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(aside, 0o644)  # mkstemp's are private
         os.replace(aside, path)
     except BaseException:
         with contextlib.suppress(OSError):
