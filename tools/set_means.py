@@ -4,8 +4,14 @@
 
 Cuts the corruptions of a measured matrix into the `size` of largest mean overlap (Set1) and the
 rest (Set2), as Table 1 of the paper on the overlapping score does. Prints, for every model in the
-tables, the mean error over each set (unnormalised, over severities and seeds) and its gain over the
-standard model; writes them to FILE (default: set_means.json beside the matrix).
+tables, the mean error over each set (over severities and seeds) and its gain over the standard
+model; writes them to FILE (default: set_means.json beside the matrix). Where two tables hold the
+same model and seed, models are called by their workdirs.
+
+    python -m tools.set_means --overlap=runs/overlap/overlap.csv --counts="runs/robust/*/counts.csv" \\
+        --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
+
+is that table as it is printed: raw CE, and beside it the relative CE of single corruptions.
 """
 
 from runtime import command  # isort: skip
@@ -15,8 +21,10 @@ import pathlib
 
 from absl import flags
 
-from analysis import derived, tables
-from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap, unnormalised_errors
+from analysis import tables
+from analysis.comparison import set_errors
+from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap
+from analysis.errors.choice import LABEL, REFUSE
 from analysis.overlap.files import read_overlap
 from runtime.files import write_json
 from runtime.provenance import record_inputs
@@ -26,25 +34,50 @@ def define_flags():
     flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
     flags.DEFINE_string("counts", None, "counts.csv of the models, a pattern in quotes (required).")
     flags.DEFINE_integer("size", 8, "How many corruptions are in the first set.")
-    flags.DEFINE_string("standard", tables.STANDARD, "The model that gains are counted from.")
+    flags.DEFINE_string("standard", tables.STANDARD, "The model that gains are counted from, as the table calls it.")
+    flags.DEFINE_enum(
+        "measure", set_errors.MEAN_ERROR, list(set_errors.MEASURES), "What is averaged; CE takes a reference."
+    )
+    flags.DEFINE_string(
+        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
+    )
+    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    flags.DEFINE_list("beside", [], "Corruptions with columns of their own: relative CE, or with mean_error the error.")
     flags.DEFINE_string("out", None, "Where to write; default set_means.json beside the matrix.")
 
 
-def main(argv):
-    given = command.given(argv, {"overlap": "FILE", "counts": "FILES"})
-    path, paths = pathlib.Path(given.overlap), sorted(glob.glob(given.counts))
+def run(given):
+    """Prints and writes the table; returns what is written."""
+    path, paths = pathlib.Path(given.overlap), [pathlib.Path(file) for file in sorted(glob.glob(given.counts))]
     if not paths:
         raise FileNotFoundError(f"expected tables at --counts={given.counts}, found none")
     names, overlap = read_overlap(path)
     sets = dict(zip(("Set1", "Set2"), split_by_overlap(overlap, names, given.size), strict=True))
-    counts = [count for table in paths for count in derived.read_counts(table)]
-    means = set_means(unnormalised_errors(counts), sets, given.standard)
-    print(set_means_text(means, sets))
+    found, notes = set_errors.told_apart(paths), []
+    if given.measure == set_errors.MEAN_ERROR:
+        values = alone = set_errors.mean_errors(found)
+    else:
+        measured, notes = set_errors.relative_errors(found, given.reference, given.mismatch)
+        values, alone = measured[given.measure], measured[set_errors.RELATIVE]
+        for asked, wanted in ((values, names), (alone, given.beside)):
+            set_errors.require(asked, wanted, given.reference)
+    means = set_means(values, sets, given.standard)
+    single = set_means(alone, {name: [name] for name in given.beside}, given.standard)
+    what = "error" if given.measure == set_errors.MEAN_ERROR else "relative CE"
+    beside = {f"{name}, {what}": {model: single[model][name].mean for model in means} for name in given.beside}
+    title = {"mean_error": "Unnormalised error", "CE": "Raw CE", "relative_CE": "Relative CE"}[given.measure]
+    print(f"{title} in percent, mean over each set.", *notes, "", set_means_text(means, sets, beside), sep="\n")
     out = given.out or path.with_name("set_means.json")
     content = {model: {label: mean._asdict() for label, mean in row.items()} for model, row in means.items()}
-    inputs = record_inputs({str(file): pathlib.Path(file) for file in (path, *paths)})
-    write_json(out, {"sets": sets, "means": content} | inputs)
+    inputs = record_inputs({str(file): file for file in (path, *paths)})
+    content = {"measure": given.measure, "sets": sets, "means": content, "beside": beside, "notes": notes} | inputs
+    write_json(out, content)
     print(f"\nwritten to {out}")
+    return content
+
+
+def main(argv):
+    run(command.given(argv, {"overlap": "FILE", "counts": "FILES"}))
 
 
 if __name__ == "__main__":

@@ -127,11 +127,24 @@ def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tup
     )
 
 
-def set_means_text(means: Mapping[str, Mapping[str, SetMean]], sets: Mapping[str, Sequence[str]]) -> str:
-    """Lists mean error and gain of every model on every set, as Markdown."""
+def set_means_text(
+    means: Mapping[str, Mapping[str, SetMean]],
+    sets: Mapping[str, Sequence[str]],
+    beside: Mapping[str, Mapping[str, float]] | None = None,
+) -> str:
+    """Lists mean error and gain of every model on every set, as Markdown.
+
+    Args:
+      means: of `set_means`.
+      sets: label -> corruptions.
+      beside: title of a further column -> {model: percent}.
+    """
+    beside = beside or {}
     lines = [f"{label}: {', '.join(members)}" for label, members in sets.items()]
-    lines += ["", "| model |" + "".join(f" {label} | gain |" for label in sets), "|---|" + "---:|---:|" * len(sets)]
+    titles = [*(title for label in sets for title in (label, "gain")), *beside]
+    lines += ["", f"| model | {' | '.join(titles)} |", "|---|" + "---:|" * len(titles)]
     for model, by_label in means.items():
-        cells = "".join(f" {mean:.1f} | {gain:+.1f} |" for mean, gain in by_label.values())
-        lines.append(f"| {model} |{cells}")
+        cells = [text for mean, gain in by_label.values() for text in (f"{mean:.1f}", f"{gain:+.1f}")]
+        cells += [f"{values[model]:.1f}" for values in beside.values()]
+        lines.append(f"| {model} | {' | '.join(cells)} |")
     return "\n".join(lines)

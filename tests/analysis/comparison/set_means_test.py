@@ -2,20 +2,27 @@
 command.
 """
 
+import dataclasses
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 from analysis import references, tables
+from analysis.comparison import set_errors
 from analysis.comparison.set_means import corruption_errors, set_means, split_by_overlap, unnormalised_errors
+from analysis.errors.conditions import Conditions, of_corruption
 from analysis.overlap.files import write_overlap
 from analysis.tables import Count
+from runtime.schema import SettingsError
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
+from tools import set_means as command
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border
@@ -111,6 +118,84 @@ def test_errors_are_means_over_severities_and_seeds():
     errors = unnormalised_errors(COUNTS)
     assert errors["standard"] == pytest.approx({"noc/blur": 50, "noc/rain": 50, "noc/hue": 20})
     assert errors["other"] == pytest.approx({"noc/blur": 20, "noc/rain": 30, "noc/hue": 25})
+
+
+ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
+SHAPE, NUMBER = (224, 224, 3), 100_000
+
+
+def robust_workdir(folder, errors, border=(10, 45)):
+    """A workdir of one model called `standard`, as of imported weights: {corruption: error}."""
+    folder.mkdir()
+    rows = [("clean", 0, errors["clean"])]
+    rows += [(f"imagenet_c/{name}", level, errors[name]) for name in IMAGENET_C for level in range(1, 6)]
+    rows += [(name, "random", errors[name]) for name in ICIP]
+    counts = [Count("standard", 0, name, severity, round(NUMBER * (1 - e)), NUMBER) for name, severity, e in rows]
+    tables.write_counts(folder / "counts.csv", counts)
+    options = ICIP | {"noc/border": {"range": border}}
+    held = {name: of_corruption(name, SHAPE, options.get(name)) for name in dict.fromkeys(row[0] for row in rows[1:])}
+    found = Conditions("imagenet", 1000, SHAPE, "shorter side 256, centre crop 224, bilinear (Pillow)", held)
+    (folder / "evaluation.json").write_text(json.dumps({"conditions": dataclasses.asdict(found)}))
+
+
+@pytest.fixture
+def robust(tmp_path):
+    """AlexNet and the five models of S1 Table 1, with errors that give what is printed."""
+    alexnet = dict(zip(IMAGENET_C, published.ALEXNET_S4, strict=True))
+    alexnet |= {"clean": published.ALEXNET_CLEAN, "noc/border": 0.670, "noc/obstruction": 0.597}
+    robust_workdir(tmp_path / "alexnet", alexnet)
+    for model, row in S1_TABLE1.items():
+        raw = dict.fromkeys(published.SET1, row[0]) | dict.fromkeys(published.SET2, row[1])
+        raw = dict(zip(IMAGENET_C, published.RESNET50_RAW, strict=True)) if model == "standard" else raw
+        errors = {name: ce / 100 * alexnet[name] for name, ce in raw.items()} | {"clean": published.RESNET50_CLEAN}
+        for name, ce in zip(ICIP, row[4:], strict=True):
+            errors[name] = published.RESNET50_CLEAN + ce / 100 * (alexnet[name] - published.ALEXNET_CLEAN)
+        robust_workdir(tmp_path / model, errors)
+    names = [f"imagenet_c/{name}" for name in IMAGENET_C]
+    write_overlap(tmp_path / "overlap.csv", names, published.FIGURE3[:, :15], "")
+    return tmp_path
+
+
+def given(folder, **changed):
+    options = {
+        "overlap": str(folder / "overlap.csv"), "counts": f"{folder}/*/counts.csv", "size": 8, "standard": "standard",
+        "measure": "CE", "reference": str(folder / "alexnet"), "mismatch": "refuse", "beside": list(ICIP), "out": None,
+    }  # fmt: skip
+    return types.SimpleNamespace(**options | changed)
+
+
+def test_the_command_prints_s1_table_1(robust, capsys):
+    command.run(given(robust))
+    text = capsys.readouterr().out
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    head, rows = lines[0], {line[0]: list(map(float, line[1:])) for line in lines[1:]}
+    columns = ["model", "Set1", "gain", "Set2", "gain", "noc/border, relative CE", "noc/obstruction, relative CE"]
+    assert head == columns and "Raw CE" in text
+    alexnet = rows.pop("alexnet")
+    assert alexnet[::2] == pytest.approx([100, 100, 100], abs=0.05) and alexnet[5] == pytest.approx(100, abs=0.05)
+    assert list(rows) == sorted(S1_TABLE1)
+    for model, row in S1_TABLE1.items():
+        first, gain1, second, gain2, border, obstruction = rows[model]
+        assert (first, second, border, obstruction) == pytest.approx((row[0], row[1], *row[4:]), abs=0.55)
+        assert (gain1, gain2) == pytest.approx(row[2:4], abs=0.55)
+
+
+def test_relative_ce_of_other_ranges_is_refused(robust):
+    shutil.rmtree(robust / "augmix")
+    robust_workdir(robust / "augmix", dict.fromkeys((*IMAGENET_C, *ICIP, "clean"), 0.5), border=(9, 46))
+    with pytest.raises(SettingsError, match=r"noc/border, severity range: 10 to 45, here 9 to 46"):
+        command.run(given(robust))
+    with pytest.raises(
+        ValueError, match=r"expected --reference=alexnet with errors of imagenet_c/frost under"
+    ):  # procedural
+        command.run(given(robust, reference=""))
+
+
+def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
+    found = command.run(given(robust, measure="mean_error", beside=[], out=str(tmp_path / "out.json")))
+    assert list(found["means"]) == sorted([*S1_TABLE1, "alexnet"])
+    one = set_errors.told_apart([robust / "alexnet" / "counts.csv"])
+    assert one[0][2] == {"standard": "standard"}
 
 
 def test_the_command_prints_and_writes_the_table(tmp_path):
