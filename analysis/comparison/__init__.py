@@ -4,6 +4,8 @@
 - `mixtures`: gains of models trained on whole benchmarks; mixtures.csv
 - `studies`: do two overlap matrices of the same corruptions agree?
 - `extractors`: do two feature extractors measure the same distances?
+- `set_means`, `set_errors`: means over sets of corruptions, the command tools.set_means
+- `balance_table`: models each trained with one corruption of a benchmark; the command tools.balance
 - `files`: comparison.json of two studies or two extractors, the command tools.compare
 - `prediction`: does a cheap distance in feature space predict the expensive overlap?
 - `bridge`: bridge.json, the command tools.predict_overlap
