@@ -1,29 +1,35 @@
-"""tools.compare on two small studies written by the test."""
+"""tools.compare on small studies written by the test."""
 
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import tools.compare
+from analysis.comparison.several import matrices_figure
 from analysis.overlap import overlap_matrix
-from analysis.overlap.files import write_overlap, write_overlap_long
+from analysis.overlap.files import read_measured, write_overlap, write_overlap_long
+from analysis.selection import select
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("a", "b", "c", "d", "e")
 
 
-def study(path, seed, order, seconds):
-    """A study of five corruptions; two seeds differ by noise alone."""
+def study(path, seed, order, seconds, no_gain=None):
+    """A study of five corruptions; two seeds differ by noise alone. Training with `no_gain` gains nothing."""
     path.mkdir()
     shared, noise = np.random.default_rng(7), np.random.default_rng(seed)
     accuracy = np.full((6, 6), 0.5) + shared.uniform(0, 0.25, (6, 6))
     accuracy[:, 0] = 0.9
     accuracy[0, 1:] = 0.45
     accuracy[np.arange(1, 6), np.arange(1, 6)] = 0.85
+    if no_gain:
+        accuracy[1 + NAMES.index(no_gain), 1 + NAMES.index(no_gain)] = 0.3
     accuracy = accuracy + noise.normal(0, 0.01, accuracy.shape)
     keep = [0, *(1 + NAMES.index(name) for name in order)]
     found = overlap_matrix(accuracy[np.ix_(keep, keep)], names=order, number=10_000)
@@ -63,3 +69,49 @@ def test_studies_of_other_corruptions_are_refused(tmp_path):
     assert code == 1 and "found only in one: e" in err and "Traceback" not in err
     code, _, err = compare(f"--first={tmp_path / 'one'}", f"--second={tmp_path / 'nothing'}")
     assert code == 1 and "nothing" in err
+
+
+def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, capsys):
+    orders = {"resnet18": NAMES, "densenet121": NAMES[::-1], "wide_resnet50_2": NAMES}
+    found = {name: study(tmp_path / name, seed, order, 1) for seed, (name, order) in enumerate(orders.items())}
+    given = types.SimpleNamespace(threshold=0.4, out=str(tmp_path / "out"))
+    content = tools.compare.run_several([tmp_path / name for name in orders], given)
+    assert json.loads((tmp_path / "out" / "comparisons.json").read_text())["studies"] == list(orders)
+    unclipped = {n: f.unclipped[::-1, ::-1] if n == "densenet121" else f.unclipped for n, f in found.items()}
+    text, upper = capsys.readouterr().out, np.triu_indices(5, 1)
+    assert [pair["of"] for pair in content["pairs"]] == [
+        ["resnet18", "densenet121"],
+        ["resnet18", "wide_resnet50_2"],
+        ["densenet121", "wide_resnet50_2"],
+    ]
+    for pair in content["pairs"]:
+        expected = stats.spearmanr(*(unclipped[name][upper] for name in pair["of"])).statistic
+        assert pair["matrices"]["spearman"] == pytest.approx(expected)
+        assert f"| {', '.join(pair['of'])} | {expected:.2f} (" in text
+    for name, one in found.items():
+        members = select(one.overlap, orders[name], 0.4, unclipped=one.unclipped).members
+        assert set(content["benchmarks"][name]) == set(members)
+    assert set(content["in_all"]) == set.intersection(*map(set, content["benchmarks"].values()))
+    row = next(line for line in text.splitlines() if line.startswith("| a |"))
+    means = [(unclipped[name].clip(0)[0, 1:]).mean() for name in orders]
+    cells = [f"{mean:.2f}" for mean in means]
+    bold = ["a" in content["benchmarks"][name] for name in orders]
+    assert row == f"| a | {' | '.join(f'**{c}**' if b else c for c, b in zip(cells, bold, strict=True))} |"
+    assert (tmp_path / "out" / "matrices.png").is_file() and (tmp_path / "out" / "matrices.pdf").is_file()
+    figure = matrices_figure({n: read_measured(tmp_path / n / "overlap.csv").ordered(NAMES) for n in orders})
+    for axes, name in zip(figure.axes, orders, strict=False):
+        drawn = axes.collections[0].get_array().reshape(5, 5)
+        expected = np.ma.masked_array(unclipped[name].clip(0), np.eye(5, dtype=bool))
+        np.testing.assert_allclose(drawn, expected, atol=1e-12)
+        assert axes.get_title() == name and np.ma.getmaskarray(drawn).sum() == 5
+
+
+def test_an_undefined_corruption_is_left_out_of_all_benchmarks(tmp_path, capsys):
+    for seed, name in enumerate(("one", "two", "three")):
+        study(tmp_path / name, seed, NAMES, 1, no_gain="c" if name == "three" else None)
+    given = types.SimpleNamespace(threshold=0.4, out=None)
+    content = tools.compare.run_several([tmp_path / name for name in ("one", "two", "three")], given)
+    assert content["dropped"] == ["c"] and not any("c" in members for members in content["benchmarks"].values())
+    assert content["mean_overlap"]["three"]["c"] is None and "| c |" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="expected every workdir once"):
+        tools.compare.run_several([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given)
