@@ -84,7 +84,7 @@ def read(path: str | os.PathLike) -> Stored:
     """
     path = pathlib.Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"expected a file of stored transforms at {path}, found none")
+        raise FileNotFoundError(f"expected a file of stored transforms as the scheme stored={path}, found no such file")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -12,6 +12,7 @@ _OF_THE_RUN = re.compile(  # who ran when and how fast
     r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
+_MINUTE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of the report, and of files it tells of
 _REMOVED = {"manifest.json": "runs", "ranges.json": "provenance"}  # file -> key that tells of the run
 
 
@@ -55,6 +56,8 @@ def _content(path):
     content = path.read_bytes()
     if path.name == "metrics.jsonl":
         return re.sub(rb'"images_per_second": [\d.e+-]+', b"", content)
+    if path.suffix == ".html":
+        return _MINUTE.sub(b"", content)
     if path.name in _REMOVED:
         try:
             whole = json.loads(content)

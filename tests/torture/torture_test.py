@@ -96,13 +96,14 @@ def _content(folder):
 
 def test_a_comparison_sees_one_byte_and_half_written_files_but_not_the_speed_of_a_run(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
-    for folder, speed in ((one, 100.5), (other, 7)):
+    for folder, speed in ((one, 10.5), (other, 7)):
         (folder / "checkpoints" / "10").mkdir(parents=True)
         (folder / "metrics.jsonl").write_text(json.dumps({"loss": 2.5, "images_per_second": speed}))
         (folder / "counts.csv").write_text("model,correct\nstandard,12\n")
         (folder / "provenance.json").write_text(json.dumps({"speed": speed}))
+        (folder / "report.html").write_text(f"<p>Made on 2026-11-22 10:{speed:02.0f} UTC</p>")
     expected = comparing.snapshot(one)
-    assert expected.keys() == {"metrics.jsonl", "counts.csv", "checkpoints/10"}
+    assert expected.keys() == {"metrics.jsonl", "counts.csv", "checkpoints/10", "report.html"}
     assert not comparing.differences(comparing.snapshot(other), expected)
     (other / ".part-counts.csv.0a").write_text("half")
     left = comparing.differences(comparing.snapshot(other), expected)
