@@ -21,26 +21,7 @@ from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance, summary
-from training import augmentation, cli, ranges, steps, study
-
-# What may differ between runs of one workdir: how much is asked for, not what a result is.
-_FREE = (
-    *study.FREE,
-    "study",
-    "train.corruption",
-    "eval.corruptions",
-    "eval.severity",
-    "eval.batch_size",
-    "eval.adapt",
-    "eval.reference",
-    "eval.reference_mismatch",
-    "eval.pseudo_count",
-    "seed",
-    "calibrate",
-    "msd",
-    "adapt",
-    *(f"model.{key}" for key in study.IMPORT_OPTIONS),
-)
+from training import augmentation, cli, parts, ranges, steps, study
 
 
 def run(config, workdir):
@@ -52,7 +33,10 @@ def run(config, workdir):
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")
     mixtures = tuple(config.study.mixtures)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
-    with workdirs.open_workdir(workdir, config.to_dict(), free=_FREE) as path, compiles.counting() as compiled:
+    with (
+        workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path,
+        compiles.counting() as compiled,
+    ):
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
             study.record_data(path, dataset)
@@ -65,7 +49,7 @@ def run(config, workdir):
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions))
         trainings = (augmentation.STANDARD, *names, *mixtures)
-        models = study.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
+        models = parts.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
         distributed.on_main(lambda: _write_timing(config, path, models))
         answers = evaluate_models(models, shown, conditions, path)
         comment = distributed.on_main(lambda: _comment(config, path))

@@ -12,6 +12,7 @@ overlap_long.csv - `selection/`: Algorithm 1, threshold sweep, stability, covera
 benchmark.json - `comparison/`: one model against another, one overlap matrix against another,
 feature distance against overlap - `distances/`: MSD and MMD between schemes and corruptions, their
 correlation with error - `cbar/`: the search that made ImageNet-C-bar
+- `schemes/`: what training with each augmentation scheme brings; schemes.csv
 - `shapes`: what JSON files of a study must hold
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness

@@ -95,6 +95,7 @@ def get_config():
             "study": {
                 "corruptions": (),
                 "mixtures": (),
+                "schemes": (),
                 "seeds": (0,),
                 "parallel": 0,
                 "threshold": 0.1,

@@ -202,7 +202,7 @@ def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) ->
     dataset, split, _ = study.load_data(trained, mesh, placed=())  # a few images of many
     if asked.images > len(split):
         raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {asked.images}")
-    models = trained_models.read_models(workdir, dataset.num_classes, split.images.shape[1], mesh)
+    models = trained_models.list_models(workdir)
     key = asked.model, asked.model_seed
     if key not in models:
         known = ", ".join(f"{name} seed {seed}" for name, seed in models)
@@ -211,7 +211,8 @@ def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) ->
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
     images = meshes.place_tree(split.images[rows], meshes.replicated(mesh))
-    return features.Extractor(mesh, *models[key], images, weights, asked.chunk)
+    model = trained_models.read_model(models[key], dataset.num_classes, split.images.shape[1], mesh)
+    return features.Extractor(mesh, *model, images, weights, asked.chunk)
 
 
 def _generator(asked: ConfigDict, stream: int, name: str) -> np.random.Generator:

@@ -70,11 +70,31 @@ def write_results(
     *,
     printed: bool = True,
 ) -> list[Count]:
-    """Derives the tables from the answers just made and the others that the folder keeps.
+    """Derives the tables from the answers just made, as `write_tables` does from their counts.
+
+    Args:
+      path, settings, source, frame, models, printed: as of `write_tables`.
+      answers: {condition: {(model, seed): bool [N]}}.
+    """
+    return write_tables(path, count_answers(answers), settings, source, frame, models, printed=printed)
+
+
+def write_tables(
+    path: pathlib.Path,
+    current: Iterable[Count],
+    settings: Mapping[str, Any],
+    source: str,
+    frame: Frame,
+    models: Mapping[Key, str] | None = None,
+    *,
+    printed: bool = True,
+) -> list[Count]:
+    """Derives the tables from what was evaluated just now and the other answers that the folder
+    keeps.
 
     Args:
       path: directory of the tables.
-      answers: {condition: {(model, seed): bool [N]}}.
+      current: counts of what was evaluated just now.
       settings: what was asked for, for evaluation.json.
       source: of the images, for the comment line of the tables.
       frame: of the errors.
@@ -89,7 +109,7 @@ def write_results(
       ValueError: an edited counts.csv with rows whose answers are gone.
     """
     record = provenance()
-    counts = derived.recount(path, count_answers(answers), models or {})
+    counts = derived.recount(path, current, models or {})
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     tables.write_counts(path / "counts.csv", counts, comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)

@@ -15,7 +15,7 @@ from evaluation import imported
 from evaluation.correctness import Model
 from runtime import distributed
 from runtime.workdirs import lock, read_config
-from training import augmentation, loop, states, study
+from training import augmentation, loop, schemes, states, study
 
 
 @contextlib.contextmanager
@@ -75,14 +75,30 @@ def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: 
       FileNotFoundError: no model there is finished.
       ValueError: a model has another number of classes.
     """
-    workdir = pathlib.Path(workdir)
-    folders = find(workdir)
-    models = {}
-    for folder in folders:
-        imported.check_classes(folder, num_classes)
-        config = ConfigDict(read_config(folder))
-        models[model_name(config), config.seed] = loop.read_back(config, image_size, num_classes, folder, mesh=mesh)
-    return models
+    return {
+        key: read_model(folder, num_classes, image_size, mesh)
+        for key, folder in list_models(pathlib.Path(workdir)).items()
+    }
+
+
+def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
+    """Lists the finished models of a workdir without reading them: {(name, seed): folder}.
+
+    Raises:
+      FileNotFoundError: no model there is finished.
+    """
+    configs = [(folder, ConfigDict(read_config(folder))) for folder in find(workdir)]
+    return {(model_name(config), config.seed): folder for folder, config in configs}
+
+
+def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> Model:
+    """Reads the finished model in a folder of `list_models`.
+
+    Raises:
+      ValueError: it has another number of classes.
+    """
+    imported.check_classes(folder, num_classes)
+    return loop.read_back(ConfigDict(read_config(folder)), image_size, num_classes, folder, mesh=mesh)
 
 
 def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
@@ -96,12 +112,9 @@ def model_name(config: ConfigDict) -> str:
     `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency
     loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
     """
-    scheme = config.train.get("scheme", "")
-    name = config.train.corruption
-    if scheme:
-        name = corruptions.augment.canonical(scheme) + ("+jsd" if config.train.jsd_weight else "")
-        name += "" if config.train.corruption == augmentation.STANDARD else f"+{config.train.corruption}"
-    return name + (f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else "")
+    return schemes.name_of(config.train) + (
+        f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else ""
+    )
 
 
 def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:

@@ -17,9 +17,7 @@ from corruptions import augment
 from corruptions.batch import from_float, to_float
 from evaluation.conditions import RANDOM, list_conditions
 from training.augmentation import STANDARD, with_levels
-
-SUBSETS = "augmix=*"
-"""AugMix with each of the 512 subsets of its operations."""
+from training.schemes import SUBSETS
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ anywhere, the same command continues; more schemes and corruptions can be asked 
 
     python -m tools.msd --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
 
-also writes correlations.csv and correlations.png: Spearman's rho, across schemes, between each
+also writes correlations.csv, correlations.png and correlations_mmd.png: Spearman's rho, across schemes, between each
 corruption's distance and the error of models trained with the schemes (severities averaged), or
 adapted to them (tools.adapt) when all tables are of such models. One set of images serves all
 schemes, so that they are compared on the same; the original draws a new set for each scheme.
@@ -26,11 +26,11 @@ import pathlib
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import figures, tables
+from analysis import tables
 from analysis.distances import files
-from analysis.distances.figures import scatter_panels
+from analysis.distances.correlated import write_correlated
 from analysis.distances.msd_mmd import spread
-from analysis.distances.text import correlations_text, distances_text
+from analysis.distances.text import distances_text
 from evaluation import trained_models, transforms
 from evaluation.centres import Measured, setting
 from evaluation.conditions import list_conditions, warn_of_tables
@@ -98,13 +98,7 @@ def _write(
     print("\n" + distances_text(rows))
     if errors is None:
         return
-    means = files.mean_distances(rows)
-    correlations = files.correlations(means, errors)
-    files.write_correlations(folder / "correlations.csv", correlations, comment)
-    print("\n" + correlations_text(correlations))
-    msd, rho = {key: msd for key, (msd, _) in means.items()}, {row.corruption: row.msd for row in correlations}
-    figure = scatter_panels(msd, errors, rho, title="Minimal sample distance and error", provenance=comment)
-    figures.save(figure, folder / "correlations")
+    print("\n" + write_correlated(folder, rows, errors, comment))
 
 
 def main(argv):

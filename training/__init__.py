@@ -1,6 +1,8 @@
 """Training: data in, trained state out. A model is a pure function of its config and seed.
 
-study.py         the models of a study: which config each has, where it lives, training those missing
+study.py         the models of a study: which config each has, where it lives
+parts.py         training those of a study that are missing, part by part
+schemes.py       augmentation schemes as trainings of a study
 loop.py          the order of events: `train` one model, `train_jobs` many at once, `read_back`
 rows.py          the models that train at the same time, one on each row of the device mesh
 run.py           one model as the host sees it: workdir, next batches, reports, checkpoints

@@ -131,6 +131,13 @@ def scheme_of(recipe: ConfigDict) -> corruptions.augment.Scheme | None:
     return scheme
 
 
+def keeps_levels(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
+    """Says whether training images stay uint8: those of Patch Gaussian for CIFAR do, which comes
+    before the crop and is truncated; other schemes, and views of the JSD loss, are float32.
+    """
+    return scheme is None or ("patch_gaussian" in (scheme.name, scheme.drawn_from) and not jsd_weight)
+
+
 def scheme_on_mesh(
     mesh: Mesh, scheme: corruptions.augment.Scheme, key: jax.Array, images: jax.Array, index: jax.Array
 ) -> jax.Array:

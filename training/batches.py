@@ -144,7 +144,7 @@ def block(
     chex.assert_shape(images, (count * size, None, None, 3))
     chex.assert_shape(labels, (count * size,))
     scheme = plan.scheme
-    first = scheme and "patch_gaussian" in (scheme.name, scheme.drawn_from) and not recipe.jsd_weight
+    first = scheme and augmentation.keeps_levels(scheme, recipe.jsd_weight)
     if first:  # its authors train on whole levels, truncated
         noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")

@@ -1,11 +1,9 @@
-"""A study: train what is missing, evaluate every model under every condition, keep all counts."""
+"""A study: its data, what determines each of its models, and where these lie."""
 
-import functools
 import os
 import pathlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from flax import nnx
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
@@ -13,11 +11,9 @@ import corruptions
 import data
 from data.dataset import Dataset, Split
 from data.union import union
-from runtime import distributed, meshes, settings
-from runtime.progress import bar
-from runtime.workdirs import open_workdir, read_json, write_json
-from training import augmentation, batch_norm, loop, metrics, ranges, states, stream
-from training.states import TrainState
+from runtime import distributed, settings
+from runtime.workdirs import read_json, write_json
+from training import augmentation, batch_norm, metrics, ranges, schemes, states, stream
 
 FREE = (  # where files and images are does not determine a result
     "dataset.data_dir",
@@ -28,6 +24,23 @@ FREE = (  # where files and images are does not determine a result
     "train.mix_in.data_dir",
 )
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only concern evaluation.imported
+STUDY_FREE = (  # how much is asked for, not what a result is: may differ between runs of a study's workdir
+    *FREE,
+    "study",
+    "train.corruption",
+    "eval.corruptions",
+    "eval.severity",
+    "eval.batch_size",
+    "eval.adapt",
+    "eval.reference",
+    "eval.reference_mismatch",
+    "eval.pseudo_count",
+    "seed",
+    "calibrate",
+    "msd",
+    "adapt",
+    *(f"model.{key}" for key in IMPORT_OPTIONS),
+)
 
 
 def load_data(
@@ -100,86 +113,7 @@ def finetuned_config(config: ConfigDict, standard: ConfigDict, corruption: str, 
 
 def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib.Path:
     """Names the folder of a model within the workdir of its study."""
-    return pathlib.Path(workdir) / "models" / augmentation.canonical(corruption).replace("/", ".") / f"seed{seed}"
-
-
-def train_models(
-    config: ConfigDict,
-    trainings: Sequence[str],
-    seeds: Sequence[int],
-    workdir: str | os.PathLike,
-    dataset: Dataset,
-    split: Split,
-    mesh: Mesh,
-) -> dict[tuple[str, int], tuple[nnx.GraphDef, TrainState]]:
-    """Trains every (corruption, seed) that is not finished; reads the others back.
-
-    config.study.parallel models train at once, on devices of their own, with one compiled train
-    step. With config.train.init_from `standard`, the other models start from the standard one of
-    their seed and train with the settings of config.study.finetune, once all standard models are
-    there.
-
-    Args:
-      config: of the study.
-      trainings: augmentations (see `augmentation.members`), `standard` among them where others
-        start from it.
-      seeds: of the models of each augmentation.
-      workdir: of the study.
-      dataset: gives the number of classes.
-      split: what to train on, replicated over `mesh`.
-      mesh: with one row, see `meshes.study_mesh`.
-
-    Returns:
-      {(corruption, seed): (graphdef, state)}.
-
-    Raises:
-      ValueError: settings of a single training run.
-      NonFiniteLossError, SystemExit: as `loop.train_jobs`.
-    """
-    refuse_checkpoint(config)
-    if config.train.init_from not in ("", augmentation.STANDARD):
-        raise ValueError(
-            f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
-            "train.py starts from the model of any workdir"
-        )
-    if config.train.scheme:
-        raise ValueError(
-            f"expected config.train.scheme '' in a study, found {config.train.scheme!r}; train.py trains with schemes"
-        )
-    keys = [(augmentation.canonical(c), seed) for seed in seeds for c in trainings]
-    finetuned = [key for key in keys if config.train.init_from and key[0] != augmentation.STANDARD]
-    fresh = [key for key in keys if key not in finetuned]
-    models, configs = {}, {}
-    with bar("model", total=len(keys)) as progress:
-        for part in filter(None, (fresh, finetuned)):
-            rows = meshes.training_mesh(mesh, config.study.parallel, len(part), config.train.batch_size)
-            jobs = []
-            for corruption, seed in part:
-                devices = rows.shape["data"]
-                if part is finetuned:
-                    job_config = finetuned_config(config, configs[augmentation.STANDARD, seed], corruption, devices)
-                else:
-                    job_config = configs[corruption, seed] = model_config(config, corruption, seed, devices)
-                directory = model_dir(workdir, corruption, seed)
-                jobs.append(
-                    loop.Job(
-                        job_config,
-                        functools.partial(open_workdir, directory, job_config.to_dict(), free=FREE),
-                        description=f"{corruption} seed {seed}",
-                        title=f"Model {keys.index((corruption, seed)) + 1} of {len(keys)}: {corruption}, seed {seed}.",
-                        initial=models[augmentation.STANDARD, seed][1] if part is finetuned else None,
-                    )
-                )
-            trained = loop.train_jobs(
-                jobs,
-                split,
-                dataset.num_classes,
-                mesh=rows,
-                target=mesh,
-                on_finish=functools.partial(progress.update, 1),
-            )
-            models |= dict(zip(part, trained))
-    return {key: models[key] for key in keys}
+    return pathlib.Path(workdir) / "models" / schemes.canonical(corruption).replace("/", ".") / f"seed{seed}"
 
 
 def training_seconds(

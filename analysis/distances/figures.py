@@ -37,14 +37,18 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     rows = math.ceil(len(points) / columns)
     figure = Figure(figsize=(max(4.0, 2.1 * columns), 2.0 * rows + 1.2), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
-    styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(schemes[:_LABELLED])}
+    # Of hundreds of subsets (`augmix=...`) those that are whole schemes are told apart.
+    told = schemes if len(schemes) <= _LABELLED else [s for s in schemes if "=" not in s]
+    told = told if len(told) <= _LABELLED else []
+    styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(told)}
     for axes in panels.flat[len(points) :]:
         axes.set_axis_off()
     for number, (axes, (name, keys)) in enumerate(zip(panels.flat, points.items())):
-        if len(schemes) > _LABELLED:
-            axes.scatter([distance[k] for k in keys], [errors[k] for k in keys], s=6, c=BLUE, linewidths=0, alpha=0.6)
-        else:
-            for key in keys:
+        rest = [key for key in keys if key[0] not in styles]
+        if rest:
+            axes.scatter([distance[k] for k in rest], [errors[k] for k in rest], s=6, c=GREY, linewidths=0, alpha=0.6)
+        for key in keys:
+            if key[0] in styles:
                 colour, shape = styles[key[0]]
                 axes.scatter(distance[key], errors[key], s=18, c=colour, marker=shape, label=key[0])
         rho = correlations[name]
@@ -59,8 +63,8 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     figure.supylabel("error (%)", fontsize=8)
     if title or provenance:
         figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
-    if len(schemes) <= _LABELLED:
-        handles = {h.get_label(): h for axes in panels.flat for h in axes.collections}
+    handles = {h.get_label(): h for axes in panels.flat for h in axes.collections if h.get_label() in styles}
+    if handles:
         figure.legend(
             handles.values(), handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6, frameon=False
         )

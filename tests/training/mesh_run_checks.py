@@ -16,7 +16,7 @@ from data.dataset import Split
 from runtime import compiles, meshes
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, grid, run_named
-from training import loop, run, steps, study
+from training import loop, parts, run, steps, study
 
 
 @contextlib.contextmanager
@@ -177,7 +177,7 @@ def finetuned_models_wait_for_their_standard_model():
     dataset = data.load("shapes", train_limit=160, test_limit=70)
     split = dataset.train.to_device(meshes.replicated(mesh))
     with tempfile.TemporaryDirectory() as root, counted_rounds() as rounds:
-        found = study.train_models(config, ("standard", "noc/border"), (0, 1), root, dataset, split, mesh)
+        found = parts.train_models(config, ("standard", "noc/border"), (0, 1), root, dataset, split, mesh)
     assert [key for key in found] == [("standard", 0), ("noc/border", 0), ("standard", 1), ("noc/border", 1)]
     assert rounds == [(2, 4)] * 3  # two epochs of both standard models, one of both others
     for seed in (0, 1):

@@ -13,7 +13,7 @@ from ml_collections import config_flags
 
 from runtime.schema import SettingsError
 from tools import settings
-from training import cli, schema, study
+from training import cli, schema, schemes, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
@@ -24,6 +24,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke"),
+    "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "smoke"),
     "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
                "augmix_imagenet+jsd", "baseline_imagenet"),
 }  # fmt: skip
@@ -135,6 +136,10 @@ VALUES = {
     "adapt.seed": _SEED,
     "study.corruptions": _NAMES,
     "study.mixtures": (((), ("mixture=imagenet_noc",)), (("imagenet_noc",), ("mixture=fog",), "mixture=imagenet_noc")),
+    "study.schemes": (
+        ((), ("standard", "augmix=*", "augmix=rotate+jsd"), ["stored=gone/*.npz", "stored=gone.npz+jsd"]),
+        (("augmxi",), ("standard+jsd",), ("augmix=*+jsd",), "augmix", (3,), ("noc/hue",)),
+    ),
     "study.seeds": (((0,), (3, 1, INT64)), ((), (0, 0), (-1,), (1.5,), 0)),
     "study.parallel": ((0, 65536), (-1, 65537)),
     "study.threshold": _SHARE,
@@ -284,6 +289,19 @@ def test_schemes_for_imagenet_have_its_recipe():
     assert config("scheme", "baseline").dataset.name == "cifar10"
     with pytest.raises(ValueError, match="a scheme for CIFAR-10 with ,cpu"):
         config("scheme", "augmix_imagenet,cpu")
+
+
+def test_studies_of_schemes_have_the_recipes_of_single_ones():
+    """One model of a study is the model that train.py trains with the scheme."""
+    for variant, name in (("cifar10", "augmix+jsd"), ("imagenet", "augmix_imagenet+jsd"), ("subsets", "augmix=rotate")):
+        study_config, one = config("scheme_study", variant), config("scheme", name)
+        assert name in schemes.expand(study_config.study.schemes)
+        found, expected = (
+            study.model_config(given, "standard", 3).to_dict() for given in (schemes.applied(study_config, name), one)
+        )
+        assert found == expected
+    with pytest.raises(ValueError, match=r"expected scheme_study\.py:cifar10, :subsets"):
+        config("scheme_study", "cifar10=3")
 
 
 def test_a_config_that_lacks_settings_is_refused():

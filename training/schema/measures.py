@@ -50,6 +50,11 @@ SETTINGS = {
     "study.mixtures": names(
         "overlap.py trains on these too: what do they cover?", "'mixture=BENCHMARK'", named.mixture
     ),
+    "study.schemes": names(
+        "tools.scheme_study trains one model with each: standard (none), augment.names(), NAME+jsd, augmix=* (512), stored=FOLDER/*.npz",
+        "a scheme's name",
+        named.study_scheme,
+    ),
     "study.seeds": several("of the models of each training", _seed(""), 1),
     "study.parallel": whole(
         "models trained at once, each on devices of its own; 0: one a device, on a CPU one", 0, 65536

@@ -10,7 +10,7 @@ import corruptions
 import data
 import models
 from corruptions.checks import suggest
-from training import augmentation, batch_norm
+from training import augmentation, batch_norm, schemes
 
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
 SCHEME = "a scheme of corruptions.augment.names(), or ''"
@@ -68,6 +68,15 @@ def scheme(name: str) -> None:
     """
     if name and not corruptions.augment.is_stored(name):
         corruptions.augment.get(name)
+
+
+def study_scheme(name: str) -> None:
+    """Checks a training of tools.scheme_study; stored ones are checked when they are read."""
+    alone = name.removesuffix(schemes.JSD)
+    if alone not in (schemes.SUBSETS, augmentation.STANDARD) and not corruptions.augment.is_stored(alone):
+        corruptions.augment.get(alone)
+    elif name != alone and not corruptions.augment.is_stored(alone):
+        raise ValueError(f"expected {schemes.JSD} after one scheme, whose views it compares, found {name!r}")
 
 
 def severity(text: str) -> None:

@@ -1,0 +1,68 @@
+"""Studies of augmentation schemes by the recipes of Mintun, Kirillov and Xie (2021).
+
+python -m tools.scheme_study --config=configs/scheme_study.py:cifar10 --workdir=runs/schemes
+python -m tools.scheme_study --config=configs/scheme_study.py:subsets --workdir=runs/subsets
+python -m tools.scheme_study --config=configs/scheme_study.py:closest_random_farthest --workdir=runs/transforms
+python -m tools.scheme_study --config=configs/scheme_study.py:imagenet --workdir=runs/schemes_imagenet
+python -m tools.scheme_study --config=configs/scheme_study.py:smoke --workdir=runs/schemes_smoke
+
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the dataset.
+
+cifar10                  none, AutoAugment, AugMix with its JSD loss and Patch Gaussian; WRN-40-2 for
+                         100 epochs, 10 seeds; CIFAR-10-C and C-bar (supplement, Tables 2 and 3)
+subsets                  AugMix with each of the 512 subsets of its operations, without JSD, and the
+                         other schemes, one seed (main figures 2 and 3)
+closest_random_farthest  every file of stored transforms that tools.msd_subsets wrote to
+                         runs/schemes/subsets, or `closest_random_farthest=FOLDER`, beside all of AugMix
+                         (supplement A)
+imagenet                 the four schemes as made for ImageNet; ResNet-50 for 100 epochs, 5 seeds
+smoke                    six schemes with two seeds on the embedded dataset, a small network for two
+                         epochs: shows that the command runs, nothing else
+
+Expected: not yet measured but for `smoke`. The authors' time is 45 to 60 minutes on a V100 for one
+model on CIFAR-10, about 20 hours on eight V100 for one on ImageNet.
+"""
+
+from configs import scheme
+
+STORED = "closest_random_farthest"
+VARIANTS = ("cifar10", "subsets", STORED, "imagenet", "smoke")
+
+
+def get_config(argument="cifar10"):
+    variant, equals, folder = argument.partition("=")
+    if variant not in VARIANTS or (equals and (variant != STORED or not folder)):
+        raise ValueError(f"expected scheme_study.py:{', :'.join(VARIANTS)} or :{STORED}=FOLDER, found {argument!r}")
+    if variant == "imagenet":
+        config = scheme.imagenet()
+        config.study.schemes = ("standard", "autoaugment_imagenet", "augmix_imagenet+jsd", "patch_gaussian_imagenet")
+        config.study.seeds = tuple(range(5))
+        config.eval.corruptions = ("imagenet_c", "imagenet_c_bar")
+        return config
+    config = scheme.cifar10()
+    config.eval.corruptions = ("imagenet_c", "cifar10_c_bar")
+    if variant == "cifar10":
+        config.study.schemes = ("standard", "autoaugment_cifar", "augmix+jsd", "patch_gaussian")
+        config.study.seeds = tuple(range(10))
+    elif variant == "subsets":
+        config.study.schemes = ("standard", "augmix=*", "autoaugment_cifar", "patch_gaussian")
+    elif variant == STORED:
+        config.study.schemes = ("standard", "augmix", f"stored={folder or 'runs/schemes/subsets'}/*.npz")
+    else:
+        _shrink(config)
+    return config
+
+
+def _shrink(config):
+    config.dataset.name = "shapes"
+    config.dataset.train_limit, config.dataset.test_limit = 600, 200
+    config.model.name = "small_resnet"
+    config.train.crop = 2
+    config.train.epochs, config.train.batch_size, config.train.learning_rate = 2, 50, 0.05
+    config.study.schemes = ("standard", "augmix=rotate", "augmix=posterize", "augmix", "patch_gaussian", "augmix+jsd")
+    config.study.seeds = (0, 1)
+    config.eval.severity = "random"
+    config.eval.batch_size = 100
+    config.msd.images, config.msd.transforms, config.msd.draws, config.msd.halves = 20, 50, 10, 0
+    config.msd.schemes = ("standard", "augmix=rotate", "augmix=posterize", "augmix", "patch_gaussian")
+    config.msd.severity = "random"

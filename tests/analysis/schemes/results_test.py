@@ -1,0 +1,101 @@
+"""Tables and figures of a scheme study: by their definition, from made-up counts."""
+
+import math
+
+import numpy as np
+import pytest
+
+from analysis.distances import files as distances
+from analysis.errors import summary
+from analysis.errors.summary import Summary
+from analysis.schemes import corruptions, study, table, transforms
+from analysis.tables import Count
+
+SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")
+ERRORS = {"standard": (40, 44), "augmix": (20, 22), "augmix=rotate": (30, 30), "patch_gaussian": (25, 29)}
+FOG = "imagenet_c/fog"
+
+
+def summaries(names=SCHEMES):
+    """One benchmark, its gap, and clean images; other measures, which the tables leave out."""
+    found = []
+    for k, name in enumerate(names):
+        found += [
+            Summary(name, "clean", "none", "mean_error", 5.0 + k, 0.3, 0.1 * k, 2, "none", "none", "none"),
+            Summary(name, "imagenet_c", "levels", "mean_error", 40.0 - k, 0.4, 0.2, 2, "none", "none", "procedural"),
+            Summary(name, "imagenet_c", "levels", "mCE", math.nan, math.nan, math.nan, 2, "none", "none", "procedural"),
+            Summary(name, "cifar10_c_bar", "levels", "gap", 4.0, 0.5, 0.6, 2, "none", "none", "none"),
+        ]
+    return found
+
+
+def counts():
+    """Each scheme's error in percent under fog at levels 1 and 2, larger by 2 at the second and by
+    4 with the second seed.
+    """
+    found = []
+    for name, (first, _) in ERRORS.items():
+        for seed in (0, 1):
+            found.append(Count(name, seed, "clean", 0, 900, 1000))
+            for level in (1, 2):
+                wrong = first + 2 * (level - 1) + 4 * seed
+                found.append(Count(name, seed, FOG, level, 100 - wrong, 100))
+    return found
+
+
+def test_a_row_for_each_scheme_in_the_order_asked_for():
+    found = table.rows(summaries(), ("augmix", "standard", "gone"))
+    assert [row.scheme for row in found] == ["augmix", "standard"]
+    assert table.columns(found) == ["clean", "imagenet_c", "gap_cifar10_c_bar"]
+    assert found[0].get("imagenet_c") == (39.0, 0.4, 0.2) and math.isnan(found[0].get("imagenet_c_bar").mean)
+    assert "5.0 ± 0.0" not in table.text(found) and "4.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.6" in table.text(found)
+
+
+def test_of_many_schemes_the_best_and_the_worst_are_printed():
+    names = [f"scheme{k}" for k in range(40)]
+    shown = table.text(table.rows(summaries(names), names))
+    printed = [line.split()[0] for line in shown.splitlines()[1:-2]]
+    # The error falls with the number.
+    assert printed == [f"scheme{k}" for k in (*range(39, 19, -1), *range(4, -1, -1))]
+    assert shown.endswith("(20 of least and 5 of largest error in imagenet_c, of 40)")
+
+
+def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
+    found = corruptions.rows(counts(), ("augmix", "standard"))
+    assert [row[:4] for row in found] == [("standard", FOG, 2, 2), ("augmix", FOG, 2, 2)]
+    # Seeds: (20 + 22) / 2 and (24 + 26) / 2.
+    assert found[1].error == pytest.approx(23) and found[1].error_std == pytest.approx(np.sqrt(8))
+
+
+def test_stored_transforms_are_told_by_kind_and_number():
+    names = ["augmix", *(f"stored={kind}_{k}@0123456789ab" for kind in ("random", "closest") for k in (100, 10))]
+    rows = table.rows(summaries(names), names)
+    found = transforms.points(rows)
+    assert [point[:3] for point in found if point.column == "clean"] == [
+        ("closest", 10, 2), ("closest", 100, 2), ("random", 10, 2), ("random", 100, 2)
+    ]  # fmt: skip
+    assert {point.column for point in found} == {"clean", "imagenet_c"}
+    (axes,) = transforms.panels(found, rows).axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert axes.get_xscale() == "log" and set(lines["augmix"].get_ydata()) == {40.0}
+    drawn = {c.get_label(): c.lines[0].get_xydata().tolist() for c in axes.containers}
+    assert drawn == {"closest": [[10, 36], [100, 37]], "random": [[10, 38], [100, 39]]}
+
+
+def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
+    summary.write(tmp_path / "errors_summary.csv", summaries(), "made up")
+    said = study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
+    assert "no distances yet" in said and not (tmp_path / "correlations.csv").exists()
+    # MSD in the order of the errors, MMD against it; the second level of another corruption is not
+    # measured.
+    order = sorted(ERRORS, key=lambda name: ERRORS[name][0])
+    rows = [distances.Distance(name, FOG, 2, 1.0 + k, math.nan, 9.0 - k, math.nan) for k, name in enumerate(order)]
+    distances.write_msd(tmp_path / "msd.csv", rows[:2], "made up")
+    said = study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
+    assert "expected at least 3 schemes with both under the same severities, found 2" in said
+    distances.write_msd(tmp_path / "msd.csv", rows, "made up")
+    study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
+    (found,) = distances.read_correlations(tmp_path / "correlations.csv")
+    assert (found.corruption, found.schemes) == (FOG, 4) and (found.msd, found.mmd) == (1, -1)
+    for name in ("correlations.png", "correlations_mmd.png"):
+        assert (tmp_path / name).stat().st_size > 1000

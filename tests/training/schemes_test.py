@@ -1,0 +1,94 @@
+"""Schemes as trainings of a study: names, recipes, and which models train with one program."""
+
+import types
+
+import numpy as np
+import pytest
+
+from corruptions.augment import stored
+from runtime import meshes
+from tests.training import tiny
+from training import parts, schemes, study
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two files of stored transforms, of the same scheme."""
+    for number in (1, 2):
+        params = {"level": np.arange(number, dtype=np.float32)}
+        content = stored.Stored("augmix", (32, 32, 3), f"closest_{number}", params, {})
+        stored.write(tmp_path / f"closest_{number}.npz", content)
+    return tmp_path
+
+
+def test_names_are_spelled_in_one_way_and_stand_once():
+    found = schemes.expand(("standard", "augmix=posterize+autocontrast", "augmix=autocontrast+posterize", "augmix+jsd"))
+    assert list(found) == ["standard", "augmix=autocontrast+posterize", "augmix+jsd"]
+    assert len(schemes.expand(("augmix=*", "augmix=rotate", "augmix"))) == 512
+
+
+def test_files_of_transforms_are_found_by_a_pattern(folder):
+    found = schemes.expand((f"stored={folder}/*.npz",))
+    assert [name.partition("@")[0] for name in found] == ["stored=closest_1", "stored=closest_2"]
+    assert list(found.values()) == [f"stored={folder}/closest_1.npz", f"stored={folder}/closest_2.npz"]
+    both = schemes.expand((f"stored={folder}/*_1.npz+jsd",))
+    assert [name[:17] for name in both] == ["stored=closest_1@"] and all(name.endswith("+jsd") for name in both)
+    with pytest.raises(ValueError, match=r"expected files of stored transforms at .*gone/\*.npz, found none"):
+        schemes.expand((f"stored={folder}/gone/*.npz",))
+
+
+@pytest.mark.parametrize("name", ["augmxi", "noc/hue", "mixture=imagenet_noc", "augmix=spin"])
+def test_what_is_no_scheme_is_refused(name):
+    with pytest.raises(ValueError, match=r"expected config.study.schemes of|unknown operation"):
+        schemes.expand(("standard", name))
+
+
+@pytest.mark.parametrize("name", ["standard", "augmix+jsd", "augmix=rotate", "patch_gaussian"])
+def test_a_model_is_called_by_its_scheme(name):
+    config = schemes.applied(tiny.config(), name)
+    assert schemes.name_of(study.model_config(config, "standard", 0).train) == name
+    assert config.train.jsd_weight == (12 if name == "augmix+jsd" else 0)
+    assert study.model_dir("work", name, 3).parts == ("work", "models", name, "seed3")
+
+
+def _recorded(monkeypatch, config, trainings, tmp_path, **given):
+    """The parts that are trained, each as its jobs' (scheme, JSD weight, seed, devices)."""
+    seen = []
+
+    def train_jobs(jobs, *args, mesh, **keywords):
+        seen.append(
+            [(j.config.train.scheme, j.config.train.jsd_weight, j.config.seed, mesh.shape["model"]) for j in jobs]
+        )
+        return [(None, job.description) for job in jobs]
+
+    monkeypatch.setattr(parts.loop, "train_jobs", train_jobs)
+    dataset = types.SimpleNamespace(num_classes=10)
+    found = {}
+    for part in parts.train_in_parts(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh(), **given):
+        found |= part
+    return seen, found
+
+
+def test_models_with_the_same_kind_of_images_train_together(monkeypatch, tmp_path):
+    """Whole levels, values between them, and three views of each image are different programs."""
+    names = ("standard", "augmix=", "augmix+jsd", "patch_gaussian", "autoaugment_cifar", "patch_gaussian+jsd")
+    seen, found = _recorded(monkeypatch, tiny.config(), names, tmp_path)
+    kinds = [["standard", "patch_gaussian"], ["augmix=", "autoaugment_cifar"], ["augmix", "patch_gaussian"]]
+    expected = [[("" if name == "standard" else name, seed) for seed in (0, 1) for name in kind] for kind in kinds]
+    assert [[(scheme, seed) for scheme, _, seed, _ in part] for part in seen] == expected
+    assert [{weight for _, weight, *_ in part} for part in seen] == [{0}, {0}, {12}]
+    assert set(found) == {(name, seed) for name in names for seed in (0, 1)}
+    assert found["augmix+jsd", 1] == (None, "augmix+jsd seed 1")
+
+
+def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
+    subsets = tuple(schemes.expand(("augmix=*",)))[:10]
+    seen, found = _recorded(monkeypatch, tiny.config(), subsets, tmp_path, at_most=8)
+    assert [len(part) for part in seen] == [8, 8, 4] and len(found) == 20
+
+
+def test_a_study_takes_its_schemes_from_their_own_setting(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"
+    ):
+        parts.train_models(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())

@@ -1,0 +1,109 @@
+"""Trains models with many augmentation schemes, evaluates all of them, and tabulates what each
+brings.
+
+    python -m tools.scheme_study --config=configs/scheme_study.py:cifar10 --workdir=runs/schemes
+
+Trains one model for each of config.study.schemes (`standard` is none, `NAME+jsd` adds AugMix's
+consistency loss, `augmix=*` stands for the 512 subsets of its operations, `stored=FOLDER/*.npz` for
+files of tools.msd_subsets) and each of config.study.seeds: config.study.parallel at once, one
+compiled train step for all with the same kind of images. Shows all of them the same images under
+config.eval.corruptions, and writes
+
+    counts.csv, scores.csv, errors.csv, errors_summary.csv     as eval.py does
+    schemes.csv              clean error, mean errors on benchmarks, C-bar minus C, over seeds
+    scheme_corruptions.csv   error on each corruption, over seeds
+    transforms.csv, .png     error against the number of stored transforms
+    correlations.csv, .png   error against MSD, correlations_mmd.png against MMD, where
+                             tools.msd has measured distances in the same workdir
+
+Stopped anywhere, the same command continues; with more schemes or seeds it trains what is missing.
+A model is called by its scheme's canonical name. The workdir is one of eval.py and tools.msd, too.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+
+from ml_collections import ConfigDict
+
+from analysis.schemes import study as results
+from evaluation import measured
+from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
+from evaluation.evaluate import digests, evaluate_models
+from evaluation.results import Frame, count_answers, write_tables
+from evaluation.shown import Shown
+from runtime import compiles, distributed, meshes, workdirs
+from runtime.log import log
+from runtime.provenance import provenance, summary
+from training import augmentation, cli, parts, schemes, steps, study
+
+_AT_ONCE = 32  # models that are held at the same time, to be evaluated
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
+    """Runs the study of `config` in `workdir`; returns the names of its schemes."""
+    _refuse(config)
+    asked = schemes.expand(config.study.schemes)
+    if not asked:
+        raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
+    conditions = list_conditions(config.eval.corruptions, config.eval.severity)
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path, compiles.counting() as seen:
+        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
+        if config.train.mix_in.name:
+            study.record_data(path, dataset)
+        warn_of_tables(config.eval.corruptions, dataset.image_shape)
+        for given in asked.values():
+            warn_of_coincidence(schemes.applied(config, given).train, [one.corruption for one in conditions[1:]])
+        shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        # Before training: a reference that does not fit is refused.
+        frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions, path))
+        counts, known = [], {}
+        given, seeds = tuple(asked.values()), config.study.seeds
+        for models in parts.train_in_parts(config, given, seeds, path, dataset, train_split, mesh, _AT_ONCE):
+            counts += count_answers(evaluate_models(models, shown, conditions, path))
+            known |= digests(models)
+            del models
+        distributed.on_main(lambda: _write(config, path, counts, known, frame, list(asked)))
+        workdirs.write_json(path / "compiles.json", {name: seen[name] for name in steps.PROGRAMS})
+    return list(asked)
+
+
+def _refuse(config):
+    """Refuses settings that the schemes would be trained with besides."""
+    for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
+        if config.train[key] != plain:
+            raise ValueError(
+                f"expected config.train.{key} {plain!r} in a study of schemes, found {config.train[key]!r}"
+            )
+
+
+def _frame(config, dataset, shown, conditions, path):
+    """What the errors are measured under, and divided by."""
+    held = measured.of_dataset(dataset, shown.options, conditions, path)
+    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch)
+
+
+def _write(config, path, counts, known, frame, names):
+    """Writes and prints every result."""
+    settings = config.eval.to_dict()
+    counts = write_tables(path, counts, settings, config.dataset.name, frame, known, printed=False)
+    seconds = study.training_seconds(config, path, list(known))
+    workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
+    comment = (
+        f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, "
+        f"{len(config.study.seeds)} seeds, {summary(provenance())}"
+    )
+    print("\n" + results.write_results(path, counts, names, path / config.msd.out / "msd.csv", comment))
+
+
+def main(argv):
+    config, workdir = cli.read_flags(argv)
+    compiles.enable_compilation_cache()
+    run(config, workdir)
+    log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/scheme_study.py", hosts=True)
+    command.run(main, cli.parse)
