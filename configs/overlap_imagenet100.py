@@ -31,7 +31,7 @@ def get_config(variant="resnet18"):
     train.epochs, train.milestones, train.decay_factor = 40, (20, 30), 0.1
     train.batch_size, train.learning_rate, train.momentum, train.weight_decay = 256, 0.1, 0.9, 1e-4
     if variant == "smoke":
-        config.dataset.train_limit, config.dataset.test_limit = 600, 200
+        config.dataset.train_limit, config.dataset.test_limit = 1500, 400
         train.epochs, train.milestones = 8, (4, 6)
         train.batch_size, train.learning_rate = 50, 0.05
         config.eval.batch_size = 100

@@ -80,7 +80,7 @@ def relative_errors(
 
 
 def require(values: Mapping[str, Mapping[str, float]], names: Iterable[str], reference: str) -> None:
-    """Refuses corruptions that the reference has no errors of.
+    """Refuses corruptions that the reference has no errors of, or loses nothing under.
 
     Raises:
       ValueError: a NaN among the values of `names`; names them.
@@ -89,5 +89,5 @@ def require(values: Mapping[str, Mapping[str, float]], names: Iterable[str], ref
     if without:
         raise ValueError(
             f"expected --reference={reference or 'alexnet'} with errors of {', '.join(without)} under the same "
-            "conditions, found none; evaluate a reference under them and give its workdir"
+            "conditions, larger than its clean error, found none; evaluate a reference under them and give its workdir"
         )
