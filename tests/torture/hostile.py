@@ -129,6 +129,7 @@ _SETTINGS = {  # setting -> values that make no sense
     "dataset.train_limit": ("-1",),
     "dataset.test_limit": ("-5",),
     "dataset.placement": ("nowhere",),
+    "dataset.resize": ("stretch", ""),
     "dataset.seed": ("-1", str(2**70)),
     "eval.batch_size": ("0", "-1"),
     "seed": ("-1", str(2**70), "1.5"),
