@@ -154,7 +154,7 @@ class Checkpoints:
             raise CheckpointError(f"expected the checkpoint of step {step}, found {steps or 'none'}")
         state, actual, reason = self._read(step, template)
         if reason:
-            raise CheckpointError(f"the checkpoint of step {step} is damaged ({reason})")
+            raise CheckpointError(f"the checkpoint {self._directory}/{step} is damaged ({reason})")
         if actual != expected:
             raise CheckpointError(f"expected step {step} with the digest {expected[:12]}, found {actual[:12]}")
         return state
