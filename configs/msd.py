@@ -1,23 +1,27 @@
 """Distances of augmentation schemes to ImageNet-C's corruptions, in a standard model's features.
 
 python -m tools.msd --config=configs/msd.py --workdir=runs/overlap_shapes
+python -m tools.msd --config=configs/msd.py:paper --workdir=runs/subsets
 python -m tools.msd --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 python -m tools.msd_subsets --config=configs/msd.py:subsets --workdir=runs/baseline
 
-The workdir is one of train.py or overlap.py; only the settings under `msd` are used. The variant
+The workdir is one of train.py, overlap.py or tools.scheme_study; only the settings under `msd` are
+used. Without a variant it is the size of the notebook of the paper's code: 1,000 transforms of four
+schemes. `paper` has the paper's 100,000 transforms of each of 515: the 512 subsets of AugMix's
+operations, AutoAugment, Patch Gaussian and none, 10 million images a scheme. The variant
 `bridge` takes the corruptions themselves as schemes, each at its random severities: distances
 between corruptions, to be compared with their overlap (analysis.comparison.prediction). `subsets`
 has the pool and the sizes of the paper's subset experiment. `shapes` belongs to the demo: 1,000
-transforms of each scheme as in `paper`, but fewer images and six corruptions of one severity.
+transforms of each scheme, but fewer images and six corruptions of one severity.
 
 The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
 BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.compare:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg
-python -m tools.msd --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes/*/counts.csv"
-python -m tools.msd --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes/*/counts.csv"
+python -m tools.msd --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes/counts.csv"
+python -m tools.msd --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes/counts.csv"
 python -m tools.compare --first=runs/wrn/msd --second=runs/vgg/msd
 """
 
@@ -29,9 +33,12 @@ PAPER_SIZES = (
 )  # fmt: skip
 
 
-def get_config(variant="paper"):
+def get_config(variant="notebook"):
     config = default.get_config()
-    if variant == "bridge":
+    if variant == "paper":
+        config.msd.transforms = 100_000
+        config.msd.schemes = ("standard", "augmix=*", "autoaugment_cifar", "patch_gaussian")
+    elif variant == "bridge":
         config.msd.schemes = ("imagenet_c", "imagenet_noc")
         config.msd.corruptions = ("imagenet_c", "imagenet_noc")
         config.msd.severity = "random"
@@ -46,6 +53,6 @@ def get_config(variant="paper"):
             for name in ("gaussian_noise", "impulse_noise", "defocus_blur", "fog", "contrast", "pixelate")
         )
         config.msd.severity = "3"
-    elif variant != "paper":
-        raise ValueError(f"expected msd.py, msd.py:paper, :bridge, :subsets or :shapes, found {variant!r}")
+    elif variant != "notebook":
+        raise ValueError(f"expected msd.py, msd.py:notebook, :paper, :bridge, :subsets or :shapes, found {variant!r}")
     return config

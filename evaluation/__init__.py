@@ -21,4 +21,6 @@ Around it:
     transforms       augmentation schemes and corruptions as distributions of transforms
     features         what a network sees of images under such transforms
     centres          mean features of corruptions, and the distances of schemes to them
+    running          such distances while they are measured, saved every minute
+    forecast         how fast images go through, and how long the others will take
 """

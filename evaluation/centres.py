@@ -11,7 +11,7 @@ settings, network and images; each file tells their digests, and what has others
 import dataclasses
 import pathlib
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -25,6 +25,7 @@ from corruptions.keys import seed_key
 from data.dataset import sha256
 from evaluation import features, trained_models, transforms
 from evaluation.conditions import Condition
+from evaluation.running import Running
 from evaluation.transforms import Transform
 from runtime import bindings, meshes, settings
 from runtime.log import log
@@ -127,27 +128,50 @@ class Measured:
             bindings.write_arrays(path, known, self.made_from)
         return known["features"]
 
-    def scheme_distances(self, scheme: Transform, centres: Mapping[Target, np.ndarray]) -> dict[Target, np.ndarray]:
+    def scheme_distances(
+        self,
+        scheme: Transform,
+        centres: Mapping[Target, np.ndarray],
+        saw: Callable[[int], object] = lambda images: None,
+    ) -> dict[Target, np.ndarray]:
         """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images
         first.
+
+        What was measured of a scheme is saved every minute: stopped, it continues from there, to
+        the same bits as long as the chunks are the same.
+
+        Args:
+          scheme: the distribution.
+          centres: as of `centre`.
+          saw: called with the number of images that went through the network.
         """
-        path = self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
+        path, number = self._scheme_file(scheme), self._number(scheme)
         known = self._kept(path)
-        names = {target: f"{target[0]}|{target[1]}" for target in centres}
-        missing = [target for target in centres if names[target] not in known]
+        missing = {_name(target): centre for target, centre in centres.items() if _name(target) not in known}
         if missing:
-            stream = msd_mmd.Stream(np.stack([centres[target] for target in missing], axis=1))
-            number = self.asked.transforms if scheme.random else 1
             members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
-            start = 0
-            key = self.key(f"scheme {scheme.name}")
-            for chunk in self.extractor.stream(scheme, key, number, description=scheme.name):
-                stream.add(chunk, members[:, start : start + len(chunk)])
-                start += len(chunk)
-            distances = np.stack([stream.msd, stream.mmd])
-            known |= {names[target]: distances[:, :, k] for k, target in enumerate(missing)}
+            unfinished = self.folder / "unfinished" / path.name
+            running = Running(unfinished, self._kept(unfinished), self.made_from, missing, members)
+            key, first, images = self.key(f"scheme {scheme.name}"), running.start, len(self.extractor.images)
+            for chunk in self.extractor.stream(scheme, key, number - first, first=first, description=scheme.name):
+                running.add(chunk)
+                saw(len(chunk) * images)
+            known |= running.distances()
             bindings.write_arrays(path, known, self.made_from)
-        return {target: known[names[target]] for target in centres}
+            running.remove()
+        return {target: known[_name(target)] for target in centres}
+
+    def images_left(self, scheme: Transform, targets: Iterable[Target]) -> int:
+        """Counts the images that `scheme_distances` will show to the network."""
+        known = self._kept(self._scheme_file(scheme))
+        done = all(_name(target) in known for target in targets)
+        return 0 if done else self._number(scheme) * len(self.extractor.images)
+
+    def _scheme_file(self, scheme):
+        return self.folder / "schemes" / f"{scheme.name.replace('/', '.')}.npz"
+
+    def _number(self, scheme):
+        return self.asked.transforms if scheme.random else 1
 
     def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
         """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
@@ -190,6 +214,10 @@ class Measured:
             return transforms.IDENTITY
         options = augmentation.with_levels(self.options.get(condition.corruption, {}), condition.levels)
         return transforms.of_corruption(condition.corruption, condition.value, options)
+
+
+def _name(target):
+    return f"{target[0]}|{target[1]}"
 
 
 def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:

@@ -9,9 +9,11 @@ msd.csv (distances, with their spread over random halves of images, transforms a
 features.npz (centres of the corruptions and of clean images). Schemes are `standard` (images as
 they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
 512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped
-anywhere, the same command continues; more schemes and corruptions can be asked for later.
+anywhere, the same command continues, also in the middle of a scheme; more schemes and corruptions
+can be asked for later. After ten seconds it says how many images a second the network takes and
+how long the others will need: `configs/msd.py:paper` shows five billion images to it.
 
-    python -m tools.msd --workdir=runs/baseline --config.msd.errors="runs/schemes/*/counts.csv"
+    python -m tools.msd --workdir=runs/baseline --config.msd.errors="runs/schemes/counts.csv"
 
 also writes correlations.csv, correlations.png and correlations_mmd.png: Spearman's rho, across schemes, between each
 corruption's distance and the error of models trained with the schemes (severities averaged), or
@@ -34,6 +36,7 @@ from analysis.distances.text import distances_text
 from evaluation import trained_models, transforms
 from evaluation.centres import Measured, setting
 from evaluation.conditions import list_conditions, warn_of_tables
+from evaluation.forecast import Forecast
 from runtime import compiles, workdirs
 from runtime.log import log
 from runtime.progress import bar
@@ -64,10 +67,12 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
         files.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
         del centres[tables.CLEAN, 0]  # clean images are for directions (tools.predict_overlap): no distance to them
         rows = []
+        forecast = Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
         for scheme in bar("scheme", schemes):
-            for target, (msd, mmd) in measured.scheme_distances(scheme, centres).items():
+            for target, (msd, mmd) in measured.scheme_distances(scheme, centres, forecast.saw).items():
                 values = (msd[0], spread(msd), mmd[0], spread(mmd))
                 rows.append(files.Distance(scheme.name, *target, *map(float, values)))
+        forecast.end()
         _write(measured.folder, rows, errors, asked, trained)
         return rows
 

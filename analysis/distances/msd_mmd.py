@@ -19,7 +19,7 @@ spread says how stable it is and is no standard error, and the minimum over a ha
 average than that over all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,6 +85,22 @@ class Stream:
             self._minimum[g] = np.minimum(self._minimum[g], cdist(counted, self._centres[g]).min(axis=0))
             self._sum[g] += counted.sum(axis=0)
         self.number += members.sum(axis=1)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Gives what was added so far as arrays, for `resume`."""
+        return {"minimum": self._minimum.copy(), "sum": self._sum.copy(), "number": self.number.copy()}
+
+    def resume(self, state: Mapping[str, np.ndarray]) -> None:
+        """Takes up where another stream to the same centres was.
+
+        Raises:
+          ValueError: the state is of other centres or weightings.
+        """
+        before = {name: array.shape for name, array in self.state().items()}
+        given = {name: np.shape(array) for name, array in state.items()}
+        if before != given:
+            raise ValueError(f"expected the state of a stream with shapes {before}, found {given}")
+        self._minimum, self._sum, self.number = (np.array(state[name]) for name in ("minimum", "sum", "number"))
 
     @property
     def msd(self):

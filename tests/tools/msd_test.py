@@ -20,7 +20,7 @@ import data
 from analysis import tables
 from analysis.comparison import prediction
 from analysis.distances.files import mean_distances, read_centres, read_msd
-from evaluation import centres, features, trained_models
+from evaluation import centres, features, running, trained_models, transforms
 from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
@@ -136,6 +136,38 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
     assert streams == [("imagenet_c/contrast", 3), ("standard", 1)]
     assert [row[:3] for row in found] == [("standard", name, 2) for name in more]
     assert found[0] == rows[0]
+
+
+def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, monkeypatch):
+    """To the same bits, and with no transform shown again but those since it was saved."""
+    trained, rows = measured
+    folder = copy(trained, tmp_path)
+    (folder / "msd" / "schemes" / "augmix=posterize.npz").unlink()
+    shown, stream = [], features.Extractor.stream
+
+    def stopped(self, transform, key, number, *, first=0, **keywords):
+        for chunk in stream(self, transform, key, number, first=first, **keywords):
+            shown.append(first)
+            if len(shown) == 4:
+                raise KeyboardInterrupt
+            yield chunk
+
+    monkeypatch.setattr(features.Extractor, "stream", stopped)
+    monkeypatch.setattr(running, "_SAVE_SECONDS", 0)
+    with pytest.raises(KeyboardInterrupt):
+        msd.run(settings(), folder)
+    assert [path.name for path in (folder / "msd" / "unfinished").iterdir()] == ["augmix=posterize.npz"]
+    shown.append("continued")
+    assert msd.run(settings(), folder) == rows
+    assert shown[5:] == [18, 18]  # transforms 18 to 29 in chunks of 6
+    assert not list((folder / "msd" / "unfinished").iterdir())
+
+
+def test_the_papers_size():
+    asked = configs.msd.get_config("paper").msd
+    assert asked.transforms == 100_000 and asked.images == asked.draws == 100
+    assert len(transforms.find(asked.schemes)) == 512 + 3
+    assert configs.msd.get_config().msd.transforms == configs.msd.get_config("shapes").msd.transforms == 1000
 
 
 @pytest.mark.parametrize("prefix", ["", "standard+bn="])  # trained with the scheme, or adapted to it by tools.adapt

@@ -20,7 +20,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "aug": ("noc/border", "mixture=imagenet_noc"),
     "fast_cifar10": ("gpu", "cpu"),
     "imagenet": ("vgg19", "resnet50,100"),
-    "msd": ("paper", "bridge", "subsets", "shapes"),
+    "msd": ("notebook", "paper", "bridge", "subsets", "shapes"),
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke"),

@@ -69,7 +69,7 @@ SETTINGS = {
         "a scheme's name",
         named.filled,
     ),
-    "msd.transforms": whole("drawn for each scheme; the paper's figures take 100,000", 1),
+    "msd.transforms": whole("drawn for each scheme; the paper's figures take 100,000 (configs/msd.py:paper)", 1),
     "msd.corruptions": _corruptions("corruptions and benchmarks that distances go to", least=1),
     "msd.severity": _severity("as eval.severity"),
     "msd.draws": whole("for each corruption and severity, averaged to its centre", 1),
