@@ -79,7 +79,7 @@ class Checkpoints:
     """
 
     def __init__(self, directory: str | os.PathLike, keep: int = 2, read_only: bool = False):
-        self._directory = _folder(directory)
+        self._directory, self._keep = _folder(directory), keep
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else keep,
             create=not read_only,
@@ -108,7 +108,8 @@ class Checkpoints:
             ) from error
 
     def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
-        """Reads the newest undamaged checkpoint; None when none was written.
+        """Reads the newest undamaged checkpoint; None when none was written. Others than the `keep`
+        newest undamaged ones are deleted.
 
         Args:
           template: a state with the structure, shapes, dtypes and shardings to restore into.
@@ -128,8 +129,10 @@ class Checkpoints:
                 failures.append(f"step {step}: {reason}")
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue
-            for damaged in steps[: len(failures)]:
-                self._manager.delete(damaged)  # it will be written again
+            read = len(failures)
+            # What is damaged will be written again; what is old was kept by a kill before its removal.
+            for unneeded in (*steps[:read], *steps[read + self._keep :]):
+                self._manager.delete(unneeded)
             return state
         if failures:
             raise CheckpointError(

@@ -15,8 +15,8 @@ def state(step):
     return TrainState(jnp.asarray(step, jnp.int32), params, {"mean": jnp.ones(3) * step}, (jnp.zeros(2),))
 
 
-def save(directory, steps):
-    checkpoints = Checkpoints(directory)
+def save(directory, steps, keep=2):
+    checkpoints = Checkpoints(directory, keep)
     for step in steps:
         checkpoints.save(state(step))
     checkpoints.close()
@@ -40,6 +40,13 @@ def test_round_trip(tmp_path):
     found = restore(tmp_path)
     chex.assert_trees_all_equal(found, state(2))
     assert digest(found) == digest(state(2)) != digest(state(1))
+
+
+def test_a_checkpoint_too_many_goes(tmp_path):
+    """Which a kill between the writing of one and the removal of another leaves."""
+    save(tmp_path, [1, 2, 3, 4], keep=4)
+    chex.assert_trees_all_equal(restore(tmp_path), state(4))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
 
 
 def truncate(path):
