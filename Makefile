@@ -32,17 +32,17 @@ docs: $(VENV)/.docs
 
 $(VENV)/.study: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -e '.[study]'
+	$(BIN)/python -m pip install -q --no-compile -e '.[study]'
 	touch $@
 
 $(VENV)/.docs: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -e '.[docs]'
+	$(BIN)/python -m pip install -q --no-compile -e '.[docs]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -e '.[dev]'
+	$(BIN)/python -m pip install -q --no-compile -e '.[dev]'
 	touch $@ $(VENV)/.study $(VENV)/.docs
 
 clean:
