@@ -90,9 +90,10 @@ def _write(config, path, counts, known, frame, names):
     counts = write_tables(path, counts, settings, config.dataset.name, frame, known, printed=False)
     seconds = study.training_seconds(config, path, list(known))
     workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
+    number = len(config.study.seeds)
     comment = (
         f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, "
-        f"{len(config.study.seeds)} seeds, {summary(provenance())}"
+        f"{number} seed{'s' if number > 1 else ''}, {summary(provenance())}"
     )
     print("\n" + results.write_results(path, counts, names, path / config.msd.out / "msd.csv", comment))
 

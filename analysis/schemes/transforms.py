@@ -79,7 +79,7 @@ def panels(found: Sequence[Point], table: Sequence[Row], *, title: str = "", pro
         axes.set_xscale("log")
         axes.set_xlabel("transforms", fontsize=8)
         axes.set_ylabel(f"error on {name} (%)", fontsize=8)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
