@@ -59,13 +59,17 @@ def read_measured(path: str | pathlib.Path) -> MeasuredOverlap:
     """Reads overlap.csv at `path` and, where it lies beside it, overlap_long.csv.
 
     Raises:
-      FileNotFoundError: no overlap.csv.
+      FileNotFoundError: no overlap.csv, or in a workdir of overlap.py no overlap_long.csv.
       ValueError: a broken table, or an overlap_long.csv of another study.
     """
     path = pathlib.Path(path)
     names, overlap = read_overlap(path)
     beside = path.with_name("overlap_long.csv")
     if not beside.is_file():
+        if path.with_name("counts.csv").is_file():
+            raise FileNotFoundError(
+                f"expected {beside} beside the matrix of a study, found none; run overlap.py again, which writes it"
+            )
         return MeasuredOverlap(names, overlap, None, None, (path,))
     pairs = read_overlap_long(beside)
     try:

@@ -65,7 +65,7 @@ def merged(stored: Manifest, asked: Manifest) -> Manifest:
     differences = list(_differences(before, now))
     if differences:
         raise WriteError(
-            "the folder holds a dataset written with other settings; use another folder or the same settings:\n  "
+            f"{NAME} tells of a dataset written with other settings; use another folder or the same settings:\n  "
             + "\n  ".join(differences)
         )
     return stored | {"corruptions": asked["corruptions"] | stored["corruptions"]}

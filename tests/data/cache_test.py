@@ -99,10 +99,14 @@ def overwrite(name, position):
     return harm
 
 
-def edit_meta(change):
+def edit_meta(change, digest=False):
+    """Changes the record, without its digest unless it is kept: as an earlier revision wrote it."""
+
     def harm(folder):
         meta = json.loads((folder / "meta.json").read_text())
         change(meta)
+        if not digest:
+            del meta["digest"]
         (folder / "meta.json").write_text(json.dumps(meta))
 
     return harm
@@ -119,6 +123,7 @@ HARMS = {
     "a bit of the labels": (overwrite("labels.npy", -4), "labels.npy: expected sha256"),
     "a bit of the index": (overwrite("index.npy", -4), "index.npy: expected sha256"),
     "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 2, found 1"),
+    "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), digest=True), "one that was changed"),
     "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected the record of an entry"),
     "fewer checksums": (
         edit_meta(lambda meta: meta["blocks"].update(checksums="")),
