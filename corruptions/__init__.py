@@ -8,6 +8,7 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
+from corruptions.one_image import corrupt_image
 from corruptions.registry import benchmarks, get, names, selected_levels, severities
 from corruptions.write import write_dataset
 
@@ -20,6 +21,7 @@ __all__ = [
     "benchmarks",
     "cbar",
     "corrupt",
+    "corrupt_image",
     "get",
     "imagenet_c",
     "names",

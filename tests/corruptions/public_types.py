@@ -6,6 +6,7 @@ longer sees the mistake and reports the comment as unused.
 
 import jax
 import numpy as np
+from PIL import Image
 
 import corruptions
 
@@ -17,6 +18,9 @@ def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
     corrupted: jax.Array = fog(key, image, 3, interpolate=True)
     fog.apply(corrupted, corruptions.imagenet_c.fog.sample(key, image.shape))
     corruptions.cbar.ripple(key, image, severity=np.float32(2.5), interpolate=True)
+    alone: np.ndarray = corruptions.corrupt_image(Image.new("RGB", (32, 32)), "fog", 3, seed=7, table="cifar")
+    corruptions.corrupt_image(alone.tolist(), corruptions.imagenet_c.fog, None)
+    corruptions.corrupt_image(corrupted, "fog", np.float32(2))
     augmented: jax.Array = corruptions.augment.augment(key, images, "augmix", dtype="float32")
     stored: jax.Array = corruptions.imagenet_c.store(corrupted)
     table: str = corruptions.imagenet_c.table_for(stored.shape) + corruptions.cbar.table_for((32, 32, 3))
@@ -41,3 +45,7 @@ def refused(key: jax.Array, images: jax.Array) -> None:
     corruptions.names("imagenet_noc").sort()  # type: ignore[attr-defined]
     corruptions.severities(None)  # type: ignore[arg-type]
     corruptions.get("fog").severity  # type: ignore[attr-defined]  # noqa: B018
+    corruptions.corrupt_image("image.png", "fog")  # type: ignore[arg-type]
+    corruptions.corrupt_image(images, "fog", "severe")  # type: ignore[arg-type]
+    corruptions.corrupt_image(images, "fog", 3, key)  # type: ignore[arg-type]
+    corruptions.corrupt_image(images, "fog").block_until_ready()  # type: ignore[attr-defined]
