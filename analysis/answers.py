@@ -21,6 +21,7 @@ from runtime import bindings, files
 Key = tuple[str, int]
 """(model, seed)."""
 _REMEDY = "remove it to evaluate this condition again"
+_CONDITION = "condition"
 
 
 class MadeFrom(NamedTuple):
@@ -51,12 +52,13 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
 
 def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray], made_from: MadeFrom | None = None) -> None:
     """Writes {(model, seed): bool [N]}, the answers under a condition, and what they were made
-    from.
+    from: under another name than this the file is refused.
     """
     made_from = made_from or MadeFrom()
     packed = {_name(key): np.packbits(bits) for key, bits in answers.items()}
     models = {_name(key): made_from.models[key] for key in answers if key in made_from.models}
-    bindings.write_arrays(path, packed, made_from._replace(models=models)._asdict())
+    record = made_from._replace(models=models)._asdict() | {_CONDITION: pathlib.Path(path).stem}
+    bindings.write_arrays(path, packed, record)
 
 
 def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) -> dict[Key, np.ndarray]:
@@ -85,6 +87,9 @@ def read_packed(path: str | os.PathLike, *, content: bytes | None = None) -> tup
       DamagedFileError: something else.
     """
     arrays, record = bindings.read_arrays(path, _REMEDY, content=content)
+    stem = pathlib.Path(path).stem
+    if record.get(_CONDITION, stem) != stem:  # an earlier revision wrote none
+        raise files.DamagedFileError(f"{path}: expected answers under {stem}, found {record[_CONDITION]}; {_REMEDY}")
     packed = {_key(path, name): bits for name, bits in arrays.items()}
     for key, bits in packed.items():
         if bits.ndim != 1 or bits.dtype != np.uint8:

@@ -13,7 +13,7 @@ from analysis.answers import Key
 from data import Dataset
 from evaluation import imported
 from evaluation.correctness import Model
-from runtime import distributed
+from runtime import distributed, files
 from runtime.workdirs import lock, read_config
 from training import augmentation, loop, schemes, states, study
 
@@ -36,7 +36,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     if not distributed.from_main(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with lock(workdir):
-        trained = ConfigDict(read_config(workdir))
+        trained = _settings(workdir)
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
         trained.dataset.placement = config.dataset.placement
@@ -87,7 +87,7 @@ def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
     Raises:
       FileNotFoundError: no model there is finished.
     """
-    configs = [(folder, ConfigDict(read_config(folder))) for folder in find(workdir)]
+    configs = [(folder, _settings(folder)) for folder in find(workdir)]
     return {(model_name(config), config.seed): folder for folder, config in configs}
 
 
@@ -98,7 +98,18 @@ def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: ja
       ValueError: it has another number of classes.
     """
     imported.check_classes(folder, num_classes)
-    return loop.read_back(ConfigDict(read_config(folder)), image_size, num_classes, folder, mesh=mesh)
+    return loop.read_back(_settings(folder), image_size, num_classes, folder, mesh=mesh)
+
+
+def _settings(folder):
+    """The config of a model or of a study."""
+    config = read_config(folder)
+    if lost := [section for section in ("dataset", "model", "train") if not isinstance(config.get(section), dict)]:
+        raise files.DamagedFileError(
+            f"{folder / 'config.json'}: expected the settings of a model, found none of {', '.join(lost)}; restore it "
+            "or use another folder"
+        )
+    return ConfigDict(config)
 
 
 def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:

@@ -48,9 +48,10 @@ def _folder(directory):
 
 
 @contextlib.contextmanager
-def _late_writes_are_quiet():
-    """While the block runs, and for good when it fails: writes that end after Orbax gave up find its event loop closed
-    or nobody waiting, and each would say so with a traceback."""
+def _late_work_is_quiet():
+    """While the block runs, and for good when it fails: what ends after Orbax gave up finds its
+    event loop closed or nobody waiting, and each would say so with a traceback.
+    """
     before, loggers = sys.unraisablehook, [logging.getLogger(name) for name in ("asyncio", "absl")]
     levels = [logger.level for logger in loggers]
 
@@ -97,7 +98,7 @@ class Checkpoints:
         step = int(state.step)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)}))
         try:
-            with _late_writes_are_quiet():
+            with _late_work_is_quiet():
                 self._manager.save(step, args=args)
         except Exception as error:  # Orbax and TensorStore raise many kinds
             if distributed.lost_another(error):
@@ -172,7 +173,8 @@ class Checkpoints:
         state, actual, reason = None, "", ""
         try:
             args = ocp.args.Composite(state=ocp.args.StandardRestore(abstract), meta=ocp.args.JsonRestore())
-            restored = self._manager.restore(step, args=args)
+            with _late_work_is_quiet():
+                restored = self._manager.restore(step, args=args)
             state, actual = restored.state, digest(restored.state)
             if actual != restored.meta["digest"]:
                 raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")

@@ -18,6 +18,7 @@ from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from runtime import meshes
+from runtime.files import DamagedFileError
 from runtime.workdirs import WorkdirError
 from tests.training import tiny
 from training import states, study
@@ -210,3 +211,14 @@ def test_other_test_images_are_refused(trained, tmp_path):
     path.write_text(json.dumps(draws))
     with pytest.raises(WorkdirError, match=r"other corrupted images.*\n.*images\.images: stored '0000"):
         run(folder, ())
+
+
+def test_answers_to_one_condition_are_not_taken_for_another(study_folder):
+    """As after the files were swapped or renamed."""
+    clean, other = study_folder / "answers" / "clean-0.npz", study_folder / "answers" / "noc.border-random.npz"
+    assert other.exists()
+    shutil.copy(other, clean)
+    with pytest.raises(
+        DamagedFileError, match=r"clean-0\.npz: expected answers under clean-0, found noc\.border-random"
+    ):
+        measure(study_folder)

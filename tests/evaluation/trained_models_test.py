@@ -3,11 +3,13 @@ of earlier settings.
 """
 
 import json
+import shutil
 
 import pytest
 
 import eval as evaluate
 from evaluation import trained_models
+from runtime.files import DamagedFileError
 from tests.training import tiny
 
 # Settings that came after the first workdirs were made.
@@ -54,3 +56,13 @@ def test_workdirs_of_earlier_settings_are_evaluated(workdir):
     (workdir / "config.json").write_text(json.dumps(stored))
     (workdir / "provenance.json").unlink()  # which tells of an edit
     assert evaluate.run(config, workdir) == expected
+
+
+def test_a_config_that_is_something_else_is_named(workdir):
+    """As after it was swapped with the provenance beside it, which holds its digest."""
+    provenance = (workdir / "provenance.json").read_text()
+    shutil.copy(workdir / "config.json", workdir / "provenance.json")
+    (workdir / "config.json").write_text(provenance)
+    for read in (lambda: evaluate.run(tiny.config(), workdir), lambda: trained_models.list_models(workdir)):
+        with pytest.raises(DamagedFileError, match=r"config\.json: expected the settings of a model, found none of"):
+            read()
