@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.overlap.score import Overlap
-from analysis.tables import read_lines, write_rows
+from analysis.tables import read_lines, sealed, write_rows
 
 LONG_HEADER = ("i", "j", "O", "se", "T_ij", "T_ji", "flags")
 _SYMMETRY = 1e-9
@@ -72,6 +72,11 @@ def read_measured(path: str | pathlib.Path) -> MeasuredOverlap:
             )
         return MeasuredOverlap(names, overlap, None, None, (path,))
     pairs = read_overlap_long(beside)
+    if sealed(beside.read_text(encoding="utf-8")) and sealed(path.read_text(encoding="utf-8")) is None:
+        raise ValueError(
+            f"{path}: expected a first line with a digest of the lines below, as {beside.name} has, found none: it was "
+            "edited; run overlap.py again, which writes it"
+        )
     try:
         unclipped = unclipped_matrix(pairs, names)
         recorded = pair_matrix(pairs, names, lambda pair: pair.O)

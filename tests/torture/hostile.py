@@ -91,7 +91,7 @@ def _hostile_file(rng, path):
                 picture.convert("RGB").convert(mode) if mode not in ("F", "I", "L", "1") else picture.convert(mode)
             )
         picture.save(path, format=kind)
-    except (OSError, ValueError, KeyError):  # a format without the mode
+    except (OSError, ValueError, KeyError, OverflowError):  # a format without the mode, or the side
         picture.convert("RGB").resize((min(size[0], 16000), min(size[1], 16000))).save(path, format="PNG")
         mode, kind = "RGB", "PNG"
     content = bytearray(path.read_bytes())
