@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = [
     f"--config.{setting}"
     for setting in (
-        "dataset.train_limit=300",
+        "dataset.train_limit=600",
         "dataset.test_limit=200",
         "train.epochs=6",
         "train.batch_size=50",
