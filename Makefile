@@ -3,14 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test slow torture lint docs clean
+.PHONY: demo test suite slow torture lint docs clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 	$(BIN)/python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 	$(BIN)/python -m tools.report --workdir=runs/overlap_shapes
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory -j 2 lint suite
+
+suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # Slow tests, and those of pixels once more: here with the compiler's optimisations, as users run them.

@@ -1,14 +1,17 @@
 """How the programs of tests are compiled: in a fraction of the time that users' programs take.
 
 Compiling would be most of the suite's time. Without the slower of XLA's two makers of fused loops,
-without splitting a program over threads and without LLVM's optimisations it is a third.
+without splitting a program over threads and without LLVM's optimisations it is a third. Workers
+that share the cores compute each on one.
 `make slow` sets JAX_DISABLE_MOST_OPTIMIZATIONS, and everything is compiled as users' programs are.
 """
 
 import os
 
 _LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
-_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+_FLAGS = (
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
+)
 _LOWEST = os.environ.get(_LEVEL, "1")
 
 
