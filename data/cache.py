@@ -200,17 +200,19 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
 
 def _publish(aside: Path, folder: Path) -> None:
     """Renames the finished entry into place; another process may have been faster, which is as
-    good.
+    good. What stands there is removed only when it cannot be read: it may be the other's.
     """
-    if _read(folder, say=False) is not None:
-        return
-    if folder.exists():  # what an older program or a damaged disk left there
-        shutil.rmtree(folder, ignore_errors=True)
     try:
         os.rename(aside, folder)
     except OSError:
-        if _read(folder) is None:
-            raise
+        if _read(folder, say=False) is not None:
+            return
+        shutil.rmtree(folder, ignore_errors=True)  # what an older program or a damaged disk left there
+        try:
+            os.rename(aside, folder)
+        except OSError:
+            if _read(folder) is None:
+                raise
 
 
 def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
