@@ -61,6 +61,7 @@ function move(event) {
   cell.tabIndex = -1;
   goal.tabIndex = 0;
   goal.focus();
+  read(goal); // a window in the background gets no focus event
 }
 
 for (const table of matrices) {
