@@ -12,7 +12,8 @@ import numpy as np
 from corruptions import levels as level_tables
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import color, random, spline
+from corruptions.primitives import color, random
+from corruptions.primitives.warping import spline
 
 
 def _resampled(image, rows, columns):

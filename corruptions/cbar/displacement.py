@@ -6,7 +6,8 @@ import numpy as np
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import bilinear, random, staging
+from corruptions.primitives import random, staging
+from corruptions.primitives.warping import bilinear
 
 
 def _sample_ripple(key, shape, severity, *, table=None):

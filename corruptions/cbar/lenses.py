@@ -8,8 +8,9 @@ import numpy as np
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import bilinear, random
+from corruptions.primitives import random
 from corruptions.primitives.trigonometry import sine_cosine
+from corruptions.primitives.warping import bilinear
 
 _CELLS = {"cifar": 3, "imagenet": 5}
 _LENSES = 501

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import add_grey, candidate, side, to_image
-from corruptions.primitives import color, random, spectral_noise, staging
-from corruptions.primitives.perlin import turbulence
-from corruptions.primitives.voronoi import voronoi_distance
+from corruptions.primitives import color, random, staging
+from corruptions.primitives.textures import spectral_noise
+from corruptions.primitives.textures.perlin import turbulence
+from corruptions.primitives.textures.voronoi import voronoi_distance
 
 _LEAST_CELL = 0.05  # of min(H, W)
 
@@ -30,8 +31,8 @@ def _sample_voronoi(key, shape, severity, *, table=None):
 
 def _apply_voronoi(image, params):
     """Adds A (S(c D) - 1/2) to every channel, in grey levels, and clips: D is the distance of
-    `primitives.voronoi`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less
-    than 0.03 levels.
+    `primitives.textures.voronoi`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic
+    costs less than 0.03 levels.
     """
     # A hundredth less than the smallest scale, in case it was drawn a rounding below.
     least = 0.99 * _LEAST_CELL * side(image.shape)
@@ -69,8 +70,8 @@ def _sample_perlin(key, shape, severity, *, table=None):
 
 def _apply_perlin(image, params):
     """Mixes in a cloud: (1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels, T the
-    turbulence of `primitives.perlin`, seven cells across min(H, W) (C-bar, perlin_noise). float32
-    arithmetic costs less than 0.01 levels.
+    turbulence of `primitives.textures.perlin`, seven cells across min(H, W) (C-bar, perlin_noise).
+    float32 arithmetic costs less than 0.01 levels.
     """
     cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
     weight = params["weight"]
@@ -99,9 +100,9 @@ def _spectral(name, strength, spectrum):
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 
     def apply(image, params):
-        """Adds A F, in grey levels, and clips: F are the fields of `primitives.spectral_noise`, of
-        standard deviation 1, one per channel (C-bar). float32 arithmetic costs less than 0.01
-        levels.
+        """Adds A F, in grey levels, and clips: F are the fields of
+        `primitives.textures.spectral_noise`, of standard deviation 1, one per channel (C-bar).
+        float32 arithmetic costs less than 0.01 levels.
         """
         fields = spectral_noise.spectral_field(params["phases"], image.shape, spectrum)
         return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import color, random, spectral_noise, staging
+from corruptions.primitives import color, random, staging
+from corruptions.primitives.textures import spectral_noise
 
 _GREY = 128
 _GRID = 40
@@ -123,8 +124,8 @@ def _sample_blue_noise_sample(key, shape, severity, *, table=None):
 
 
 def _apply_blue_noise_sample(image, params):
-    """Keeps x where the field of `primitives.spectral_noise` exceeds the threshold, else 0 (C-bar,
-    blue_noise_sample).
+    """Keeps x where the field of `primitives.textures.spectral_noise` exceeds the threshold, else 0
+    (C-bar, blue_noise_sample).
 
     A fraction Phi(threshold) of the pixels is lost, evenly spread.
     """

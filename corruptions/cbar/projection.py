@@ -7,7 +7,8 @@ import jax.numpy as jnp
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import bilinear, random
+from corruptions.primitives import random
+from corruptions.primitives.warping import bilinear
 
 
 def _sample_perspective(key, shape, severity, *, table=None):

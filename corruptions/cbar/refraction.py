@@ -7,8 +7,9 @@ import numpy as np
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
 from corruptions.cbar.waves import caustic_draws
-from corruptions.primitives import bilinear, staging
-from corruptions.primitives.caustic import caustic
+from corruptions.primitives import staging
+from corruptions.primitives.textures.caustic import caustic
+from corruptions.primitives.warping import bilinear
 
 _RADIUS = 4
 _GAUSSIAN = np.exp(-0.5 * np.arange(-_RADIUS, _RADIUS + 1) ** 2)  # of standard deviation 1
@@ -32,10 +33,10 @@ def _apply(image, params):
     bilinear, zero outside the image (C-bar, caustic_refraction).
 
     g is the gradient, by differences over two pixels and zero outside the image, of a caustic
-    (`primitives.caustic`) smoothed by a Gaussian of standard deviation 1; a = arctan |g| the angle
-    of incidence, sin b = sin(a) / 4. Where cos a >= 0.999 there is no displacement; elsewhere it is
-    rounded to 1/1000 pixel. float32 arithmetic puts about one pixel in a million on the other side
-    of that threshold.
+    (`primitives.textures.caustic`) smoothed by a Gaussian of standard deviation 1; a = arctan |g|
+    the angle of incidence, sin b = sin(a) / 4. Where cos a >= 0.999 there is no displacement;
+    elsewhere it is rounded to 1/1000 pixel. float32 arithmetic puts about one pixel in a million on
+    the other side of that threshold.
     """
     height, width, _ = image.shape
     surface = staging.stage(caustic(image.shape, params["time"], params["scale"]))

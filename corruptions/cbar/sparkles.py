@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side, to_image
 from corruptions.primitives import color, random, staging
-from corruptions.primitives.spark import spark
+from corruptions.primitives.textures.spark import spark
 
 _STARS = 5
 _FEWEST_RAYS, _MOST_RAYS = 50, 199
@@ -37,8 +37,8 @@ def _sample_sparkles(key, shape, severity, *, table=None):
 
 def _apply_sparkles(image, params):
     """Brightens the image: x <- x + w (255 - x) for each star in turn, in grey levels: w the
-    brightness of `primitives.spark` (C-bar, sparkles). That is 255 - (255 - x) times the product of
-    all 1 - w.
+    brightness of `primitives.textures.spark` (C-bar, sparkles). That is 255 - (255 - x) times the
+    product of all 1 - w.
     """
 
     def dim(darkness, star):
@@ -77,7 +77,7 @@ def _sample_inverse(key, shape, severity, *, table=None):
 
 def _apply_inverse(image, params):
     """Fades to white away from a star: 255 + w (x - 255) in grey levels, w the brightness of
-    `primitives.spark` (C-bar, inverse_sparkles).
+    `primitives.textures.spark` (C-bar, inverse_sparkles).
     """
     star = staging.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
     return to_image(255 + star[..., None] * (color.to_levels(image) - 255))

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import add_grey, candidate, side, to_image
 from corruptions.primitives import color, random, staging
-from corruptions.primitives.caustic import caustic
-from corruptions.primitives.plasma import plasma
+from corruptions.primitives.textures.caustic import caustic
+from corruptions.primitives.textures.plasma import plasma
 from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 
 
@@ -116,8 +116,8 @@ def _sample_plasma(key, shape, severity, *, table=None):
 
 def _apply_plasma(image, params):
     """Mixes in a plasma: (1 - A/255) x + A C, clipped, in grey levels, C the colours of
-    `primitives.plasma`, in [-1, 1] (C-bar, plasma_noise). float32 arithmetic costs less than 0.1
-    levels.
+    `primitives.textures.plasma`, in [-1, 1] (C-bar, plasma_noise). float32 arithmetic costs less
+    than 0.1 levels.
     """
     colours = plasma(image.shape, params["time"], params["rounds"], params["decay"], params["scale"])
     amplitude = params["amplitude"]
@@ -159,8 +159,8 @@ def _sample_caustic(key, shape, severity, *, table=None):
 
 def _apply_caustic(image, params):
     """Adds A C to every channel, in grey levels, and clips: C is the brightness of
-    `primitives.caustic`, in [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less than 0.03
-    levels.
+    `primitives.textures.caustic`, in [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less
+    than 0.03 levels.
     """
     plane = params["amplitude"] * caustic(image.shape, params["time"], params["scale"])
     return add_grey(image, staging.stage(plane))

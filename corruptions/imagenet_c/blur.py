@@ -8,7 +8,8 @@ import numpy as np
 from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
-from corruptions.primitives import filters, fourier, zoom
+from corruptions.primitives import filters, fourier
+from corruptions.primitives.warping import zoom
 
 # Disk radius and standard deviation of the anti-aliasing, both in pixels.
 _DEFOCUS = {

@@ -9,7 +9,8 @@ import numpy as np
 from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
-from corruptions.primitives import filters, geometry, random
+from corruptions.primitives import filters, random
+from corruptions.primitives.warping import geometry
 
 # (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the
 # original's.

@@ -6,7 +6,7 @@ from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
 from corruptions.primitives import random, staging
-from corruptions.primitives.diamond_square import diamond_square, draws_needed
+from corruptions.primitives.textures.diamond_square import diamond_square, draws_needed
 
 # (strength, decay)
 _LEVELS = {
@@ -27,8 +27,9 @@ def _sample(key, shape, severity, *, table=None):
     """Draws the fractal thickness of the fog: `displacements`, U[-1, 1).
 
     One per point of a square fractal map but its corner; per octave centres, top and left points
-    (see `primitives.diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`,
-    `tiny`, `imagenet`, `inception`), or the next power of two for an image larger than that.
+    (see `primitives.textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table
+    (`cifar`, `tiny`, `imagenet`, `inception`), or the next power of two for an image larger than
+    that.
     """
     table = tables.table_for(shape, table)
     strength, decay = levels.lookup(_LEVELS[table], severity)

@@ -11,7 +11,8 @@ from corruptions.imagenet_c import photographs as folders
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
 from corruptions.imagenet_c.photographs import TEXTURE_SCALE, resize_taps
-from corruptions.primitives import color, frost_texture
+from corruptions.primitives import color
+from corruptions.primitives.textures import frost_texture
 
 # (weight of the image, weight of the frost)
 _LEVELS = {
@@ -35,9 +36,9 @@ def _sample(key, shape, severity, *, table=None, photographs=None):
     """Draws a procedural texture with the statistics of the original's photographs.
 
     First one of five looks with equal probability (two of them are alike), then `texture`: random
-    fields (see `primitives.frost_texture`) at the scale of the original's crop, resampled without
-    smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable with,
-    published ones: those need the original photographs. `photographs`, the digest that
+    fields (see `primitives.textures.frost_texture`) at the scale of the original's crop, resampled
+    without smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable
+    with, published ones: those need the original photographs. `photographs`, the digest that
     `use_photographs` gave, draws from them instead.
     """
     table = tables.table_for(shape, table)

@@ -7,7 +7,8 @@ import numpy as np
 from corruptions import levels
 from corruptions.imagenet_c import motion, tables
 from corruptions.imagenet_c.member import member
-from corruptions.primitives import color, filters, random, staging, zoom
+from corruptions.primitives import color, filters, random, staging
+from corruptions.primitives.warping import zoom
 
 # (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ in the mix only.
 _SMALL = (

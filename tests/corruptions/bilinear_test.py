@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.ndimage
 
-from corruptions.primitives import bilinear
+from corruptions.primitives.warping import bilinear
 
 
 @pytest.mark.parametrize(("function", "mode"), [(bilinear.zero_padded, "grid-constant"), (bilinear.clamped, "nearest")])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions.primitives import filters, fourier, zoom
+from corruptions.primitives import filters, fourier
+from corruptions.primitives.warping import zoom
 
 
 @pytest.mark.parametrize("mode, scipy_mode", [("edge", "nearest"), ("symmetric", "reflect")])

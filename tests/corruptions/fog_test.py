@@ -6,7 +6,7 @@ import pytest
 from benchmarks.reference.imagenet_c.fog import TABLES, reference_fog
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.fog import fog
-from corruptions.primitives.diamond_square import diamond_square
+from corruptions.primitives.textures.diamond_square import diamond_square
 
 
 @pytest.mark.parametrize("table, side, map_side, strengths, decays", TABLES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions.primitives import geometry
+from corruptions.primitives.warping import geometry
 
 SCIPY_MODES = {"symmetric": "reflect", "reflect": "mirror"}
 

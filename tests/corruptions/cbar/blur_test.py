@@ -14,7 +14,7 @@ from benchmarks.reference.cbar import blur_definitions
 from benchmarks.reference.photographs import photograph
 from corruptions import cbar, registry
 from corruptions.cbar import severities
-from corruptions.primitives import spline
+from corruptions.primitives.warping import spline
 from tests.corruptions.cbar.running import compiled
 
 NAMES = ("chromatic_aberration", "transverse_chromatic_aberration", "circular_motion_blur")

@@ -11,7 +11,7 @@ import scipy.stats
 from benchmarks.reference.photographs import photographs
 from corruptions import batch, cbar, registry
 from corruptions.cbar import severities
-from corruptions.primitives.spectral_noise import blue, brown, phase_shape, spectral_field
+from corruptions.primitives.textures.spectral_noise import blue, brown, phase_shape, spectral_field
 from tests.corruptions.cbar.exact_test import NAMES, assert_agrees
 
 DRAWS = 400

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.reference.cbar import definitions
 from benchmarks.reference.photographs import photograph
-from corruptions.primitives.caustic import caustic
+from corruptions.primitives.textures.caustic import caustic
 from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 from tests.corruptions.cbar.running import compiled
 
