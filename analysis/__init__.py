@@ -2,21 +2,27 @@
 
 - `answers`: which test images each model answers correctly, one file per condition
 - `tables`: counts.csv and scores.csv; strict reading, atomic writing
-- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv - `errors/`:
-errors of models on benchmarks and the reference they are divided by; errors.csv,
-errors_summary.csv, joint tables - `scores`, `references`: accuracy, robustness, raw and relative
-corruption error, mCE; AlexNet's published errors - `overlap_study`: every table and figure of
-overlap.py
+- `derived`: counts.csv held against the answers it follows from
+- `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv
+- `errors/`: errors of models on benchmarks and the reference they are divided by; errors.csv,
+  errors_summary.csv, joint tables
+- `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE; AlexNet's
+  published errors
+- `overlap_study`: every table and figure of overlap.py
 - `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv,
-overlap_long.csv - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories;
-benchmark.json - `comparison/`: one model against another, one overlap matrix against another,
-feature distance against overlap - `distances/`: MSD and MMD between schemes and corruptions, their
-correlation with error - `cbar/`: the search that made ImageNet-C-bar
+  overlap_long.csv
+- `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json
+- `comparison/`: one model against another, one overlap matrix against another, feature distance
+  against overlap
+- `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
+- `cbar/`: the search that made ImageNet-C-bar
 - `schemes/`: what training with each augmentation scheme brings; schemes.csv
+- `natural_shift/`: whether robustness to corruptions predicts robustness to natural shifts
 - `shapes`: what JSON files of a study must hold
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness
 - `figures`: heatmap, balance bars, threshold sweep; PNG and PDF
 - `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the
-scene it shows - `rounding`: numbers as text, with as many digits as their errors leave meaning in
+  scene it shows
+- `rounding`: numbers as text, with as many digits as their errors leave meaning in
 """

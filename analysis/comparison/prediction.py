@@ -6,11 +6,9 @@ module asks
 
 - how well their ranks agree: Spearman's rho between -distance and O over pairs (`rank_agreement`),
 - which overlap a distance predicts: a decreasing step function (isotonic regression), each pair
-predicted from pairs
-  that share no corruption with it (`predicted_overlap`),
+  predicted from pairs that share no corruption with it (`predicted_overlap`),
 - what a selection from predictions is worth: Algorithm 1 on the predicted matrix, judged by the
-measured one
-  (`compare_selections`).
+  measured one (`compare_selections`).
 
 Limits. Pairs are not independent: n corruptions are n observations, and intervals resample
 corruptions, not pairs; with fewer than about ten they are wide and only roughly of their nominal

@@ -6,7 +6,8 @@ corruption c, A[m,0] on clean images.
     R[m,c]    = A[m,c] / A[m,0]                             robustness
     G[j]      = R[j,j] - R[0,j]                             gain
     T[i->j]   = (R[i,j] - R[0,j]) / G[j]                    directed transfer, trained with i,
-    tested on j O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
+                                                            tested on j
+    O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
 
 Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks"
 (2021). The variant `bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
@@ -93,8 +94,7 @@ def overlap_matrix(
 
     Raises:
       ValueError: shapes that do not fit, values outside [0, 1], clean accuracy 0, or a standard
-        model
-        near chance: A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)) for K classes.
+        model near chance: A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)) for K classes.
     """
     names = tuple(names)
     full = _check(accuracy, clean_accuracy, names, variant, number)

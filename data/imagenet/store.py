@@ -3,7 +3,8 @@
 A store is a folder `<data_dir>/<name>/<image size>[-train<size>][-squash]` with
 
 - `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written
-last - `train-labels.npy`, `train-index.npy`, and the same of test
+  last
+- `train-labels.npy`, `train-index.npy`, and the same of test
 - `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON,
   from which an interrupted preparation continues (`data.imagenet.shard`)
 - `damaged.txt`: the images that were left out, with the reason
