@@ -17,9 +17,11 @@ import pathlib
 from absl import flags
 
 import corruptions
-from analysis.comparison.balance_table import MEASURES, balance_table, spread_text, table_text
+from analysis.comparison.balance_table import balance_table, spread_text, table_text
 from analysis.errors import joint
-from analysis.errors.choice import LABEL, REFUSE, choose
+from analysis.errors.choice import choose
+from analysis.errors.flags import define_reference
+from analysis.errors.scores import FIELDS, MEAN_ERROR, RELATIVE
 from runtime.files import write_json
 from runtime.provenance import record_inputs
 
@@ -27,11 +29,8 @@ from runtime.provenance import record_inputs
 def define_flags():
     flags.DEFINE_string("workdir", None, "Evaluated workdir of overlap.py (required).")
     flags.DEFINE_list("benchmarks", ["imagenet_c", "imagenet_noc"], "Benchmarks, in the order of the table.")
-    flags.DEFINE_enum("measure", "relative_CE", list(MEASURES), "What the table holds; CE takes a reference.")
-    flags.DEFINE_string(
-        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
-    )
-    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    flags.DEFINE_enum("measure", RELATIVE, list(FIELDS), "What the table holds; CE takes a reference.")
+    define_reference()
     flags.DEFINE_string("out", None, "Where to write; default balance.json in the workdir.")
 
 
@@ -41,10 +40,10 @@ def run(given):
     if unknown := [name for name in given.benchmarks if name not in corruptions.benchmarks()]:
         known = ", ".join(corruptions.benchmarks())
         raise ValueError(f"expected --benchmarks among {known}, found {', '.join(unknown)}")
-    one = joint.read(folder, folder.name)
-    choice = choose(given.reference, given.mismatch, one.conditions)
-    tables = [balance_table(one, choice, name, given.measure) for name in given.benchmarks]
-    notes = [f"† {sentence}" for sentence in choice.sentences()] if given.measure != "mean_error" else []
+    evaluated = joint.read(folder, folder.name)
+    choice = choose(given.reference, given.mismatch, evaluated.conditions)
+    tables = [balance_table(evaluated, choice, name, given.measure) for name in given.benchmarks]
+    notes = [f"† {sentence}" for sentence in choice.sentences()] if given.measure != MEAN_ERROR else []
     print("\n\n".join([*map(table_text, tables), spread_text(tables), *notes]))
     out = pathlib.Path(given.out or folder / "balance.json")
     content = [

@@ -24,7 +24,8 @@ from absl import flags
 from analysis import tables
 from analysis.comparison import set_errors
 from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap
-from analysis.errors.choice import LABEL, REFUSE
+from analysis.errors.flags import define_reference
+from analysis.errors.scores import FIELDS, MEAN_ERROR, RELATIVE
 from analysis.overlap.files import read_overlap
 from runtime.files import write_json
 from runtime.provenance import record_inputs
@@ -35,13 +36,8 @@ def define_flags():
     flags.DEFINE_string("counts", None, "counts.csv of the models, a pattern in quotes (required).")
     flags.DEFINE_integer("size", 8, "How many corruptions are in the first set.")
     flags.DEFINE_string("standard", tables.STANDARD, "The model that gains are counted from, as the table calls it.")
-    flags.DEFINE_enum(
-        "measure", set_errors.MEAN_ERROR, list(set_errors.MEASURES), "What is averaged; CE takes a reference."
-    )
-    flags.DEFINE_string(
-        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
-    )
-    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    flags.DEFINE_enum("measure", MEAN_ERROR, list(FIELDS), "What is averaged; CE takes a reference.")
+    define_reference()
     flags.DEFINE_list("beside", [], "Corruptions with columns of their own: relative CE, or with mean_error the error.")
     flags.DEFINE_string("out", None, "Where to write; default set_means.json beside the matrix.")
 
@@ -53,17 +49,17 @@ def run(given):
         raise FileNotFoundError(f"expected tables at --counts={given.counts}, found none")
     names, overlap = read_overlap(path)
     sets = dict(zip(("Set1", "Set2"), split_by_overlap(overlap, names, given.size), strict=True))
-    found, notes = set_errors.told_apart(paths), []
-    if given.measure == set_errors.MEAN_ERROR:
-        values = alone = set_errors.mean_errors(found)
+    evaluated, notes = set_errors.told_apart(paths), []
+    if given.measure == MEAN_ERROR:
+        values = alone = set_errors.mean_errors(evaluated)
     else:
-        measured, notes = set_errors.relative_errors(found, given.reference, given.mismatch)
-        values, alone = measured[given.measure], measured[set_errors.RELATIVE]
-        for asked, wanted in ((values, names), (alone, given.beside)):
-            set_errors.require(asked, wanted, given.reference)
+        measured, notes = set_errors.relative_errors(evaluated, given.reference, given.mismatch)
+        values, alone = measured[given.measure], measured[RELATIVE]
+        set_errors.require(values, names, given.reference)
+        set_errors.require(alone, given.beside, given.reference)
     means = set_means(values, sets, given.standard)
     single = set_means(alone, {name: [name] for name in given.beside}, given.standard)
-    what = "error" if given.measure == set_errors.MEAN_ERROR else "relative CE"
+    what = "error" if given.measure == MEAN_ERROR else "relative CE"
     beside = {f"{name}, {what}": {model: single[model][name].mean for model in means} for name in given.beside}
     title = {"mean_error": "Unnormalised error", "CE": "Raw CE", "relative_CE": "Relative CE"}[given.measure]
     print(f"{title} in percent, mean over each set.", *notes, "", set_means_text(means, sets, beside), sep="\n")

@@ -22,14 +22,11 @@ import pathlib
 from absl import app, flags
 
 from analysis.errors import joint, markup, reference
-from analysis.errors.choice import LABEL, REFUSE
+from analysis.errors.flags import define_reference
 
 
 def define_flags():
-    flags.DEFINE_string(
-        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
-    )
-    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    define_reference()
     flags.DEFINE_list("measures", list(joint.COLUMNS), f"Columns of each benchmark, of {', '.join(joint.COLUMNS)}.")
     flags.DEFINE_list("benchmarks", [], "Only these benchmarks.")
     flags.DEFINE_list("models", [], "Only these models, by name.")

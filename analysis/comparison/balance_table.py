@@ -16,14 +16,13 @@ from analysis.errors import files
 from analysis.errors.benchmarks import LEVELS
 from analysis.errors.choice import Choice
 from analysis.errors.joint import Evaluated
-from analysis.errors.scores import MEAN
+from analysis.errors.scores import CE, FIELDS, MEAN, MEAN_ERROR, RELATIVE
 from analysis.errors.summary import NONE
 from analysis.overlap.balance import Balance, balance
 from analysis.rounding import fixed, with_error
 from analysis.tables import CLEAN, RANDOM, STANDARD
 
-MEASURES = {"mean_error": "error", "CE": "ce", "relative_CE": "relative"}
-_SUMMARY = {"mean_error": "mean_error", "CE": "mCE", "relative_CE": "relative_mCE"}
+_OF_MEAN = {MEAN_ERROR: "mean_error", CE: "mCE", RELATIVE: "relative_mCE"}  # what each is called in a summary
 
 
 class Trained(NamedTuple):
@@ -47,7 +46,7 @@ class BalanceTable(NamedTuple):
     """The models of a benchmark on the benchmark.
 
     Attributes:
-      benchmark: its name; severities: `levels` or `random`; measure: a key of `MEASURES`.
+      benchmark: its name; severities: `levels` or `random`; measure: as of `balance_table`.
       reference: what errors are divided by, or `none`; mismatch: what differs from its conditions.
       rows: the standard model first, then the others in the order of the benchmark.
       spread: of the means, without the standard model's.
@@ -62,26 +61,26 @@ class BalanceTable(NamedTuple):
     spread: Balance
 
 
-def balance_table(one: Evaluated, choice: Choice, benchmark: str, measure: str) -> BalanceTable:
+def balance_table(evaluated: Evaluated, choice: Choice, benchmark: str, measure: str) -> BalanceTable:
     """Makes the table of a benchmark from an evaluated workdir of overlap.py.
 
     Args:
-      one: the workdir, with a standard model and one for each corruption of the benchmark.
+      evaluated: the workdir, with a standard model and one for each corruption of the benchmark.
       choice: of the reference.
       benchmark: registered name; evaluated at its levels, or else at random severities.
-      measure: a key of `MEASURES`.
+      measure: a key of `analysis.errors.scores.FIELDS`.
 
     Raises:
       ValueError: a model is not there, one was not shown the whole benchmark, or there is no
         reference to divide by.
     """
     names = corruptions.names(benchmark)
-    rows, summaries = files.score(one.errors, choice, one.conditions, stored=one.stored)
+    rows, summaries = files.score(evaluated.errors, choice, evaluated.conditions, stored=evaluated.stored)
     models = (STANDARD, *names)
-    there = {row.model for row in rows} | {count.model for count in one.errors.counts.values()}
+    there = {row.model for row in rows} | {count.model for count in evaluated.errors.counts.values()}
     if missing := [name for name in models if name not in there]:
         raise ValueError(
-            f"expected in {one.folder} the standard model and one trained with each corruption of {benchmark}, found "
+            f"expected in {evaluated.folder} the standard model and one trained with each corruption of {benchmark}, found "
             f"none of {', '.join(missing)}; train them with overlap.py --config.study.corruptions=\"('{benchmark}',)\""
         )
     of_benchmark = [row for row in rows if row.benchmark == benchmark and row.model in models]
@@ -90,7 +89,7 @@ def balance_table(one: Evaluated, choice: Choice, benchmark: str, measure: str) 
     if severities is None:
         most = max(shown.values(), key=len)
         raise ValueError(
-            f"expected every model in {one.folder} evaluated on all of {benchmark}, found it not so of "
+            f"expected every model in {evaluated.folder} evaluated on all of {benchmark}, found it not so of "
             f"{', '.join(name for name in models if name not in most)}; run eval.py with "
             f"--config.eval.corruptions=\"('{benchmark}',)\""
         )
@@ -98,9 +97,9 @@ def balance_table(one: Evaluated, choice: Choice, benchmark: str, measure: str) 
     found = {(s.model, s.benchmark, s.severities, s.measure): s for s in summaries}
     table = []
     for model in models:
-        own = [row for row in of_benchmark if row.model == model]
+        of_model = [row for row in of_benchmark if row.model == model]
         values = {
-            name: float(np.mean([getattr(row, MEASURES[measure]).value for row in own if row.corruption == name]))
+            name: float(np.mean([getattr(row, FIELDS[measure]).value for row in of_model if row.corruption == name]))
             for name in names
         }
         if undefined := [name for name, value in values.items() if np.isnan(value)]:
@@ -108,21 +107,21 @@ def balance_table(one: Evaluated, choice: Choice, benchmark: str, measure: str) 
                 f"expected a reference with errors of {', '.join(undefined)} under the same conditions, found none; "
                 "--reference=alexnet --mismatch=label divides by AlexNet's and marks the numbers"
             )
-        clean, mean = found[model, CLEAN, NONE, "mean_error"], found[model, benchmark, severities, _SUMMARY[measure]]
+        clean, mean = found[model, CLEAN, NONE, "mean_error"], found[model, benchmark, severities, _OF_MEAN[measure]]
         table.append(Trained(model, clean.mean, values, mean.mean, mean.se))
     means = [row for row in of_benchmark if row.corruption == MEAN]
     spread = balance([row.mean for row in table[1:]])
-    reference, mismatch = (means[0].reference, means[0].mismatch) if measure != "mean_error" else (NONE, NONE)
+    reference, mismatch = (means[0].reference, means[0].mismatch) if measure != MEAN_ERROR else (NONE, NONE)
     return BalanceTable(benchmark, severities, measure, reference, mismatch, tuple(table), spread)
 
 
 def table_text(table: BalanceTable) -> str:
     """Writes a table as Markdown: a row for each model, in whole percent as printed."""
     names = list(table.rows[0].values)
-    what = {"mean_error": "mean error", "CE": "raw CE", "relative_CE": "relative CE"}[table.measure]
+    what = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}[table.measure]
     by = f" by {table.reference}" if table.reference != NONE else ""
     mark = "†" if table.mismatch != NONE else ""
-    mean = "mean" if table.measure == "mean_error" else "mCE"
+    mean = "mean" if table.measure == MEAN_ERROR else "mCE"
     short = [name.rpartition("/")[2] for name in names]
     lines = [f"{table.benchmark}, {table.severities}: {what} in percent{by}{mark}", ""]
     lines.append(f"| trained with | clean error | {' | '.join(short)} | {mean} |")

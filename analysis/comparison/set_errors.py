@@ -2,6 +2,7 @@
 
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,40 +11,45 @@ from analysis.comparison.set_means import unnormalised_errors
 from analysis.errors import files, joint
 from analysis.errors.benchmarks import LEVELS
 from analysis.errors.choice import REFUSE, choose
-from analysis.errors.scores import MEAN
+from analysis.errors.scores import FIELDS, MEAN
 from analysis.tables import Count
 
-MEAN_ERROR, CE, RELATIVE = MEASURES = ("mean_error", "CE", "relative_CE")
-_FIELD = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
+
+class Table(NamedTuple):
+    """The counts.csv in a folder, and what each of its models is called: {model: name}."""
+
+    folder: pathlib.Path
+    counts: list[Count]
+    called: dict[str, str]
 
 
-def told_apart(paths: Sequence[pathlib.Path]) -> list[tuple[pathlib.Path, list[Count], dict[str, str]]]:
-    """Reads counts.csv of several workdirs: (folder, counts, {model: what it is called}).
+def told_apart(paths: Sequence[pathlib.Path]) -> list[Table]:
+    """Reads counts.csv of several workdirs and gives every model a name of its own.
 
     A model is called by its name. Where two tables hold the same model and seed, as those of
     imported weights do, every model is called by its workdir, WORKDIR or, of several in one,
     WORKDIR:MODEL.
     """
-    tables = [(path.parent, derived.read_counts(path)) for path in paths]
-    keys = [key for _, counts in tables for key in {count.key[:2] for count in counts}]
+    folders, rows = [path.parent for path in paths], [derived.read_counts(path) for path in paths]
+    keys = [key for counts in rows for key in {count.key[:2] for count in counts}]
     distinct = len(set(keys)) == len(keys)
-    found = []
-    for (folder, counts), name in zip(tables, joint.names(folder for folder, _ in tables), strict=True):
+    tables = []
+    for folder, counts, name in zip(folders, rows, joint.names(folders), strict=True):
         models = list(dict.fromkeys(count.model for count in counts))
         called = {model: model if distinct else name if len(models) == 1 else f"{name}:{model}" for model in models}
-        found.append((folder, counts, called))
-    return found
+        tables.append(Table(folder, counts, called))
+    return tables
 
 
-def mean_errors(tables: Iterable[tuple[pathlib.Path, list[Count], dict[str, str]]]) -> dict[str, dict[str, float]]:
+def mean_errors(tables: Iterable[Table]) -> dict[str, dict[str, float]]:
     """Averages errors over severities and seeds: {what the model is called: {corruption: percent}}."""
     return unnormalised_errors(
-        count._replace(model=called[count.model]) for _, counts, called in tables for count in counts
+        count._replace(model=table.called[count.model]) for table in tables for count in table.counts
     )
 
 
 def relative_errors(
-    tables: Iterable[tuple[pathlib.Path, list[Count], dict[str, str]]], reference: str, mismatch: str = REFUSE
+    tables: Iterable[Table], reference: str, mismatch: str = REFUSE
 ) -> tuple[dict[str, dict[str, dict[str, float]]], list[str]]:
     """Divides errors by those of a reference, averaged over seeds.
 
@@ -54,26 +60,29 @@ def relative_errors(
       reference, mismatch: as `analysis.errors.choice.choose`.
 
     Returns:
-      ({measure: {what the model is called: {corruption: percent}}} of `MEASURES`, sentences on what
-      differs from the reference's conditions). NaN where the reference has no errors.
+      ({measure of `analysis.errors.scores.FIELDS`: {what the model is called: {corruption:
+      percent}}}, sentences on what differs from the reference's conditions). NaN where the
+      reference has no errors.
 
     Raises:
       ValueError: no record of the conditions, or others than the reference's.
     """
     cells: dict[tuple[str, str], dict[str, list]] = {}
     notes = []
-    for folder, _, called in tables:
-        one = joint.read(folder, folder.name)
-        choice = choose(reference, mismatch, one.conditions)
+    for table in tables:
+        evaluated = joint.read(table.folder, table.folder.name)
+        choice = choose(reference, mismatch, evaluated.conditions)
         notes += choice.sentences()
-        rows, _ = files.score(one.errors, choice, one.conditions, stored=one.stored)
+        rows, _ = files.score(evaluated.errors, choice, evaluated.conditions, stored=evaluated.stored)
         for row in rows:
             if row.corruption != MEAN:
-                cells.setdefault((called[row.model], row.corruption), {}).setdefault(row.severities, []).append(row)
-    values: dict[str, dict[str, dict[str, float]]] = {measure: {} for measure in MEASURES}
+                cells.setdefault((table.called[row.model], row.corruption), {}).setdefault(row.severities, []).append(
+                    row
+                )
+    values: dict[str, dict[str, dict[str, float]]] = {measure: {} for measure in FIELDS}
     for (model, corruption), by_kind in cells.items():
         rows = by_kind.get(LEVELS) or next(iter(by_kind.values()))
-        for measure, field in _FIELD.items():
+        for measure, field in FIELDS.items():
             value = float(np.mean([getattr(row, field).value for row in rows]))
             values[measure].setdefault(model, {})[corruption] = value
     return values, list(dict.fromkeys(notes))

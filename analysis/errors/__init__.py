@@ -9,6 +9,7 @@ benchmarks   which benchmarks the counts of a model hold completely
 files        errors.csv and errors_summary.csv
 summary      what a line of the latter says; needs no JAX
 text         the same, printed
+flags        --reference and --mismatch of the commands that take a reference
 comparison   differences between models on the same images, corrected for their number
 joint        several models and benchmarks in one table; markup writes it
 """

@@ -117,4 +117,4 @@ def _summary(head, found):
 
 def _light(row):
     """A row without its images: of many models and corruptions they would fill the memory."""
-    return row._replace(**{name: getattr(row, name)._replace(images=None) for name in ("error", "ce", "relative")})
+    return row._replace(**{name: getattr(row, name)._replace(images=None) for name in scores.FIELDS.values()})

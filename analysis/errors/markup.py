@@ -2,26 +2,14 @@
 
 import pathlib
 
+from analysis.errors import summary
 from analysis.errors.joint import Column, Joint
 from analysis.errors.summary import NONE, TITLES
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, write_rows
 from runtime.files import write_atomically
 
-HEADER = (
-    "model",
-    "benchmark",
-    "severities",
-    "measure",
-    "mean",
-    "se",
-    "std",
-    "seeds",
-    "reference",
-    "mismatch",
-    "frost",
-    "best",
-)
+HEADER = (*summary.HEADER, "best")
 _TITLES = {
     "imagenet_c": "ImageNet-C",
     "imagenet_noc": "ImageNet-NOC",
@@ -90,10 +78,10 @@ def _title(column: Column, table: Joint) -> str:
 def _cell(table, model, column, bold, between, mark):
     if (model, column) not in table.cells:
         return "\N{EN DASH}"
-    summary = table.cells[model, column]
-    text = with_error(summary.mean, summary.se).replace("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", between)
-    text += f" ({summary.std:.2g})" if summary.std == summary.std else ""
-    text += mark if summary.mismatch != NONE else ""
+    cell = table.cells[model, column]
+    text = with_error(cell.mean, cell.se).replace("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", between)
+    text += f" ({cell.std:.2g})" if cell.std == cell.std else ""
+    text += mark if cell.mismatch != NONE else ""
     return bold.format(text) if table.best.get(column) == model else text
 
 

@@ -28,6 +28,9 @@ from analysis.errors.summary import NONE
 from analysis.tables import CLEAN
 
 MEAN = "mean"
+MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
+FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
+"""Measure of a corruption -> the field of its `Row`."""
 
 
 class Value(NamedTuple):
@@ -115,7 +118,7 @@ def mean(members: Sequence[Row], choice: Choice) -> Row:
     mismatch = choice.label([row.corruption for row in members], reference) if reference != NONE else NONE
     frost = next((row.frost for row in members if row.frost != NONE), NONE)
     head = first._replace(corruption=MEAN, reference=reference, mismatch=mismatch, frost=frost)
-    values = [average([getattr(row, field) for row in members]) for field in ("error", "ce", "relative")]
+    values = [average([getattr(row, field) for row in members]) for field in FIELDS.values()]
     if reference == NONE:
         values[1:] = [Value(), Value()]
     return head._replace(error=values[0], ce=values[1], relative=values[2])
