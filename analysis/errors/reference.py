@@ -120,7 +120,7 @@ def of_workdir(folder: pathlib.Path) -> Reference:
             f"expected one model or one called {STANDARD} in {folder}, found {', '.join(models)}; write the one "
             "that is meant to a file: python -m tools.table WORKDIR --write_reference=FILE --models=NAME"
         )
-    return of_model(folder, STANDARD if STANDARD in models else models[0])
+    return _averaged(folder, counts, STANDARD if STANDARD in models else models[0])
 
 
 def of_model(folder: pathlib.Path, model: str) -> Reference:
@@ -129,8 +129,13 @@ def of_model(folder: pathlib.Path, model: str) -> Reference:
     Raises:
       ValueError: no such model, or no record of the conditions.
     """
+    return _averaged(folder, derived.read_counts(folder / "counts.csv"), model)
+
+
+def _averaged(folder, counts, model):
+    """The errors of one model, averaged over its seeds."""
     cells: dict[tuple[str, Severity], list[float]] = {}
-    for count in derived.read_counts(folder / "counts.csv"):
+    for count in counts:
         if count.model == model:
             cells.setdefault((count.corruption, count.severity), []).append(1 - count.correct / count.total)
     if (CLEAN, 0) not in cells:
