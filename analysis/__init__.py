@@ -24,5 +24,6 @@
 - `figures`: heatmap, balance bars, threshold sweep; PNG and PDF
 - `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the
   scene it shows
+- `intervals`: of resampled statistics
 - `rounding`: numbers as text, with as many digits as their errors leave meaning in
 """

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.distances import msd_mmd
-from analysis.distances.files import MIN_SCHEMES, Distance, mean_distances
+from analysis.distances.by_scheme import MIN_SCHEMES, mean_distances
+from analysis.distances.files import Distance
+from analysis.intervals import percentile_interval
 
 
 class Agreement(NamedTuple):
@@ -83,9 +85,9 @@ def agreement(
         schemes,
         corruptions,
         msd_mmd.spearman(x.ravel(), y.ravel()),
-        _interval(whole, level),
+        percentile_interval(whole, level),
         _mean(ordering),
-        _interval([_mean(ordering[resample]) for resample in drawn], level),
+        percentile_interval([_mean(ordering[resample]) for resample in drawn], level),
         dict(zip(corruptions, ordering.tolist())),
     )
 
@@ -93,11 +95,3 @@ def agreement(
 def _mean(values):
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
-
-
-def _interval(values, level):
-    values = np.asarray(values)[~np.isnan(values)]
-    if not len(values):
-        return float("nan"), float("nan")
-    lower, upper = np.percentile(values, [50 * (1 - level), 50 * (1 + level)])
-    return float(lower), float(upper)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analysis.intervals import percentile_interval
 from analysis.selection import algorithm, select
 
 WINNER, TIE, MAXIMUM, OTHER = "winner", "tie", "maximum set", "not a maximum set"
@@ -115,9 +116,9 @@ def agreement(
     spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
     return Agreement(
         float(pearson[0]),
-        _interval(pearson[1:], level),
+        percentile_interval(pearson[1:], level),
         float(spearman[0]),
-        _interval(spearman[1:], level),
+        percentile_interval(spearman[1:], level),
         float(np.abs(x - y).mean()),
         standardised,
         len(x),
@@ -218,11 +219,3 @@ def _ranks(values, weights):
     _, group = np.unique(values, return_inverse=True)
     counts = weights @ (group[:, None] == np.arange(group.max() + 1))
     return (counts.cumsum(axis=1) - counts / 2)[:, group]
-
-
-def _interval(values, level):
-    values = values[~np.isnan(values)]
-    if not values.size:
-        return (float("nan"), float("nan"))
-    lower, upper = np.percentile(values, [50 * (1 - level), 50 * (1 + level)])
-    return (float(lower), float(upper))

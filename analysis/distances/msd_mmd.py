@@ -26,6 +26,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
+from analysis.intervals import percentile_interval
+
 
 def halves(number, replicates, rng):
     """Members of the whole and of random halves: bool [1 + replicates, number], row 0 all true.
@@ -168,12 +170,7 @@ def spearman_interval(
     """
     x, y = _points(x, y)
     drawn = np.random.default_rng(seed).integers(0, len(x), (resamples, len(x)))
-    correlations = _spearman(x[drawn], y[drawn])
-    defined = correlations[~np.isnan(correlations)]
-    if 2 * len(defined) < len(correlations):
-        return float("nan"), float("nan")
-    lower, upper = np.percentile(defined, [50 * (1 - level), 50 * (1 + level)])
-    return float(lower), float(upper)
+    return percentile_interval(_spearman(x[drawn], y[drawn]), level, known=0.5)
 
 
 def _points(x, y):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analysis.intervals import percentile_interval
+
 _ROUNDING = 1e-24  # of sums of squares
 
 
@@ -37,11 +39,7 @@ def draw(number: int, resamples: int, seed: int = 0) -> np.ndarray:
 def estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
     """Makes an estimate of values [1 + R], the first of all models, the others of resamples."""
     values = np.asarray(values, float)
-    defined = values[1:][~np.isnan(values[1:])]
-    if not len(defined) or 2 * len(defined) < len(values) - 1:
-        return Estimate(float(values[0]), float("nan"), float("nan"))
-    low, high = np.percentile(defined, [50 * (1 - level), 50 * (1 + level)])
-    return Estimate(float(values[0]), float(low), float(high))
+    return Estimate(float(values[0]), *percentile_interval(values[1:], level, known=0.5))
 
 
 def covariances(columns: ArrayLike, weights: ArrayLike) -> np.ndarray:
