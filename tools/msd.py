@@ -30,6 +30,7 @@ from ml_collections import ConfigDict
 
 from analysis import tables
 from analysis.distances import files
+from analysis.distances.by_scheme import read_errors
 from analysis.distances.correlated import write_correlated
 from analysis.distances.msd_mmd import spread
 from analysis.distances.text import distances_text
@@ -55,7 +56,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
     _check(asked)
     conditions = list_conditions(asked.corruptions, asked.severity)
     targets = [(condition.corruption, condition.label) for condition in conditions]
-    errors = files.read_errors(asked.errors, asked.model, targets) if asked.errors else None
+    errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
         if config.ranges:
             trained.train.corruption_options = config.train.corruption_options  # the photographs of frost among them

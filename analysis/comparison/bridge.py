@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.comparison import prediction
+from analysis.comparison import feature_distances, prediction
 from analysis.comparison.studies import Agreement
-from analysis.distances.files import mean_distances, read_centres, read_msd
+from analysis.distances.by_scheme import mean_distances
+from analysis.distances.files import read_centres, read_msd
 from analysis.overlap.files import MeasuredOverlap
 from analysis.tables import CLEAN
 
@@ -26,11 +27,11 @@ def read_distances(folder: pathlib.Path, names: tuple[str, ...]) -> dict[str, np
     """
     centres = read_centres(folder / "features.npz")
     distances = {
-        "centre distance": prediction.centre_distances(centres, names),
-        "minimal sample distance": prediction.msd_distances(mean_distances(read_msd(folder / "msd.csv")), names),
+        "centre distance": feature_distances.centre_distances(centres, names),
+        "minimal sample distance": feature_distances.msd_distances(mean_distances(read_msd(folder / "msd.csv")), names),
     }
     if (CLEAN, 0) in centres:
-        distances["direction"] = prediction.direction_distances(centres, names)
+        distances["direction"] = feature_distances.direction_distances(centres, names)
     return distances
 
 

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from analysis import figures
-from analysis.distances import files
+from analysis.distances import by_scheme, files
 from analysis.distances.figures import scatter_panels
 from analysis.distances.text import correlations_text
 
@@ -25,7 +25,7 @@ def write_correlated(
     Args:
       folder: of the files.
       rows: what msd.csv holds.
-      errors: {(scheme, corruption): error in percent}, as of `files.mean_errors`.
+      errors: {(scheme, corruption): error in percent}, as of `by_scheme.mean_errors`.
       comment: the line at the head of the table and above the figures.
 
     Returns:
@@ -34,8 +34,8 @@ def write_correlated(
     Raises:
       ValueError: fewer than three schemes have both.
     """
-    means = files.mean_distances(rows)
-    found = files.correlations(means, errors)
+    means = by_scheme.mean_distances(rows)
+    found = by_scheme.correlations(means, errors)
     files.write_correlations(folder / "correlations.csv", found, comment)
     for name, place, stem, title in _DISTANCES:
         distance = {key: pair[place] for key, pair in means.items()}

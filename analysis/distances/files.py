@@ -1,4 +1,4 @@
-"""Result files of a distance study, and the rank correlation of distance with error.
+"""Result files of a distance study.
 
 msd.csv            scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
 correlations.csv   corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
@@ -7,21 +7,17 @@ subsets.csv        kind,size,msd
 features.npz       `corruption|severity` -> centre [D]; `clean|0` is that of the images as they are
 """
 
-import glob
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from analysis import derived
-from analysis.distances import msd_mmd
-from analysis.tables import CLEAN, RANDOM, read_lines, write_rows
+from analysis.tables import RANDOM, read_lines, write_rows
 from runtime import bindings
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")
 CORRELATIONS_HEADER = ("corruption", "schemes", "msd", "msd_lower", "msd_upper", "mmd", "mmd_lower", "mmd_upper")
-MIN_SCHEMES = 3
 
 
 class Distance(NamedTuple):
@@ -147,94 +143,6 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | str], np.nda
     return centres
 
 
-def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Distances averaged over severities: {(scheme, corruption): (msd, mmd)}.
-
-    Raises:
-      ValueError: schemes that were measured at different severities of a corruption.
-    """
-    return _over_severities({row[:3]: (row.msd, row.mmd) for row in rows})
-
-
-def mean_errors(counts):
-    """Errors in percent averaged over severities (and seeds): {(model, corruption): error}, without
-    clean images.
-
-    counts: iterable of `analysis.tables.Count`; the model's name is the scheme's.
-    """
-    errors = {}
-    for count in counts:
-        if count.corruption != CLEAN:
-            key = (count.model, count.corruption, count.severity)
-            errors.setdefault(key, []).append(100 * (1 - count.correct / count.total))
-    return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
-
-
-def read_errors(
-    pattern: str, model: str, targets: Iterable[tuple[str, int | float | str]]
-) -> dict[tuple[str, str], float]:
-    """Reads the errors of schemes from counts.csv tables, see `mean_errors`.
-
-    Args:
-      pattern: of the tables' paths; the models in them are trained with the schemes, or all of them
-        adapted.
-      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is
-        called SCHEME then.
-      targets: (corruption, severity) pairs that count.
-
-    Raises:
-      FileNotFoundError: no table there.
-    """
-    paths = sorted(glob.glob(pattern))
-    if not paths:
-        raise FileNotFoundError(f"expected counts.csv files under config.msd.errors={pattern!r}, found none")
-    counts = [count for path in paths for count in derived.read_counts(path)]
-    adapted = f"{model}+bn="
-    if all(count.model.startswith(adapted) for count in counts):
-        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
-    targets = set(targets)
-    return mean_errors(count for count in counts if (count.corruption, count.severity) in targets)
-
-
-def correlations(
-    distance: Mapping[tuple[str, str], Sequence[float]],
-    errors: Mapping[tuple[str, str], float],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> list[Correlation]:
-    """Correlates distance with error (Spearman) per corruption, across the schemes that have both.
-
-    Args:
-      distance: {(scheme, corruption): (msd, mmd)}.
-      errors: {(scheme, corruption): error}.
-
-    Returns:
-      list of `Correlation`, in the order of `distance`.
-
-    Raises:
-      ValueError: fewer than 3 schemes in common for every corruption.
-    """
-    rows = []
-    for corruption in dict.fromkeys(name for _, name in distance):
-        schemes = [key for key in distance if key[1] == corruption and key in errors]
-        if len(schemes) < MIN_SCHEMES:
-            continue
-        error = [errors[key] for key in schemes]
-        values = []
-        for k in range(2):
-            x = [distance[key][k] for key in schemes]
-            interval = msd_mmd.spearman_interval(x, error, resamples=resamples, seed=seed)
-            values += [msd_mmd.spearman(x, error), *interval]
-        rows.append(Correlation(corruption, len(schemes), *values))
-    if not rows:
-        raise ValueError(
-            f"expected errors of at least {MIN_SCHEMES} of the schemes {sorted({s for s, _ in distance})} under one of the "
-            f"corruptions, found errors of {sorted({s for s, _ in errors})} under {sorted({c for _, c in errors})}"
-        )
-    return rows
-
-
 def write_correlations(path: str | pathlib.Path, rows: Iterable[Correlation], comment: str | None = None) -> None:
     """Writes correlations.csv atomically; `rows`: iterable of `Correlation`."""
     write_rows(path, CORRELATIONS_HEADER, rows, comment)
@@ -251,26 +159,6 @@ def read_correlations(path: str | pathlib.Path) -> list[Correlation]:
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: expected numbers, found {error}") from None
     return rows
-
-
-def _over_severities(values):
-    """Means over the severities in keys (scheme, corruption, severity); all schemes must have the
-    same ones.
-    """
-    grouped, severities = {}, {}
-    for (scheme, corruption, severity), value in values.items():
-        grouped.setdefault((scheme, corruption), {})[severity] = value
-    for (scheme, corruption), by_severity in grouped.items():
-        expected = severities.setdefault(corruption, (scheme, by_severity.keys()))
-        if by_severity.keys() != expected[1]:
-            raise ValueError(
-                f"expected the same severities of {corruption} for every scheme, found {sorted(map(str, expected[1]))} "
-                f"for {expected[0]} and {sorted(map(str, by_severity))} for {scheme}"
-            )
-    return {
-        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0))
-        for key, by_severity in grouped.items()
-    }
 
 
 def _is_severity(text):

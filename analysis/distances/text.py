@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from analysis.distances.files import Correlation, Distance, MixtureDistance, SubsetDistance, mean_distances
+from analysis.distances.by_scheme import mean_distances
+from analysis.distances.files import Correlation, Distance, MixtureDistance, SubsetDistance
 
 
 def distances_text(rows: Sequence[Distance]) -> str:

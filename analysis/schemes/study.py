@@ -4,8 +4,9 @@ import pathlib
 from collections.abc import Iterable, Sequence
 
 from analysis import figures
-from analysis.distances import files as distances
+from analysis.distances import by_scheme
 from analysis.distances.correlated import write_correlated
+from analysis.distances.files import read_msd
 from analysis.errors import summary
 from analysis.schemes import corruptions, table, transforms
 from analysis.tables import Count
@@ -49,13 +50,13 @@ def write_results(
 
 def _correlated(folder, counts: Iterable[Count], schemes, measured, comment):
     """Correlates error with the distances measured; says why not where too few have both."""
-    rows = distances.read_msd(measured)
+    rows = read_msd(measured)
     targets = {(row.corruption, row.severity) for row in rows}
     held = [one for one in counts if one.model in schemes and (one.corruption, one.severity) in targets]
     names = {row.scheme for row in rows} & {one.model for one in held}
-    if len(names) < distances.MIN_SCHEMES:
+    if len(names) < by_scheme.MIN_SCHEMES:
         return (
-            f"(no correlation of error with distance: expected at least {distances.MIN_SCHEMES} schemes with both under "
+            f"(no correlation of error with distance: expected at least {by_scheme.MIN_SCHEMES} schemes with both under "
             f"the same severities, found {len(names)} in {measured})"
         )
-    return write_correlated(folder, rows, distances.mean_errors(held), comment)
+    return write_correlated(folder, rows, by_scheme.mean_errors(held), comment)

@@ -18,8 +18,9 @@ import configs.msd
 import corruptions
 import data
 from analysis import tables
-from analysis.comparison import prediction
-from analysis.distances.files import mean_distances, read_centres, read_msd
+from analysis.comparison import feature_distances
+from analysis.distances.by_scheme import mean_distances
+from analysis.distances.files import read_centres, read_msd
 from evaluation import centres, features, running, trained_models, transforms
 from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
@@ -102,7 +103,7 @@ def test_a_corruption_as_scheme_meets_itself(measured):
         assert own.msd < 1e-3 * own.mmd
     means = mean_distances(rows)
     with pytest.raises(ValueError, match="found 1 missing"):  # noise is no scheme here
-        prediction.msd_distances(means, SETTINGS["corruptions"])
+        feature_distances.msd_distances(means, SETTINGS["corruptions"])
 
 
 def test_the_table_is_what_is_returned_and_says_where_it_is_from(measured):
