@@ -133,6 +133,14 @@ def get_config():
                     "sizes": (10, 100, 1000),
                     "out": "subsets",
                 },
+                "resampling": {
+                    "scheme": "augmix",
+                    "pairs": 20,
+                    "resamplings": 20,
+                    "images": (10, 20, 50, 100),
+                    "draws": (10, 20, 50, 100),
+                    "out": "resampling",
+                },
             },
             "calibrate": {
                 "corruptions": ("noc_candidates",),

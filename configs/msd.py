@@ -5,15 +5,18 @@ python -m tools.msd --config=configs/msd.py:paper --workdir=runs/subsets
 python -m tools.msd --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 python -m tools.msd_subsets --config=configs/msd.py:subsets --workdir=runs/baseline
+python -m tools.msd_resampling --config=configs/msd.py:paper --workdir=runs/baseline
 
 The workdir is one of train.py, overlap.py or tools.scheme_study; only the settings under `msd` are
 used. Without a variant it is the size of the notebook of the paper's code: 1,000 transforms of four
 schemes. `paper` has the paper's 100,000 transforms of each of 515: the 512 subsets of AugMix's
-operations, AutoAugment, Patch Gaussian and none, 10 million images a scheme. The variant
+operations, AutoAugment, Patch Gaussian and none, 10 million images a scheme; of its resampling of
+images and draws it has the 100 pairs and 100 resamplings, a million images a pair. The variant
 `bridge` takes the corruptions themselves as schemes, each at its random severities: distances
 between corruptions, to be compared with their overlap (analysis.comparison.prediction). `subsets`
 has the pool and the sizes of the paper's subset experiment. `shapes` belongs to the demo: 1,000
-transforms of each scheme, but fewer images and six corruptions of one severity.
+transforms of each scheme, but fewer images and six corruptions of one severity. `smoke` shows in
+seconds that the commands run, nothing else.
 
 The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
 BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.compare:
@@ -38,6 +41,7 @@ def get_config(variant="notebook"):
     if variant == "paper":
         config.msd.transforms = 100_000
         config.msd.schemes = ("standard", "augmix=*", "autoaugment_cifar", "patch_gaussian")
+        config.msd.resampling.pairs = config.msd.resampling.resamplings = 100
     elif variant == "bridge":
         config.msd.schemes = ("imagenet_c", "imagenet_noc")
         config.msd.corruptions = ("imagenet_c", "imagenet_noc")
@@ -53,6 +57,18 @@ def get_config(variant="notebook"):
             for name in ("gaussian_noise", "impulse_noise", "defocus_blur", "fog", "contrast", "pixelate")
         )
         config.msd.severity = "3"
+    elif variant == "smoke":
+        _shrink(config.msd)
     elif variant != "notebook":
-        raise ValueError(f"expected msd.py, msd.py:notebook, :paper, :bridge, :subsets or :shapes, found {variant!r}")
+        known = "msd.py, msd.py:notebook, :paper, :bridge, :subsets, :shapes or :smoke"
+        raise ValueError(f"expected {known}, found {variant!r}")
     return config
+
+
+def _shrink(asked):
+    asked.images, asked.transforms, asked.draws, asked.halves = 10, 20, 5, 2
+    asked.schemes = ("standard", "augmix=rotate", "augmix", "patch_gaussian")
+    asked.corruptions, asked.severity = ("imagenet_c/contrast", "imagenet_c/brightness"), "1,3"
+    asked.subsets.pool, asked.subsets.sizes = 20, (1, 5)
+    asked.resampling.pairs, asked.resampling.resamplings = 3, 4
+    asked.resampling.images = asked.resampling.draws = (2, 5)

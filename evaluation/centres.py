@@ -9,6 +9,7 @@ settings, network and images; each file tells their digests, and what has others
 """
 
 import dataclasses
+import functools
 import pathlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from tqdm import tqdm
 from analysis import tables
 from analysis.distances import msd_mmd
 from corruptions.keys import seed_key
-from data.dataset import sha256
+from data.dataset import Split, sha256
 from evaluation import features, trained_models, transforms
 from evaluation.conditions import Condition
 from evaluation.running import Running
@@ -36,7 +37,7 @@ Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
 PART = 4096
 """Transforms of a pool whose distances are saved together."""
-IMAGES, DRAWS, TRANSFORMS, SUBSETS = range(4)  # streams of random choices
+IMAGES, DRAWS, TRANSFORMS, SUBSETS, PAIRS = range(5)  # streams of random choices
 _REMEDY = "remove it to measure it again"
 
 
@@ -47,6 +48,7 @@ class Measured:
     Attributes:
       asked: settings as config.msd.
       extractor: the network and the images.
+      split: the training images that those are chosen from, where they lie.
       folder: of the results.
       options: corruption -> its static options.
       made_from: digests of network, images and settings, which every file tells.
@@ -54,10 +56,19 @@ class Measured:
 
     asked: ConfigDict
     extractor: features.Extractor
+    split: Split
     folder: pathlib.Path
     options: Mapping[str, Mapping[str, Any]]
     made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
     _said: set[str] = dataclasses.field(default_factory=set)
+
+    def with_images(self, rows: np.ndarray, weights: np.ndarray) -> features.Extractor:
+        """Gives the network with other training images, `rows` of the split, and weights [G, rows]
+        over them.
+        """
+        return dataclasses.replace(
+            self.extractor, images=cut(self.split, rows, self.extractor.images.shape[1]), weights=weights
+        )
 
     @classmethod
     def by(
@@ -77,7 +88,7 @@ class Measured:
           WorkdirError: the folder holds results of other settings.
         """
         options = augmentation.static_options(trained.train)
-        extractor = _extractor(trained, asked, workdir)
+        extractor, split = _extractor(trained, asked, workdir)
         folder = workdir / out
         folder.mkdir(parents=True, exist_ok=True)
         refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
@@ -85,7 +96,7 @@ class Measured:
         settings.claim(folder / "settings.json", given, refusal)
         images = sha256(np.asarray(extractor.images))
         made_from = {"model": digest(extractor.state), "images": images, "settings": bindings.digest(given)}
-        return cls(asked, extractor, folder, options, made_from)
+        return cls(asked, extractor, split, folder, options, made_from)
 
     def generator(self, stream: int, name: str) -> np.random.Generator:
         """Makes the generator of one of the streams of random choices for a name."""
@@ -99,34 +110,30 @@ class Measured:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images
         first.
         """
-        path = self.folder / "centres" / f"{condition.file_name}.npz"
-        known = self._kept(path)
-        if "centre" in known:
-            return known["centre"]
-        transform, asked = self._transform(condition), self.asked
+        return self.once(f"centres/{condition.file_name}.npz", "centre", lambda: self._centre(condition))
+
+    def _centre(self, condition):
+        transform, asked = self.transform(condition), self.asked
         name = f"centre {condition.file_name}"
         number = asked.draws if transform.random else 1
         chunks = self.extractor.stream(transform, self.key(name), number, description=name)
         drawn = np.concatenate(list(chunks)).astype(np.float64)
         weights = msd_mmd.half_weights(asked.draws, asked.halves, self.generator(DRAWS, name)).astype(np.float64)
         # einsum in float64: the mean of many float32 features.
-        centre = np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
-        bindings.write_arrays(path, {"centre": centre}, self.made_from)
-        return centre
+        return np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
 
     def features(self, condition: Condition) -> np.ndarray:
         """Measures the features of each draw of a corruption at a severity: float32 [transforms,
         D].
         """
-        path = self.folder / "features" / f"{condition.file_name}.npz"
-        known = self._kept(path)
-        if "features" not in known:
+
+        def measure():
             name = f"toy {condition.file_name}"
-            transform, number = self._transform(condition), self.asked.transforms
+            transform, number = self.transform(condition), self.asked.transforms
             chunks = self.extractor.stream(transform, self.key(name), number, description=name)
-            known = {"features": np.concatenate([chunk[:, 0] for chunk in chunks])}
-            bindings.write_arrays(path, known, self.made_from)
-        return known["features"]
+            return np.concatenate([chunk[:, 0] for chunk in chunks])
+
+        return self.once(f"features/{condition.file_name}.npz", "features", measure)
 
     def scheme_distances(
         self,
@@ -175,26 +182,34 @@ class Measured:
 
     def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
         """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
-        key, parts = self.key(f"scheme {scheme.name}"), []
-        for first in tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True):
-            path = self.folder / "pool" / f"{first}.npz"
-            known = self._kept(path)
-            if "distances" not in known:
-                number = min(PART, pool - first)
-                chunks = [
-                    np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1)
-                    for chunk in self.extractor.stream(scheme, key, number, first=first, description=scheme.name)
-                ]
-                known = {"distances": np.concatenate(chunks)}
-                bindings.write_arrays(path, known, self.made_from)
-            parts.append(known["distances"])
-        return np.concatenate(parts)
+        key = self.key(f"scheme {scheme.name}")
+
+        def measure(first):
+            number = min(PART, pool - first)
+            chunks = self.extractor.stream(scheme, key, number, first=first, description=scheme.name)
+            return np.concatenate([np.linalg.norm(one[:, :1].astype(np.float64) - centres, axis=-1) for one in chunks])
+
+        parts = tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True)
+        return np.concatenate(
+            [self.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
+        )
 
     def pool_params(self, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
         """Draws the parameters of the transforms of the pool with these numbers, the first axis."""
         shape = tuple(self.extractor.images.shape[1:])
         params = features.drawn(scheme, self.key(f"scheme {scheme.name}"), numbers, shape)
         return {name: np.asarray(value) for name, value in params.items()}
+
+    def once(self, file: str, name: str, measure: Callable[[], np.ndarray]) -> np.ndarray:
+        """Reads an array that an earlier run left in a file of the folder; measures and writes what
+        is not there.
+        """
+        path = self.folder / file
+        known = self._kept(path)
+        if name not in known:
+            known = {name: measure()}
+            bindings.write_arrays(path, known, self.made_from)
+        return known[name]
 
     def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
         """{name: array} of a file of results; nothing of one that was made from something else,
@@ -209,7 +224,8 @@ class Measured:
         self._said.update(other)
         return {}
 
-    def _transform(self, condition: Condition) -> Transform:
+    def transform(self, condition: Condition) -> Transform:
+        """Gives the distribution of a corruption at a severity, or that of clean images."""
         if condition.corruption == tables.CLEAN:
             return transforms.IDENTITY
         options = augmentation.with_levels(self.options.get(condition.corruption, {}), condition.levels)
@@ -225,11 +241,13 @@ def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:
     return {name: asked[name] for name in names}
 
 
-def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) -> features.Extractor:
+def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) -> tuple[features.Extractor, Split]:
     mesh = meshes.data_mesh()
     dataset, split, _ = study.load_data(trained, mesh, placed=())  # a few images of many
     if asked.images > len(split):
-        raise ValueError(f"expected config.msd.images up to {len(split)}, the training images, found {asked.images}")
+        raise ValueError(
+            f"expected at most {len(split)} images, as many as there are to train on, found {asked.images}"
+        )
     models = trained_models.list_models(workdir)
     key = asked.model, asked.model_seed
     if key not in models:
@@ -238,9 +256,16 @@ def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) ->
     rng = _generator(asked, IMAGES, "")
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
-    images = meshes.place_tree(split.images[rows], meshes.replicated(mesh))
-    model = trained_models.read_model(models[key], dataset.num_classes, split.images.shape[1], mesh)
-    return features.Extractor(mesh, *model, images, weights, asked.chunk)
+    images = meshes.place_tree(cut(split, rows, dataset.image_shape[0]), meshes.replicated(mesh))
+    model = trained_models.read_model(models[key], dataset.num_classes, dataset.image_shape[0], mesh)
+    return features.Extractor(mesh, *model, images, weights, asked.chunk), split
+
+
+def cut(split: Split, rows: np.ndarray, side: int) -> np.ndarray:
+    """Reads images of a split, cut to their centre of `side` pixels where they are kept larger."""
+    images = split.images[rows]
+    margin = (images.shape[1] - side) // 2
+    return images[:, margin : margin + side, margin : margin + side]
 
 
 def _generator(asked: ConfigDict, stream: int, name: str) -> np.random.Generator:

@@ -96,6 +96,9 @@ class Extractor:
           number: how many transforms.
           first: number of the first one.
           description: text beside the progress bar.
+
+        Raises:
+          ValueError: features that are not finite.
         """
         shape, images = tuple(self.images.shape[1:]), len(self.images)
         waiting = collections.deque()
@@ -108,8 +111,22 @@ class Extractor:
                 while len(waiting) > 1 or (waiting and start + self.chunk >= number):
                     begin, features = waiting.popleft()
                     features = np.asarray(features)[: number - begin]
+                    refuse_not_finite(features, transform.name)
                     bar.update(len(features) * images)
                     yield features
+
+
+def refuse_not_finite(features: np.ndarray, name: str) -> None:
+    """Refuses features that are NaN or infinite.
+
+    Raises:
+      ValueError: there are some; `name` is what the images were shown under.
+    """
+    if not np.isfinite(features).all():
+        raise ValueError(
+            f"expected finite features of images under {name}, found NaN or infinity: the network diverged, or its "
+            "precision is too low for these images; train it again, or with config.model.dtype=float32"
+        )
 
 
 def drawn(transform: Transform, key: jax.Array, index: jax.Array | np.ndarray, shape: tuple[int, ...]) -> Any:

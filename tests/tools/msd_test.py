@@ -221,7 +221,11 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
     ("changed", "error", "message"),
     [
         ({"transforms": 31}, workdirs.WorkdirError, "transforms: stored 30, asked 31"),
-        ({"images": IMAGES + 1, "out": "b"}, ValueError, "config.msd.images up to 40"),
+        (
+            {"images": IMAGES + 1, "out": "b"},
+            ValueError,
+            "expected at most 40 images, as many as there are to train on, found 41",
+        ),
         ({"model": "noc/hue", "out": "b"}, ValueError, "among standard seed 0, found noc/hue seed 0"),
         ({"draws": 0}, ValueError, "config.msd.draws of at least 1"),
         ({"halves": 1}, ValueError, "a single half has no spread"),

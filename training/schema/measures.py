@@ -90,6 +90,12 @@ SETTINGS = {
     "msd.subsets.pool": whole("transforms that are put in order; the paper takes 100,000", 1),
     "msd.subsets.sizes": several("of the subsets, up to the pool", whole("", 1), 1),
     "msd.subsets.out": _folder("of results in the workdir"),
+    "msd.resampling.scheme": _scheme("whose transforms tools.msd_resampling measures the distance of"),
+    "msd.resampling.pairs": whole("of a transform and a corruption; the paper takes 100", 1),
+    "msd.resampling.resamplings": whole("of each pair, with other images and draws; the paper takes 100", 2),
+    "msd.resampling.images": several("numbers of images", whole("", 1), 1, order="rising"),
+    "msd.resampling.draws": several("numbers of draws", whole("", 1), 1, order="rising"),
+    "msd.resampling.out": _folder("of results in the workdir"),
     "calibrate.corruptions": _corruptions("corruptions and benchmarks to calibrate", least=1),
     "calibrate.targets": several(
         "R of the standard model at the mild and at the severe end", number("", 0, 1, above=True, below=True), 2, 2
