@@ -1,5 +1,6 @@
 """One image file to one square uint8 image: resize the shorter side and crop the centre, or resize
-both sides."""
+both sides.
+"""
 
 import os
 import struct

@@ -13,8 +13,8 @@ ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record
 is decoded and resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224
 pixels, ImageNet 200 GB. With --resize=squash both sides are resized to 224, proportions not kept,
 as the papers on overlapping corruptions have it; without, the shorter side to 256 and the centre is
-kept. Give the command again to continue a run that was stopped; with --verify it
-reads everything back against its sha256, and makes anew what differs. TensorFlow is not needed.
+kept. Give the command again to continue a run that was stopped; with --verify it reads everything
+back against its sha256, and makes anew what differs. TensorFlow is not needed.
 """
 
 import argparse

@@ -27,7 +27,7 @@ def damages(
     """Compares the images of a corruption with what was written; says what differs.
 
     Arguments as of `npy.damages`: images are sampled where all have the names, sizes and times they
-      were left with.
+    were left with.
     """
     found = (_of_severity(folder, manifest, entry, severity, known, everything) for severity in entry["written"])
     return [damage for some in found for damage in some]

@@ -70,7 +70,8 @@ def load_imagenet(
     Raises:
       FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way;
         the message has the command.
-      ValueError: another `resize`, a prepared file is damaged, or the tree has another number of classes.
+      ValueError: another `resize`, a prepared file is damaged, or the tree has another number of
+        classes.
     """
     size = _SIZE if image_size is None else image_size
     root = tree.find_root(name, data_dir)

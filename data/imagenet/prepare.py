@@ -55,10 +55,9 @@ def prepare(
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
 
     Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training
-      images the same; or,
-    with train_size, the largest centre square, resized to train_size, from which training cuts
-    random boxes. With resize "squash" both sides become image_size, or train_size, proportions not
-    kept.
+    images the same; or, with train_size, the largest centre square, resized to train_size, from
+    which training cuts random boxes. With resize "squash" both sides become image_size, or
+    train_size, proportions not kept.
 
     Args:
       name: "imagenet100" or "imagenet".
