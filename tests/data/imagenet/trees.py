@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 CLASSES = [f"n{i:08d}" for i in range(100)]
 SIZES = [(40, 30), (24, 24), (19, 50), (12, 15), (33, 61)]  # (width, height), some smaller than what is stored
 TRUNCATED, NO_IMAGE = 37, 121  # places among the 200 training images, in sorted order
+SMALL = {"image_size": 16, "workers": 1, "shard_images": 8}
 
 
 def photograph(rng, number):
@@ -58,6 +59,16 @@ def reference(path, size, short):
     resized = np.asarray(image.resize(scaled, Image.Resampling.BILINEAR))
     top, left = (round((side - size) / 2) for side in resized.shape[:2])
     return resized[top : top + size, left : left + size]
+
+
+def shards(out):
+    return sorted((out / "imagenet100" / "16" / "shards").glob("*.npy"))
+
+
+def content(out):
+    """{file: bytes} of all that a store consists of."""
+    folder = out / "imagenet100" / "16"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def command(source, out, *more):

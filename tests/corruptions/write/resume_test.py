@@ -18,7 +18,7 @@ import pytest
 from corruptions.write import WriteError, files, write_dataset
 from tests import compiling
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 NAMES = "noc/contrast,noc/hue"
 
 

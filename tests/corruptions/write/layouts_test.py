@@ -1,42 +1,18 @@
-"""Written datasets: the published layouts, pixels equal to `corrupt`, manifests, and what is
-refused.
-"""
+"""The published layouts, pixels equal to `corrupt`, and manifests."""
 
 import hashlib
 import io
 import json
-import zlib
 
 import jax
 import numpy as np
 import pytest
 from PIL import Image, JpegImagePlugin
 
-import corruptions
-import corruptions.imagenet_c.color  # registers brightness and contrast
 from corruptions import registry
-from corruptions.write import WriteError, files, from_folder, write_dataset
+from corruptions.write import from_folder, write_dataset
 from tests.corruptions.contract_test import assert_same
-
-NUMBER = 23
-
-
-@pytest.fixture(scope="module")
-def clean():
-    rng = np.random.default_rng(5)
-    coarse = rng.integers(0, 256, (NUMBER, 5, 6, 3), dtype=np.uint8)
-    images = np.stack([np.asarray(Image.fromarray(one).resize((24, 20), Image.Resampling.BICUBIC)) for one in coarse])
-    return images, rng.integers(0, 4, NUMBER)
-
-
-def expected(images, name, severity, seed, **options):
-    """What the dataset is defined to hold, from one call per image."""
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
-    one = [
-        corruptions.corrupt(key, image[None], name, severity, index=np.array([i]), **options)[0]
-        for i, image in enumerate(images)
-    ]
-    return np.stack(one)
+from tests.corruptions.write.datasets import NUMBER, expected
 
 
 def test_npy_layout_is_that_of_cifar_10_c(clean, tmp_path):
@@ -167,108 +143,3 @@ def test_folders_keep_class_and_file_names(clean, tmp_path):
     files = sorted(p.relative_to(out).as_posix() for p in out.rglob("*.JPEG"))
     assert files == ["border/1/n01/x/y.JPEG", "border/1/n02/val_10.JPEG", "border/1/n02/val_7.JPEG"]
     assert (out / "border/1/n00").is_dir()
-
-
-def test_a_second_call_adds_corruptions_and_does_nothing_twice(clean, tmp_path):
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    before = (tmp_path / "contrast.npy").stat()
-    path = write_dataset(tmp_path, clean, corruptions=["noc/border", "imagenet_c/contrast"])
-    after = (tmp_path / "contrast.npy").stat()
-    assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
-    found = json.loads(path.read_text())
-    assert set(found["corruptions"]) == {"imagenet_c/contrast", "noc/border"} and len(found["runs"]) == 2
-    assert np.array_equal(np.load(tmp_path / "border.npy")[:NUMBER], expected(clean[0], "noc/border", 0, seed=0))
-    write_dataset(tmp_path, clean, corruptions="noc/border")
-    assert len(json.loads(path.read_text())["runs"]) == 2  # nothing was left to do
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"seed": 1}, "seed: stored 0, asked 1"),
-        ({"table": "tiny"}, r'contrast\.table: stored "cifar", asked "tiny"'),
-        ({"severities": [1, 2]}, r"contrast\.severities: stored \[1, 2, 3, 4, 5\], asked \[1, 2\]"),
-        ({"layout": "folders"}, 'layout: stored "npy", asked "folders"'),
-    ],
-)
-def test_other_settings_are_refused_and_named(clean, tmp_path, change, named):
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    before = {p: p.read_bytes() for p in tmp_path.glob("*.*")}
-    with pytest.raises(WriteError, match=named):
-        write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", **change)
-    assert {p: p.read_bytes() for p in tmp_path.glob("*.*")} == before
-
-
-def test_other_images_are_refused(clean, tmp_path):
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    with pytest.raises(WriteError, match=r"source\.images_sha256: stored"):
-        write_dataset(tmp_path, (255 - clean[0], clean[1]), corruptions="imagenet_c/contrast")
-
-
-def test_foreign_files_are_refused(clean, tmp_path):
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(WriteError, match=r"holding thesis\.tex"):
-        write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    other = tmp_path / "other"
-    write_dataset(other, clean, corruptions="imagenet_c/contrast")
-    (other / "border.npy").write_text("published")
-    with pytest.raises(WriteError, match=r"border\.npy .*not written by this program"):
-        write_dataset(other, clean, corruptions="noc/border")
-    assert (other / "border.npy").read_text() == "published"
-
-
-def test_foreign_folders_are_refused(clean, tmp_path):
-    options = {"severities": [1], "layout": "folders"}
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", **options)
-    (tmp_path / "border/1").mkdir(parents=True)
-    with pytest.raises(WriteError, match=r"border/1 .*not written by this program"):
-        write_dataset(tmp_path, clean, corruptions="noc/border", **options)
-
-
-def test_unwritable_folders_are_refused(clean, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(WriteError, match="found a file"):
-        write_dataset(tmp_path / "file", clean, corruptions="noc/border")
-    with pytest.raises(WriteError, match="cannot write to the folder"):
-        write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border")
-
-
-def test_two_writers_at_once_are_refused(clean, tmp_path):
-    with files.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
-        write_dataset(tmp_path, clean, corruptions="noc/border")
-
-
-def test_a_damaged_manifest_is_refused(clean, tmp_path):
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(WriteError, match=r"manifest\.json is not a readable manifest"):
-        write_dataset(tmp_path, clean, corruptions="noc/border")
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"layout": "tar"}, ValueError, "layout among npy, folders, found 'tar'"),
-        ({"layout": "folders", "jpeg_quality": 0}, ValueError, "jpeg_quality 1..95 or None for PNG, found 0"),
-        ({"batch_size": 0}, ValueError, "batch_size of at least 1"),
-        ({"corruptions": "noc/borders"}, ValueError, "did you mean 'noc/border'"),
-        ({"corruptions": []}, ValueError, "at least one corruption"),
-        ({"corruptions": "cifar10_c_bar", "severities": [6]}, ValueError, r"1\.\.5 of cbar/.* found 6"),
-        ({"corruptions": "cifar10_c_bar", "severities": ["random"]}, ValueError, r"1\.\.5 of cbar/.* found random"),
-        ({"corruptions": ["cifar10_c_bar", "cbar/lines"]}, ValueError, "lines is asked for with two selections"),
-        ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "among cifar, imagenet, found 'tiny'"),
-        ({"severities": [1.5]}, ValueError, "expected a severity in"),
-        ({"severities": [1, 1]}, ValueError, "without repetition"),
-        ({"options": {"noc/border": {"rang": 1}}}, ValueError, "did you mean 'range'"),
-        ({"corruptions": ["noc/contrast", "imagenet_c/contrast"]}, ValueError, "folders of their own"),
-        ({"corruptions": ["noc/border", "noc/hue"], "severities": {"noc/hue": [1]}}, WriteError, "as many severities"),
-        ({"source": (np.zeros((2, 20, 20), np.uint8), np.zeros(2, int))}, ValueError, r"uint8\[N, H, W, 3\]"),
-        ({"source": (np.zeros((2, 20, 20, 3), np.uint8), np.zeros(3, int))}, ValueError, r"whole labels \[2\]"),
-        ({"source": (np.zeros((0, 20, 20, 3), np.uint8), np.zeros(0, int))}, ValueError, "at least one image"),
-        ({"source": (np.zeros((1, 20, 20, 3), np.uint8), np.array([-1]))}, ValueError, r"found -1\.\.-1"),
-        ({"source": (np.zeros((1, 8, 8, 3), np.uint8), np.array([0]))}, ValueError, "at least 16x16"),
-    ],
-)
-def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
-    arguments = {"source": clean, "corruptions": ["noc/border"], **change}
-    with pytest.raises(error, match=message):
-        write_dataset(tmp_path / "out", **arguments)

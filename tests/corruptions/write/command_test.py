@@ -1,0 +1,93 @@
+"""`python -m corruptions.write`: arrays in either form, errors, and what it needs installed."""
+
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from corruptions.write import __main__, write_dataset
+from tests.corruptions.write.datasets import IMAGES, LABELS
+
+
+def test_arrays_are_written_without_the_optional_packages(tmp_path, monkeypatch):
+    for module in ("PIL", "PIL.Image", "tqdm", "tensorflow_datasets"):
+        monkeypatch.setitem(sys.modules, module, None)
+    write_dataset(tmp_path / "out", (IMAGES, LABELS), corruptions="noc/hue")
+    assert np.load(tmp_path / "out/hue.npy").shape == (60, 32, 32, 3)
+    with pytest.raises(ModuleNotFoundError, match="a progress bar needs tqdm"):
+        write_dataset(tmp_path / "bar", (IMAGES, LABELS), corruptions="noc/hue", progress=True)
+    with pytest.raises(ModuleNotFoundError, match="writing image files needs Pillow"):
+        write_dataset(tmp_path / "folders", (IMAGES, LABELS), corruptions="noc/hue", layout="folders")
+
+
+def test_the_progress_bar_counts_images(tmp_path, capsys):
+    write_dataset(tmp_path, (IMAGES, LABELS), corruptions="noc/hue", progress=True)
+    assert "corrupting: 100%" in (shown := capsys.readouterr().err) and "60.0/60.0" in shown
+
+
+def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
+    np.savez(tmp_path / "all.npz", images=IMAGES, labels=LABELS)
+    np.save(tmp_path / "images.npy", IMAGES)
+    np.save(tmp_path / "labels.npy", LABELS)
+    shared = ["--corruptions=noc/hue,noc/border", "--severities=0.5,random", "--seed=9", "--limit=7"]
+    shared += ['--options={"noc/border": {"range": [2, 4]}}']
+    assert __main__.main([f"--source={tmp_path}/all.npz", f"--out={tmp_path}/a", *shared]) == 0
+    assert capsys.readouterr().out.strip() == f"{tmp_path}/a/manifest.json"
+    more = [f"--labels={tmp_path}/labels.npy", f"--out={tmp_path}/b", *shared]
+    assert __main__.main([f"--source={tmp_path}/images.npy", *more]) == 0
+    write_dataset(
+        tmp_path / "c",
+        (IMAGES[:7], LABELS[:7]),
+        corruptions=["noc/hue", "noc/border"],
+        severities=[0.5, "random"],
+        seed=9,
+        options={"noc/border": {"range": (2, 4)}},
+    )
+    for name in ("hue.npy", "border.npy", "labels.npy"):
+        a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
+        assert a == b == c
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--source=absent"], "expected a folder of images, found no folder absent"),
+        (["--source=absent.npz"], "No such file or directory: 'absent.npz'"),
+        (["--source=x.npy"], "expected --labels=FILE.npy"),
+        (["--source=x.npz", "--size=3"], "expected no --preprocess and no --size"),
+        (["--source=x.npz", "--limit=0"], "a --limit of at least 1"),
+        (["--source=tfds:jaxc_absent"], "cannot read 'jaxc_absent'"),
+    ],
+)
+def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys):
+    assert __main__.main([*flags, f"--out={tmp_path}/out", "--corruptions=noc/hue"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
+def test_damaged_arrays_are_named(name, tmp_path, capsys):
+    """At any place: NumPy and zipfile have an error of another type for each."""
+    path = tmp_path / name
+    if name == "a.npz":
+        np.savez(path, images=IMAGES[:2], labels=LABELS[:2])
+    else:
+        np.save(path, IMAGES[:2])
+    whole = path.read_bytes()
+    for damaged in (b"", b"[]", whole[: len(whole) // 2], whole[:-1], whole[:40] + bytes(100) + whole[140:]):
+        path.write_bytes(damaged)
+        assert __main__.main([f"--source={path}", f"--labels={path}", f"--out={tmp_path}/out"]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("error: ") and name in error and error.count("\n") == 1, damaged[:20]
+
+
+def test_the_help_needs_no_optional_package():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['PIL', 'tqdm', 'tensorflow_datasets']));"
+        "sys.argv[1:] = ['--help']; import runpy; runpy.run_module('corruptions.write', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "--jpeg_quality" in done.stdout, done.stderr
+    assert isinstance(__main__, types.ModuleType)

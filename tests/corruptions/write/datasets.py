@@ -1,0 +1,22 @@
+"""Small sources of written datasets, and what a dataset is defined to hold."""
+
+import zlib
+
+import jax
+import numpy as np
+
+import corruptions
+
+NUMBER = 23
+IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
+LABELS = np.arange(12) % 3
+
+
+def expected(images, name, severity, seed, **options):
+    """What the dataset is defined to hold, from one call per image."""
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
+    corrupted = [
+        corruptions.corrupt(key, image[None], name, severity, index=np.array([i]), **options)[0]
+        for i, image in enumerate(images)
+    ]
+    return np.stack(corrupted)

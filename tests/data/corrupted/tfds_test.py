@@ -1,0 +1,86 @@
+"""Corrupted datasets of TensorFlow Datasets."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from data.corrupted import open_corrupted
+from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
+
+# TensorFlow Datasets.
+
+
+@pytest.fixture(scope="module")
+def tfds_root(tmp_path_factory):
+    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without
+    TensorFlow.
+    """
+    import tensorflow_datasets as tfds
+
+    root = tmp_path_factory.mktemp("tfds")
+
+    def info(self):
+        features = {"image": tfds.features.Image(shape=(32, 32, 3)), "label": tfds.features.ClassLabel(num_classes=4)}
+        return tfds.core.DatasetInfo(
+            builder=self, features=tfds.features.FeaturesDict(features), disable_shuffling=True
+        )
+
+    def examples(self):
+        name, _, severity = self.builder_config.name.rpartition("_")
+        for i, image in enumerate(pixels(name, int(severity))):
+            file = io.BytesIO()
+            Image.fromarray(image).save(file, "PNG")
+            file.seek(0)
+            yield i, {"image": file, "label": int(LABELS[i])}
+
+    configs = [tfds.core.BuilderConfig(name=name, description=name) for name in ("elastic_5", "fog_2", "fog_1")]
+    body = {
+        "VERSION": tfds.core.Version("1.0.0"),
+        "BUILDER_CONFIGS": configs,
+        "name": "cifar10_corrupted",
+        "pkg_dir_path": root,
+        "_info": info,
+        "_split_generators": lambda self, _: {"test": examples(self)},
+        "_generate_examples": examples,
+    }
+    builder = type("Cifar10Corrupted", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
+    for config in configs:
+        builder(data_dir=str(root), config=config, file_format="array_record").download_and_prepare()
+    return root
+
+
+def test_tfds(tfds_root, monkeypatch):
+    dataset = open_corrupted("cifar10_corrupted", data_dir=tfds_root, threads=2)
+    # tfds calls it elastic; published order puts it after fog.
+    assert dataset.conditions() == (("imagenet_c/fog", 1), ("imagenet_c/fog", 2), ("imagenet_c/elastic_transform", 5))
+    assert (dataset.number, dataset.image_shape) == (NUMBER, (32, 32, 3)) and len(dataset.class_names) == 4
+    for name, severity in dataset.conditions():
+        batches = list(dataset.batches(name, severity, 4))
+        assert [len(images) for images, _ in batches] == [4, 3]
+        images, labels = map(np.concatenate, zip(*batches))
+        stored = "elastic" if "elastic" in name else "fog"
+        assert np.array_equal(images, pixels(stored, severity)) and np.array_equal(labels, LABELS)
+        assert images.dtype == np.uint8 and labels.dtype == np.int32
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tfds_root))
+    one = open_corrupted("cifar10_corrupted/fog_2")
+    assert one.conditions() == (("imagenet_c/fog", 2),)
+    assert np.array_equal(whole(one, "fog", 2)[0], pixels("fog", 2))
+    assert "tensorflow" not in sys.modules
+
+
+def test_tfds_that_is_not_there(tfds_root, tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"no prepared cifar10_corrupted/snow_1 .*\n.*tfds build cifar10_corrup"
+    ):
+        open_corrupted("cifar10_corrupted/snow_1", data_dir=tfds_root)
+    with pytest.raises(FileNotFoundError, match=r"no prepared imagenet2012_corrupted/<corruption>_<severity>"):
+        open_corrupted("imagenet2012_corrupted", data_dir=tmp_path)
+    folder = tmp_path / "cifar10_corrupted/fog_1/1.0.0"
+    folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps({"name": "cifar10_corrupted"}))
+    with pytest.raises(ValueError, match="stored as tfrecord, expected array_record"):
+        open_corrupted("cifar10_corrupted", data_dir=tmp_path)

@@ -1,0 +1,59 @@
+"""What `corruptions.write` wrote, read back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from corruptions.write import from_arrays, write_dataset
+from data.corrupted import open_corrupted
+from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
+
+# What our own writer wrote.
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders"])
+def test_written_datasets_are_read_back(tmp_path, layout):
+    images = pixels("clean", 0)
+    source = from_arrays(images, LABELS, class_names=["zebra", "ant", "cat", "bee"])  # not in sorted order
+    severities = {"noc/border": [0, 0.5], "noc/contrast": [1, "random"]}
+    path = write_dataset(
+        tmp_path, source, corruptions=list(severities), severities=severities, layout=layout, jpeg_quality=None
+    )
+    dataset = open_corrupted(tmp_path)
+    assert dataset.conditions() == tuple((name, s) for name, some in severities.items() for s in some)
+    assert dataset.number == NUMBER and dataset.class_names == ("zebra", "ant", "cat", "bee")
+    assert dataset.provenance["manifest"] == json.loads(path.read_text())
+    again = tmp_path / "again"
+    write_dataset(again, source, corruptions=list(severities), severities=severities)
+    order = np.arange(NUMBER) if layout == "npy" else np.argsort(LABELS, kind="stable")
+    for name in ("border", "contrast"):
+        both = np.load(again / f"{name}.npy").reshape(2, NUMBER, 32, 32, 3)
+        for block, severity in enumerate(severities[f"noc/{name}"]):
+            found, labels = whole(dataset, f"noc/{name}", severity)
+            assert np.array_equal(found, both[block][order]) and np.array_equal(labels, LABELS[order])
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders"])
+def test_unfinished_datasets_are_refused(tmp_path, layout):
+    path = write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/border", layout=layout)
+    manifest = json.loads(path.read_text())
+    manifest["corruptions"]["noc/border"]["written"].pop()
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=r"is not written to its end \(noc/border\); run its command again"):
+        open_corrupted(tmp_path)
+    for text, message in (
+        ("[]", r"manifest\.json: expected a JSON object, found list"),
+        ("{", r"manifest\.json: expected valid JSON"),
+        ("{}", r"manifest\.json is damaged: KeyError: 'corruptions'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            open_corrupted(tmp_path)
+
+
+def test_written_folders_that_were_removed_are_named(tmp_path):
+    write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/border", severities=[0, 1], layout="folders")
+    (tmp_path / "border/1").rename(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"1 of its files are not what was written:\n.*border/1 is missing\nMend"):
+        open_corrupted(tmp_path)

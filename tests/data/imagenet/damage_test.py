@@ -1,0 +1,113 @@
+"""Prepared stores that were damaged, or written before there were checksums of blocks."""
+
+import dataclasses
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+import data
+import data.prepare
+from data import union
+from data.imagenet import store
+from tests.data.imagenet import trees
+from tests.data.imagenet.trees import content, shards
+
+
+def test_a_changed_byte_is_found_and_mended(tree, prepared, copy):
+    path = shards(copy)[5]
+    whole = bytearray(path.read_bytes())
+    whole[-7] ^= 1
+    path.write_bytes(whole)
+    arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
+    [line] = store.problems(copy / "imagenet100" / "16")
+    assert line.startswith(f"{path}: expected sha256") and f"--data_dir={copy} --image_size=16 --verify" in line
+    assert store.problems(prepared / "imagenet100" / "16") == []
+    assert trees.run(tree, copy, "--workers=1").returncode == 0  # without --verify only sizes are looked at
+    found = subprocess.run([*trees.command(tree, copy)[:3], *arguments], cwd=trees.ROOT, capture_output=True, text=True)
+    assert found.returncode == 1 and path.name in found.stderr and "expected sha256" in found.stderr, found.stderr
+    assert f"--data_dir={copy} --image_size=16 --verify" in found.stderr
+    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
+    assert content(copy) == content(prepared)
+
+
+def test_a_changed_pixel_is_found_when_it_is_read(copy):
+    path = shards(copy)[5]  # of test: positions 40 to 47
+    whole = bytearray(path.read_bytes())
+    whole[-7] ^= 1
+    path.write_bytes(whole)
+    for read in (
+        lambda given: given.test.images[40],
+        lambda given: given.test.images[35:50],
+        lambda given: np.asarray(given.test.images),
+        lambda given: given.test.to_device(),
+        lambda given: union.union(given, dataclasses.replace(given, train=given.test)).train.images[198 + 47],
+    ):
+        loaded = data.load("imagenet100", data_dir=copy, image_size=16)
+        loaded.test.images[:40]
+        loaded.test.images[48:]
+        with pytest.raises(ValueError, match=rf"{path.name}: images 0 to 7 changed(.|\n)*--data_dir={copy}.*--verify"):
+            read(loaded)
+
+
+def test_checksums_that_are_not_those_of_the_pixels_are_found(tree, prepared, copy):
+    meta = copy / "imagenet100" / "16" / store.META
+    text = meta.read_text()
+    first = json.loads(text)["splits"]["test"]["shards"][0]["blocks"]["checksums"]
+    meta.write_text(text.replace(first, first[::-1]))
+    [line] = store.problems(meta.parent)
+    assert "test-00000.npy: its checksums of blocks in store.json are not those of its pixels" in line
+    arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
+    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
+    assert content(copy) == content(prepared)
+
+
+def without_checksums(out):
+    """Makes the store one of before there were any."""
+    for path in (out / "imagenet100" / "16" / store.META, *(path.with_suffix(".json") for path in shards(out))):
+        record = json.loads(path.read_text())
+        of_shards = (
+            [s for split in record["splits"].values() for s in split["shards"]] if "splits" in record else [record]
+        )
+        for known in of_shards:
+            del known["blocks"]
+        path.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def test_an_older_store_is_read_and_given_checksums(tree, prepared, copy, caplog):
+    without_checksums(copy)
+    loaded = data.load("imagenet100", data_dir=copy, image_size=16)
+    expected = data.load("imagenet100", data_dir=prepared, image_size=16).test.images
+    np.testing.assert_array_equal(loaded.test.images[:], expected[:])
+    assert "38 files have no checksums of blocks" in caplog.text and f"--data_dir={copy}" in caplog.text
+    stamps = {path: path.stat().st_mtime_ns for path in shards(copy)}
+    assert data.prepare.main(["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]) == 0
+    assert content(copy) == content(prepared)
+    assert stamps == {path: path.stat().st_mtime_ns for path in shards(copy)}  # nothing was decoded again
+    caplog.clear()
+    data.load("imagenet100", data_dir=copy, image_size=16)
+    assert not caplog.text
+
+
+def test_a_file_of_another_size_is_found_on_loading(copy):
+    path = shards(copy)[2]
+    os.truncate(path, path.stat().st_size - 1)
+    shards(copy)[3].unlink()
+    with pytest.raises(
+        ValueError, match=rf"2 files are not(.|\n)*{path.name}: expected \d+ bytes, found \d+\n(.|\n)*no file"
+    ):
+        data.load("imagenet100", data_dir=copy, image_size=16)
+
+
+@pytest.mark.parametrize("name", ["train-labels.npy", "test-index.npy", "store.json"])
+def test_damaged_tables_are_found_on_loading(copy, name):
+    path = copy / "imagenet100" / "16" / name
+    whole = bytearray(path.read_bytes())
+    whole[-2] ^= 1
+    path.write_bytes(whole)
+    [line] = store.problems(copy / "imagenet100" / "16")
+    assert name in line and "repeat data.prepare" in line
+    with pytest.raises(ValueError, match=rf"{name}.*repeat data.prepare"):
+        data.load("imagenet100", data_dir=copy, image_size=16)
