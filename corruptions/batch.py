@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, forks, keys, programs, registry
+from corruptions import channels, checks, forks, keys, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -52,7 +52,10 @@ def corrupt(
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
-      images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
+      images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in
+        [0, 1], worked on in float32. C is 3, or 1 (grey: the green channel of what three equal ones
+        give), 2 or 4 (the last one is alpha and comes back as it is); more where the corruption
+        treats each channel alone (`get(name).mixes` is empty).
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or
         one value per image [N]. A level where the benchmark has levels, a fraction in [0, 1] where
@@ -65,7 +68,7 @@ def corrupt(
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
-      The corrupted images, same shape and dtype. uint8 batches are truncated (imagenet_c, cbar: as
+      The corrupted images, same shape and dtype (of NumPy's float64 float32, as JAX has it). uint8 batches are truncated (imagenet_c, cbar: as
       their originals) or rounded to nearest (noc).
 
     Raises:
@@ -75,7 +78,8 @@ def corrupt(
     """
     forks.refuse()
     corruption = registry.get(name)
-    checks.image_batch(images, validate)
+    checks.image_batch(images, validate, any_kind=True)
+    channels.check(corruption.qualified_name, corruption.mixes, images.shape[-1])
     checks.options(corruption.qualified_name, corruption.options, options)
     number = images.shape[0]
     index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
@@ -190,7 +194,7 @@ programs.on_drop(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stub
 
 
 def to_float(images: jax.Array) -> jax.Array:
-    """Converts uint8 level k to the float32 nearest to k/255; leaves float32 unchanged."""
+    """Converts uint8 level k to the float32 nearest to k/255; leaves floats unchanged."""
     if images.dtype != jnp.uint8:
         return images
     # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last
@@ -202,7 +206,7 @@ def to_float(images: jax.Array) -> jax.Array:
 
 
 def from_float(images: jax.Array, dtype: Any, rounding: str) -> jax.Array:
-    """Converts float32 in [0, 1] to `dtype`, to uint8 by `rounding`: truncate or nearest.
+    """Converts floats in [0, 1] to uint8, where that is `dtype`, by `rounding`: truncate or nearest.
 
     What is truncated counts as a level from `_SLACK` below it on: filtered surfaces of one colour
     are whole levels up to rounding, and would come out as either of two levels, as compilers

@@ -5,9 +5,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 MIN_SIDE = 16
+FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.float64))
 
 
 def is_traced(x: Any) -> bool:
@@ -26,43 +28,61 @@ def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((name, tuple(v) if isinstance(v, sequences) else v) for name, v in options.items()))
 
 
-def image_shape(shape: Sequence[int]) -> None:
-    """Requires (H, W, 3) with both sides at least 16 pixels."""
+def image_shape(shape: Sequence[int], any_kind: bool = False) -> None:
+    """Requires (H, W, 3), or (H, W, C) of `any_kind`, with both sides at least 16 pixels."""
     shape = tuple(shape)
-    if len(shape) != 3 or shape[-1] != 3:
-        raise ValueError(f"expected an image of shape (height, width, 3), found shape {shape}")
-    if min(shape[:2]) < MIN_SIDE:
-        raise ValueError(f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {shape[0]}x{shape[1]}")
+    if len(shape) != 3 or (shape[-1] < 1 if any_kind else shape[-1] != 3):
+        expected = "(height, width, channels)" if any_kind else "(height, width, 3)"
+        raise ValueError(f"expected an image of shape {expected}, found shape {shape}")
+    _sides(shape)
 
 
-def one_image(image: Any) -> None:
-    """Requires float32[H, W, 3]. The range of values is checked by `image_batch`."""
+def _sides(shape: Sequence[int]) -> None:
+    """Requires both sides of (..., H, W, C) to be at least 16 pixels."""
+    height, width = shape[-3:-1]
+    if min(height, width) < MIN_SIDE:
+        hint = "; channels come last" if height <= 4 < width else ""
+        raise ValueError(
+            f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {height}x{width} in shape "
+            f"{tuple(shape)}{hint}"
+        )
+
+
+def one_image(image: Any, any_kind: bool = False) -> None:
+    """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked
+    by `image_batch`.
+    """
     if not hasattr(image, "shape") or not hasattr(image, "dtype"):
         raise TypeError(f"expected an array, found {type(image).__name__}")
     if len(image.shape) == 4:
         raise ValueError(
-            f"expected one image of shape (height, width, 3), found a batch of shape {tuple(image.shape)}; "
+            f"expected one image of shape (height, width, channels), found a batch of shape {tuple(image.shape)}; "
             "use corruptions.corrupt(key, images, name, severity) for batches"
         )
-    image_shape(image.shape)
-    if image.dtype != np.float32:
-        raise TypeError(f"expected a float32 image with values in [0, 1], found dtype {image.dtype}")
+    image_shape(image.shape, any_kind)
+    if image.dtype not in (FLOATS if any_kind else (np.float32,)):
+        kind = "an image of floats" if any_kind else "a float32 image"
+        raise TypeError(f"expected {kind} with values in [0, 1], found dtype {image.dtype}")
 
 
-def image_batch(images: Any, validate: bool) -> None:
-    """Requires uint8 or float32 [N, H, W, 3]; if `validate`, finite floats in [0, 1]."""
+def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
+    """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if
+    `validate`, finite floats in [0, 1].
+    """
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         raise TypeError(f"expected an array of images, found {type(images).__name__}")
-    if len(images.shape) != 4 or images.shape[-1] != 3:
-        raise ValueError(f"expected a batch of shape (number, height, width, 3), found shape {tuple(images.shape)}")
-    image_shape(images.shape[1:])
-    if images.dtype not in (np.uint8, np.float32):
-        raise TypeError(f"expected uint8 images or float32 images in [0, 1], found dtype {images.dtype}")
-    if validate and images.dtype == np.float32 and not is_traced(images) and images.shape[0]:
+    if len(images.shape) != 4 or (images.shape[-1] < 1 if any_kind else images.shape[-1] != 3):
+        expected = "(number, height, width, channels)" if any_kind else "(number, height, width, 3)"
+        raise ValueError(f"expected a batch of shape {expected}, found shape {tuple(images.shape)}")
+    _sides(images.shape)
+    if images.dtype not in (np.uint8, *(FLOATS if any_kind else (np.float32,))):
+        kind = "images of floats" if any_kind else "float32 images"
+        raise TypeError(f"expected uint8 images or {kind} in [0, 1], found dtype {images.dtype}")
+    if validate and images.dtype != np.uint8 and not is_traced(images) and images.shape[0]:
         low, high = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
         if not (low >= 0.0 and high <= 1.0):
             hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
-            raise ValueError(f"expected float32 values in [0, 1], found values from {low:g} to {high:g}{hint}")
+            raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
 
 
 def severity_level(severity: Any, count: int, interpolate: bool) -> None:

@@ -1,7 +1,8 @@
 """The contract of every corruption: `sample` draws all that is random, `apply` draws nothing.
 
 One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in
-[0, 1]. Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because
+[0, 1]. Other channels and floats are led past the two halves as the user wrote them (see
+`channels`), which see three channels of float32. Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because
 severity may be a traced scalar. Given concrete arrays each half runs as one compiled program:
 operation by operation XLA rounds products and sums apart that it fuses in a program, which shows
 where a result is floored. Batches live in `corruptions.batch`; nothing else in this package knows
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, forks, programs
+from corruptions import channels, checks, forks, programs
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
@@ -107,6 +108,8 @@ class Corruption:
         `nearest`.
       parameters: the parameters with units and sources.
       aliases: other spellings under which the registry finds it.
+      mixes: how it mixes the channels of an image, in words that follow "which"; empty where the
+        result of each channel depends on that channel alone, so that it takes any number of them.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Corruption:
     rounding: str
     parameters: tuple[Parameter, ...]
     aliases: tuple[str, ...] = ()
+    mixes: str = ""
 
     def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
@@ -146,7 +150,8 @@ class Corruption:
         Args:
           key: a typed PRNG key. An explicit severity leaves the other draws what they were with
             `severity=None`.
-          shape: (H, W, 3), both sides at least 16.
+          shape: (H, W, C), H and W at least 16, C as `corrupt` takes it. Grey is drawn for as three
+            channels, of which `apply` gives one.
           severity: a level or fraction (see `scale`), a traced scalar, or `None` to draw it.
           **options: static options of this corruption, see `options`.
 
@@ -157,10 +162,11 @@ class Corruption:
           ValueError: a shape, severity or option that is not as described.
         """
         forks.refuse()
-        checks.image_shape(shape)
+        checks.image_shape(shape, any_kind=True)
+        channels.check(self.qualified_name, self.mixes, shape[-1])
         checks.options(self.qualified_name, self.options, options)
         level = None if severity is None else self.scale.check(severity, options)
-        static = self, tuple(shape), checks.static_options(options)
+        static = self, channels.seen(shape), checks.static_options(options)
         if checks.any_traced((key, level)):
             return _sample(key, level, *static)
         programs.bound()
@@ -170,7 +176,8 @@ class Corruption:
         """Applies drawn `params` to one image.
 
         Args:
-          image: float32[H, W, 3] in [0, 1].
+          image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], worked on in float32; C as
+            `corrupt` takes it.
           params: from `sample`, for the image's shape.
 
         Returns:
@@ -180,9 +187,10 @@ class Corruption:
           ValueError, TypeError: an image that is not as described.
         """
         forks.refuse()
-        checks.one_image(image)
+        checks.one_image(image, any_kind=True)
+        channels.check(self.qualified_name, self.mixes, image.shape[-1])
         if checks.any_traced((image, params)):
-            return self.applier(image, params)
+            return _apply(image, params, self)
         programs.bound()
         return _compiled_apply(image, params, self)
 
@@ -195,7 +203,7 @@ class Corruption:
         Raises:
           ValueError, TypeError: as `sample` and `apply`.
         """
-        checks.one_image(image)
+        checks.one_image(image, any_kind=True)
         return self.apply(image, self.sample(key, image.shape, severity, **options))
 
     def __repr__(self) -> str:
@@ -214,7 +222,9 @@ def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, .
 
 
 def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:
-    return corruption.applier(image, params)
+    image = jnp.asarray(image)
+    corrupted = corruption.applier(channels.shown(image).astype(jnp.float32), params)
+    return channels.restored(corrupted.astype(image.dtype), image)
 
 
 _compiled_sample: Any = jax.jit(_sample, static_argnames=("corruption", "shape", "options"))

@@ -2,16 +2,13 @@
 
 from typing import Any, Protocol
 
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, keys, registry
+from corruptions import batch, channels, checks, keys, registry
 from corruptions.contract import Array, Corruption
 
-_FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.float64))
 _MODES = ("L", "LA", "RGB", "RGBA")
-_GREEN = slice(1, 2)
 
 
 class PilImage(Protocol):
@@ -67,14 +64,12 @@ def corrupt_image(
     checks.options(corruption.qualified_name, corruption.options, options)
     given = _array(image)
     pixels = given[..., None] if given.ndim == 2 else given
-    colors = 1 if pixels.shape[-1] <= 2 else 3
-    shown = np.broadcast_to(pixels[..., :colors], (*pixels.shape[:2], 3))
+    shown = channels.shown(pixels)
     if given.dtype != np.uint8:
         shown = shown.astype(np.float32)
     key = keys.seed_key(seed)
     corrupted = np.asarray(batch.corrupt(key, shown[None], corruption, severity, **options))[0]
-    kept = corrupted if colors == 3 else corrupted[..., _GREEN]
-    return np.concatenate([kept.astype(given.dtype), pixels[..., colors:]], axis=-1).reshape(given.shape)
+    return channels.restored(corrupted.astype(given.dtype), pixels).copy().reshape(given.shape)
 
 
 def _find(name: str | Corruption) -> Corruption:
@@ -109,7 +104,7 @@ def _array(image: Any) -> np.ndarray:
             "expected an image of shape (height, width) or (height, width, channels) with 1 to 4 channels, "
             f"found shape {array.shape}"
         )
-    if array.dtype != np.uint8 and array.dtype not in _FLOATS:
+    if array.dtype != np.uint8 and array.dtype not in checks.FLOATS:
         raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}")
     return array
 

@@ -33,7 +33,7 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=()) -> Corruption`, see `Corruption`;
+      `(name, family, sampler, applier, parameters, aliases=(), mixes="") -> Corruption`, see `Corruption`;
       each of `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
     """
 
@@ -44,10 +44,11 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         applier: Applier,
         parameters: Iterable[Parameter | tuple[str, str]],
         aliases: tuple[str, ...] = (),
+        mixes: str = "",
     ) -> Corruption:
         described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
         return register(
-            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases=aliases)
+            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases, mixes)
         )
 
     return registered

@@ -60,6 +60,7 @@ chromatic_aberration = candidate(
     _apply_chromatic,
     (("shifts", "pixels, rows and columns of each channel"),),
     aliases=("chromatic_abberation",),
+    mixes="displaces red, green and blue differently",
 )
 
 
@@ -103,6 +104,7 @@ transverse_chromatic_aberration = candidate(
     _apply_transverse,
     (("sizes", "pixels, height and width of each channel before the cut"),),
     aliases=("transverse_chromatic_abberation",),
+    mixes="enlarges red, green and blue differently",
 )
 
 _TURNS = np.linspace(-1, 1, 21, dtype=np.float32)

@@ -29,7 +29,7 @@ def _to_image(levels, wrap):
     return to_image(jnp.where(wrap, wrapped.astype(jnp.float32), levels))
 
 
-def _filter(name, applier):
+def _filter(name, applier, mixes):
     """A candidate without randomness but its weight, 0.1 s."""
 
     def sample(key, shape, severity, *, table=None, wrap=True):
@@ -41,7 +41,7 @@ def _filter(name, applier):
         del key
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
-    return candidate(name, "colour", sample, applier, (("weight", "1"), ("wrap", "bool")))
+    return candidate(name, "colour", sample, applier, (("weight", "1"), ("wrap", "bool")), mixes=mixes)
 
 
 def _apply_bleach(image, params):
@@ -61,7 +61,7 @@ def _apply_bleach(image, params):
     return _to_image((1 - weight) * levels + weight * bleached, params["wrap"])
 
 
-bleach_bypass = _filter("bleach_bypass", _apply_bleach)
+bleach_bypass = _filter("bleach_bypass", _apply_bleach, "bleaches by the luma of red, green and blue")
 
 
 def _apply_technicolor(image, params):
@@ -79,7 +79,7 @@ def _apply_technicolor(image, params):
     return _to_image((1 - weight) * levels + weight * others * levels, params["wrap"])
 
 
-technicolor = _filter("technicolor", _apply_technicolor)
+technicolor = _filter("technicolor", _apply_technicolor, "multiplies red, green and blue with one another")
 
 
 def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
@@ -129,6 +129,7 @@ pseudocolor = candidate(
     _sample_pseudocolor,
     _apply_pseudocolor,
     (("weight", "1"), ("smooth", "1"), ("colors", "grey levels"), ("wrap", "bool")),
+    mixes="paints the luma of red, green and blue in colours",
 )
 
 
@@ -153,7 +154,7 @@ def _apply_hue(image, params):
     return to_image(turn_hue(color.to_levels(image), params["turns"]))
 
 
-hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns", "turns"),))
+hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns", "turns"),), mixes="turns the hue")
 
 
 def _sample_balance(key, shape, severity, *, table=None):
@@ -176,4 +177,11 @@ def _apply_balance(image, params):
     return to_image(grey + params["factor"] * (levels - grey))
 
 
-color_balance = candidate("color_balance", "colour", _sample_balance, _apply_balance, (("factor", "1"),))
+color_balance = candidate(
+    "color_balance",
+    "colour",
+    _sample_balance,
+    _apply_balance,
+    (("factor", "1"),),
+    mixes="scales the distance from the luma of red, green and blue",
+)

@@ -113,7 +113,7 @@ def _apply_fish_eye(image, params):
         shift_y, shift_x = _shift(v_y, square, params["index"]), _shift(v_x, square, params["index"])
         up, left = jnp.floor(-shift_y), jnp.floor(-shift_x)
         upper_left = (y + up.astype(jnp.int32) + margin) * stride + x + left.astype(jnp.int32) + margin
-        seen = bilinear.look_up(padded.reshape(-1, 3), stride, upper_left, -shift_y - up, -shift_x - left)
+        seen = bilinear.look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, -shift_y - up, -shift_x - left)
         return jax.lax.dynamic_update_slice(padded, seen, (*(first + margin), 0)), None
 
     padded, _ = jax.lax.scan(look_through, padded, params["centres"])

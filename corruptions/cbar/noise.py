@@ -96,7 +96,7 @@ def _spectral(name, strength, spectrum):
 
         Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
         """
-        phases = random.uniform(key, (3, *spectral_noise.phase_shape(shape)), 0.0, 2 * jnp.pi)
+        phases = random.uniform(key, (shape[2], *spectral_noise.phase_shape(shape)), 0.0, 2 * jnp.pi)
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 
     def apply(image, params):

@@ -136,6 +136,7 @@ plasma_noise = candidate(
         ("decay", "1"),
         ("scale", "pixels"),
     ),
+    mixes="has a plasma of red, green and blue",
 )
 
 

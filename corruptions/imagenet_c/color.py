@@ -100,6 +100,7 @@ brightness = member(
     _sample_brightness,
     _apply_brightness,
     (("added", "fraction of full range, added to the HSV value"),),
+    mixes="lightens the value of hue, saturation and value",
 )
 
 contrast = member(
@@ -116,4 +117,5 @@ saturate = member(
     _sample_saturate,
     _apply_saturate,
     (("factor", "on the HSV saturation"), ("added", "to the HSV saturation")),
+    mixes="changes the saturation of hue, saturation and value",
 )

@@ -63,4 +63,5 @@ fog = member(
         ("decay", "square root of the fall in amplitude per octave"),
         ("displacements", "U[-1, 1) per point of the fractal map, by octave"),
     ),
+    mixes="scales by the largest value of all channels",
 )

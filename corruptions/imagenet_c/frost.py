@@ -84,4 +84,5 @@ frost = member(
         ("frost_weight", "factor on the texture"),
         Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
     ),
+    mixes="lays a texture of red, green and blue over the image",
 )

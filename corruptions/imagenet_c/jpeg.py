@@ -51,4 +51,11 @@ def _round_trip(image, quality):
     return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality).astype(jnp.float32))
 
 
-jpeg_compression = member("jpeg_compression", "digital", _sample, _apply, (("quality", "JPEG quality 1..100"),))
+jpeg_compression = member(
+    "jpeg_compression",
+    "digital",
+    _sample,
+    _apply,
+    (("quality", "JPEG quality 1..100"),),
+    mixes="stores red, green and blue as luma and chroma",
+)

@@ -96,4 +96,5 @@ snow = member(
         ("weights", "of the blur, by distance along the streak in pixels"),
         ("mix", "share of the image that is not whitened"),
     ),
+    mixes="whitens by the luma of red, green and blue",
 )

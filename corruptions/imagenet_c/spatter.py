@@ -156,4 +156,5 @@ spatter = member(
         ("strength", "water: largest brightening (fraction); mud: blur in pixels"),
         ("mud", "1 for mud, 0 for water"),
     ),
+    mixes="splashes water or mud of a colour",
 )

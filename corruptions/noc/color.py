@@ -52,6 +52,7 @@ color_distortion = candidate(
     _apply_color_distortion,
     (("shift", "intensity"), ("channel", "index")),
     aliases=("color_disortion",),
+    mixes="shifts one of red, green and blue",
 )
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -73,7 +74,14 @@ def _apply_gray_scale(image, params):
     return jnp.clip(params["weight"] * luma + (1 - params["weight"]) * image, 0.0, 1.0)
 
 
-gray_scale = candidate("gray_scale", "color", _sample_gray_scale, _apply_gray_scale, (("weight", "1"),))
+gray_scale = candidate(
+    "gray_scale",
+    "color",
+    _sample_gray_scale,
+    _apply_gray_scale,
+    (("weight", "1"),),
+    mixes="mixes in the luma of red, green and blue",
+)
 
 
 def _sample_hue(key, shape, severity, *, range=None):
@@ -89,4 +97,4 @@ def _apply_hue(image, params):
     return turn_hue(image, params["turns"])
 
 
-hue = candidate("hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),))
+hue = candidate("hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),), mixes="turns the hue")

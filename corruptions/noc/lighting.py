@@ -78,4 +78,11 @@ def _apply_contrast(image, params):
     return color.from_levels(jnp.clip((1 - weight) * x + weight * mean, 0, 255))
 
 
-contrast = candidate("contrast", "lighting", _sample_contrast, _apply_contrast, (("weight", "1"),))
+contrast = candidate(
+    "contrast",
+    "lighting",
+    _sample_contrast,
+    _apply_contrast,
+    (("weight", "1"),),
+    mixes="mixes in the mean over all channels",
+)

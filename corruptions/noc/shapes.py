@@ -123,5 +123,10 @@ def _apply_arlequin(image, params):
 
 
 arlequin = candidate(
-    "arlequin", "occlusion", _sample_arlequin, _apply_arlequin, (_NUMBER, *_CENTRES, ("colour", "intensity"))
+    "arlequin",
+    "occlusion",
+    _sample_arlequin,
+    _apply_arlequin,
+    (_NUMBER, *_CENTRES, ("colour", "intensity")),
+    mixes="paints shapes of red, green and blue",
 )

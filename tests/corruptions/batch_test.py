@@ -74,12 +74,16 @@ def test_interpolated_levels_are_an_option():
 @pytest.mark.parametrize(
     "images, error, message",
     [
-        (np.zeros((32, 32, 3), np.uint8), ValueError, r"\(number, height, width, 3\), found shape \(32, 32, 3\)"),
-        (np.zeros((2, 3, 32, 32), np.uint8), ValueError, r"found shape \(2, 3, 32, 32\)"),
-        (np.zeros((2, 32, 32, 1), np.uint8), ValueError, r"found shape \(2, 32, 32, 1\)"),
+        (
+            np.zeros((32, 32, 3), np.uint8),
+            ValueError,
+            r"\(number, height, width, channels\), found shape \(32, 32, 3\)",
+        ),
+        (np.zeros((2, 3, 32, 32), np.uint8), ValueError, r"found 3x32 in shape \(2, 3, 32, 32\); channels come last"),
+        (np.zeros((2, 32, 32, 0), np.uint8), ValueError, r"found shape \(2, 32, 32, 0\)"),
         (np.zeros((2, 8, 32, 3), np.uint8), ValueError, "at least 16x16 pixels, found 8x32"),
         (np.zeros((2, 0, 0, 3), np.uint8), ValueError, "at least 16x16 pixels, found 0x0"),
-        (np.zeros((2, 32, 32, 3), np.float64), TypeError, "found dtype float64"),
+        (np.zeros((2, 32, 32, 3), bool), TypeError, "found dtype bool"),
         (np.zeros((2, 32, 32, 3), np.int32), TypeError, "found dtype int32"),
         (np.full((2, 32, 32, 3), 200.0, np.float32), ValueError, "divide by 255"),
         (np.full((2, 32, 32, 3), -0.1, np.float32), ValueError, r"values from -0.1 to -0.1"),
