@@ -1,9 +1,5 @@
-"""The settings: every key of every config is known, every range holds at both ends, what
-contradicts is refused.
-"""
+"""The settings: what contradicts is refused, what is unknown is named, and where they are listed."""
 
-import importlib
-import math
 import pathlib
 import sys
 
@@ -11,210 +7,18 @@ import pytest
 from absl import flags
 from ml_collections import config_flags
 
+from configs import default
 from runtime.schema import SettingsError
 from tools import settings
-from training import cli, schema, schemes, study
+from training import cli, schema, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
-    "aug": ("noc/border", "mixture=imagenet_noc"),
-    "fast_cifar10": ("gpu", "cpu"),
-    "imagenet": ("vgg19", "resnet50,100"),
-    "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),
-    "noc_cifar10": ("paper", "cpu"),
-    "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
-    "overlap_cifar10": ("paper", "smoke"),
-    "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "smoke"),
-    "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
-               "augmix_imagenet+jsd", "baseline_imagenet"),
-}  # fmt: skip
-CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("[a-z]*.py"))
-INF, NAN = math.inf, math.nan
-INT32, INT64 = 2**31 - 1, 2**64 - 1
-_SEED = ((0, 2**40, INT64), (-1, INT64 + 1, 1.0, True, "0"))
-_COUNT = ((1, INT32), (0, -1, INT32 + 1, 2.5))
-_LIMIT = ((0, INT32), (-1, INT32 + 1, 2.5))
-_BATCH = ((1, 2**20), (0, -5, 2**20 + 1, 1.5))
-_SHARE = ((0.0, 0, 0.5, 1.0), (-1e-9, 1.0000001, NAN, INF, True))
-_SHARE_BELOW_1 = ((0.0, 0.999), (-1e-9, 1.0, 5, NAN, "0.5"))
-_UP = ((0.0, 0, 1e30), (-1e-9, INF, NAN, None))
-_ABOVE = ((1e-30, 1e30), (0.0, -1.0, INF, NAN))
-_NAMES = (((), ("imagenet_c", "noc/border"), ["fog"]), (("imagenet_d",), "imagenet_c", (3,)))
-_SOME_NAMES = ((("imagenet_c",),), ((), ("imagenet_d",), "imagenet_c"))
-_TEXT = (("", "a b"), (0, None, ("a",)))
-_BOOL = ((True, False), (0, 1, None, "True"))
-_SEVERITY = (("random", "levels", "3", "1,3,5", "0,0.5,1"), ("", "strong", "1,", "-1", "nan", "inf", 3))
-_FOLDER = (("msd", "a/b"), ("", "/a", "a/../..", 3))
-_SCHEME = (("", "augmix", "augmix=rotate+equalize", "stored=gone.npz"), ("augmxi", 0))
-# key -> values it takes, the ends of its range among them; values it refuses, those just beyond
-# among them
-VALUES = {
-    "seed": _SEED,
-    "ranges": _TEXT,
-    "frost": _TEXT,
-    "dataset.name": (("shapes", "image_folder"), ("", "cifar11", 3)),
-    "dataset.data_dir": _TEXT,
-    "dataset.seed": ((0, 2**32 - 1), (-1, 2**32)),
-    "dataset.image_size": ((8, 4096), (0, 7, 4097, 32.5)),
-    "dataset.train_size": ((0, 4096), (-1, 4097)),
-    "dataset.resize": (("crop", "squash"), ("", "stretch", 1)),
-    "dataset.placement": (("auto", "device", "stream"), ("", "host")),
-    "dataset.train_limit": _LIMIT,
-    "dataset.test_limit": _LIMIT,
-    "model.name": (("resnet18", "small_resnet"), ("", "resnet17")),
-    "model.dtype": (("", "float32", "bfloat16", "float16"), ("int8", "float64", None)),
-    "model.checkpoint": _TEXT,
-    "model.class_stride": ((1, 10, 1000), (0, -1, 1001)),
-    "model.stem": ((1, 4096), (0, 4097)),
-    "model.widths": (((1,), (64, 64), [65536]), ((), (0,), (65537,), 64)),
-    "model.scale": _ABOVE,
-    "model.dropout": _SHARE_BELOW_1,
-    "model.mean": (((), (0, 0.5, 1)), ((0, 0.5), (0, 0, 1.1), (NAN, 0, 0), 0.5, "")),
-    "model.std": (((), (0.1, 0.1, 1)), ((0, 0.5, 1), (1, 1, 1, 1), (INF, 1, 1))),
-    "model.init": (("", "he", "xavier", "goyal"), ((), "lecun")),
-    "model.conv": (("auto", "cpu", "xla"), ("", "gpu")),
-    "model.memory_efficient": _BOOL,
-    "train.corruption": (("standard", "fog", "mixture=imagenet_noc"), ("", "fgo", "mixture=fog")),
-    "train.corruption_options": (
-        ({}, {"noc/border": {"range": [3, 5]}}, {"fog": {"levels": (1, 3)}}, {"fog": {"range": [1, 5]}}),
-        (
-            {"fgo": {}},
-            {"fog": 3},
-            {"fog": {"wind": 3}},
-            {"fog": {"levels": 3}},
-            {"fog": {"levels": (0, 6)}},
-            {"fog": {"range": [0, 5]}},
-            {"fog": {"range": 3}},
-            {"noc/border": {"range": 3}},
-            {"noc/border": {"range": [1, NAN]}},
-        ),
-    ),
-    "train.corrupted_fraction": _SHARE,
-    "train.reading": (("paper", "code"), ("", "Paper")),
-    "train.flip": _BOOL,
-    "train.flip_alternates": _BOOL,
-    "train.crop": ((0, 4096), (-1, 4097)),
-    "train.random_resized_crop": ((0, 4096), (-1, 4097)),
-    "train.scheme": _SCHEME,
-    "train.transforms": _TEXT,
-    "train.mix_in.name": (("", "shapes"), ("cifar11", None)),
-    "train.mix_in.data_dir": _TEXT,
-    "train.jsd_weight": _UP,
-    "train.epochs": ((0, 1_000_000), (-1, 1_000_001, 1.5)),
-    "train.batch_size": _BATCH,
-    "train.label_smoothing": _SHARE_BELOW_1,
-    "train.schedule": (("step", "cosine", "triangle"), ("", "linear")),
-    "train.learning_rate": _ABOVE,
-    "train.milestones": (((), (1,), (20, 30)), ((0,), (30, 20), (20, 20), (1.5,), 20)),
-    "train.decay_factor": ((1e-30, 1.0), (0.0, -1.0, 1.1, NAN)),
-    "train.warmup_epochs": _UP,
-    "train.momentum": _SHARE_BELOW_1,
-    "train.nesterov": _BOOL,
-    "train.weight_decay": _UP,
-    "train.batch_norm": (("synchronised", "per_device", "groups=2"), ("", "groups=0", "groups=x", 2)),
-    "train.checkpoint_epochs": _COUNT,
-    "train.init_from": _TEXT,
-    "eval.seed": _SEED,
-    "eval.corruptions": _NAMES,
-    "eval.severity": _SEVERITY,
-    "eval.natural": (
-        ("", "imagenet_r", "imagenet_r,objectnet", "cifar10_1, cinic10"),
-        ("imagenet-r", "cinic10,cinic10", "imagenet_r objectnet", ("imagenet_r",), 3),
-    ),
-    "eval.natural_dir": _TEXT,
-    "eval.stored": _TEXT,
-    "eval.verify": _BOOL,
-    "eval.batch_size": _BATCH,
-    "eval.reference": _TEXT,
-    "eval.reference_mismatch": (("refuse", "label"), ("", "ignore")),
-    "eval.adapt": (("", "test"), ("train", True)),
-    "eval.pseudo_count": _UP,
-    "adapt.scheme": _SCHEME,
-    "adapt.images": ((2, INT32), (1, 0, INT32 + 1)),
-    "adapt.batch_size": ((2, 2**20), (1, 0, 2**20 + 1)),
-    "adapt.pseudo_count": _UP,
-    "adapt.seed": _SEED,
-    "study.corruptions": _NAMES,
-    "study.mixtures": (((), ("mixture=imagenet_noc",)), (("imagenet_noc",), ("mixture=fog",), "mixture=imagenet_noc")),
-    "study.schemes": (
-        ((), ("standard", "augmix=*", "augmix=rotate+jsd"), ["stored=gone/*.npz", "stored=gone.npz+jsd"]),
-        (("augmxi",), ("standard+jsd",), ("augmix=*+jsd",), "augmix", (3,), ("noc/hue",)),
-    ),
-    "study.seeds": (((0,), (3, 1, INT64)), ((), (0, 0), (-1,), (1.5,), 0)),
-    "study.parallel": ((0, 65536), (-1, 65537)),
-    "study.threshold": _SHARE,
-    "study.finetune.epochs": ((0, 1_000_000), (-1, 1_000_001)),
-    "study.finetune.learning_rate": _ABOVE,
-    "study.finetune.schedule": (("step", "cosine"), ("linear",)),
-    "study.finetune.warmup_epochs": _UP,
-    "msd.model": _TEXT,
-    "msd.model_seed": _SEED,
-    "msd.seed": _SEED,
-    "msd.images": _COUNT,
-    "msd.schemes": (((), ("standard", "augmix=*")), (("",), "augmix", (3,))),
-    "msd.transforms": _COUNT,
-    "msd.corruptions": _SOME_NAMES,
-    "msd.severity": _SEVERITY,
-    "msd.draws": _COUNT,
-    "msd.halves": ((0, 2, 100_000), (1, -1, 100_001)),
-    "msd.chunk": _LIMIT,
-    "msd.errors": _TEXT,
-    "msd.out": _FOLDER,
-    "msd.toy.first": (("fog",), ("", "fgo", "imagenet_c")),
-    "msd.toy.second": (("fog",), ("", "fgo", "imagenet_c")),
-    "msd.toy.severity": _SEVERITY,
-    "msd.toy.fractions": (((0, 1.0), (0.5,)), ((), (-0.1,), (1.1,), (0.5, 0.5), (NAN,), 0.5)),
-    "msd.toy.out": _FOLDER,
-    "msd.subsets.scheme": _SCHEME,
-    "msd.subsets.pool": _COUNT,
-    "msd.subsets.sizes": (((1, 1000), [10]), ((), (0,), (5, 5), 5)),
-    "msd.subsets.out": _FOLDER,
-    "msd.resampling.scheme": _SCHEME,
-    "msd.resampling.pairs": _COUNT,
-    "msd.resampling.resamplings": ((2, INT32), (1, 2.5)),
-    "msd.resampling.images": (((1, 2), [10]), ((), (0,), (5, 2), 5)),
-    "msd.resampling.draws": (((1, 2), [10]), ((), (0,), (5, 2), 5)),
-    "msd.resampling.out": _FOLDER,
-    "calibrate.corruptions": _SOME_NAMES,
-    "calibrate.targets": (((0.95, 0.5),), ((0.95,), (1.0, 0.5), (0.5, 0.0), (0.9, 0.8, 0.7), 0.5)),
-    "calibrate.images": _LIMIT,
-    "calibrate.seed": _SEED,
-}
-
-
-def config(name="default", *argument):
-    return importlib.import_module(f"configs.{name}").get_config(*argument)
 
 
 def changed(**values):
-    found = config()
-    found.update_from_flattened_dict({key.replace("__", "."): value for key, value in values.items()})
-    return found
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
-    for argument in ((), *((argument,) for argument in ARGUMENTS.get(name, ()))):
-        found = config(name, *argument)
-        assert set(schema.flat(found)) <= set(schema.SETTINGS)
-        schema.check(found)
-
-
-def test_every_setting_has_a_meaning_and_a_case_here():
-    assert VALUES.keys() == schema.SETTINGS.keys() and set(ARGUMENTS) < set(CONFIGS)
-    for key, setting in schema.SETTINGS.items():
-        assert len(setting.meaning) > 5 and setting.expected, key
-
-
-@pytest.mark.parametrize("key", VALUES)
-def test_every_range_holds_at_both_ends(key):
-    taken, refused = VALUES[key]
-    for value in taken:
-        schema.SETTINGS[key].check(value)
-    for value in refused:
-        with pytest.raises(ValueError) as caught:
-            schema.SETTINGS[key].check(value)
-        assert str(caught.value) and "\n" not in str(caught.value), (key, value)
+    config = default.get_config()
+    config.update_from_flattened_dict({key.replace("__", "."): value for key, value in values.items()})
+    return config
 
 
 @pytest.mark.parametrize(
@@ -264,9 +68,9 @@ def test_options_are_those_of_the_network():
     with pytest.raises(
         SettingsError, match=r"expected options of config.model among .* for small_resnet, found dropout"
     ):
-        found = config()
-        found.model.dropout = 0.5
-        schema.check(found)
+        config = default.get_config()
+        config.model.dropout = 0.5
+        schema.check(config)
 
 
 def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
@@ -280,41 +84,16 @@ def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatc
     holder(command)
     given = holder.config
     schema.check(given)
-    own = {"name": "small_resnet", "dtype": ""}
-    assert study.model_config(given, "standard", 0).model.to_dict() == own | {"init": "goyal"}
-    assert study.model_config(config(), "standard", 0).model.to_dict() == own
-
-
-def test_schemes_for_imagenet_have_its_recipe():
-    """They were the recipe of CIFAR-10 with another scheme."""
-    found = config("scheme", "augmix_imagenet+jsd")
-    assert (found.dataset.name, found.dataset.image_size, found.model.name) == ("imagenet", 224, "resnet50")
-    assert (found.model.init, found.train.scheme, found.train.jsd_weight) == ("goyal", "augmix_imagenet", 12.0)
-    assert found.train.milestones == (30, 60, 90) and found.train.schedule == "step" and found.train.crop == 0
-    assert config("scheme", "baseline_imagenet").train.scheme == ""
-    assert config("scheme", "baseline").dataset.name == "cifar10"
-    with pytest.raises(ValueError, match="a scheme for CIFAR-10 with ,cpu"):
-        config("scheme", "augmix_imagenet,cpu")
-
-
-def test_studies_of_schemes_have_the_recipes_of_single_ones():
-    """One model of a study is the model that train.py trains with the scheme."""
-    for variant, name in (("cifar10", "augmix+jsd"), ("imagenet", "augmix_imagenet+jsd"), ("subsets", "augmix=rotate")):
-        study_config, one = config("scheme_study", variant), config("scheme", name)
-        assert name in schemes.expand(study_config.study.schemes)
-        found, expected = (
-            study.model_config(given, "standard", 3).to_dict() for given in (schemes.applied(study_config, name), one)
-        )
-        assert found == expected
-    with pytest.raises(ValueError, match=r"expected scheme_study\.py:cifar10, :subsets"):
-        config("scheme_study", "cifar10=3")
+    plain = {"name": "small_resnet", "dtype": ""}
+    assert study.model_config(given, "standard", 0).model.to_dict() == plain | {"init": "goyal"}
+    assert study.model_config(default.get_config(), "standard", 0).model.to_dict() == plain
 
 
 def test_a_config_that_lacks_settings_is_refused():
-    found = config()
-    del found.train.epochs
+    config = default.get_config()
+    del config.train.epochs
     with pytest.raises(SettingsError, match=r"expected config\.train\.epochs, found no such setting; .*default"):
-        schema.check(found)
+        schema.check(config)
 
 
 def test_the_page_of_settings_is_made_of_them():

@@ -1,0 +1,65 @@
+"""docs/reproduce.md: every row of the papers' tables, its command, and the evidence it names."""
+
+import re
+import shlex
+
+from tests.pages import FENCE, LINK, ROOT, check_command, commands
+
+REPRODUCE = ROOT / "docs/reproduce.md"
+COLUMNS = ["in the paper", "what it shows", "command", "needs", "hours on one H200", "published", "ours", "kind"]
+KINDS = ("arithmetic", "reproduction, small", "analysis", "neither yet")
+
+
+def paper_rows():
+    """The rows of the tables of papers in docs/reproduce.md, as {column: text}."""
+    for table in re.findall(r"^\| in the paper .*\n(?:\|.*\n)+", REPRODUCE.read_text(), re.M):
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+        assert lines[0] == COLUMNS
+        for cells in lines[2:]:
+            assert len(cells) == len(COLUMNS), cells
+            yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def labelled_commands():
+    """{label: commands under its line `# label: ...`} in the blocks of docs/reproduce.md."""
+    found = {}
+    for block in FENCE.finditer(REPRODUCE.read_text()):
+        for part in re.split(r"^(?=# [A-Z]\d+:)", block["body"], flags=re.M):
+            if label := re.match(r"# ([A-Z]\d+):", part):
+                assert label[1] not in found, f"{label[1]} is there twice"
+                found[label[1]] = list(commands(f"```\n{part}```\n"))
+    return found
+
+
+def test_every_command_of_the_papers_page_exists():
+    """In the blocks and, other than on other pages, in the running text and in the tables."""
+    text = REPRODUCE.read_text()
+    in_text = [shlex.split(code) for code in re.findall(r"`python ([^`]+)`", FENCE.sub("", text))]
+    in_blocks = list(commands(text))
+    assert len(in_blocks) >= 20 and in_text
+    for command in in_blocks + in_text:
+        check_command(command, REPRODUCE)
+
+
+def test_every_row_of_the_papers_page_has_a_command_or_says_that_there_is_none():
+    labelled, used = labelled_commands(), set()
+    rows = list(paper_rows())
+    assert len(rows) >= 40
+    for row in rows:
+        labels = set(re.findall(r"\b[A-Z]\d+\b", row["command"]))
+        assert labels or "no command yet" in row["command"], row
+        assert labels <= {label for label, found in labelled.items() if found}, row
+        assert all(row.values()), row
+        used |= labels
+    assert used == set(labelled)
+
+
+def test_every_row_of_the_papers_page_tells_arithmetic_from_reproduction():
+    for row in paper_rows():
+        assert row["kind"].startswith(KINDS), row
+        tests = re.findall(r"\[(test_\w+)\]\(\.\./([^)]+)\)", row["kind"])
+        assert bool(tests) == ("arithmetic" in row["kind"]), row
+        for name, path in tests:
+            assert f"\ndef {name}(" in (ROOT / path).read_text(), f"{path} has no {name}"
+        if row["kind"].startswith("reproduction"):
+            assert LINK.search(row["ours"]), row
