@@ -1,0 +1,30 @@
+"""Programs for described chips trace as the commands call them, here for the devices at hand."""
+
+import jax
+import pytest
+
+import models
+from benchmarks.compiled import programs
+
+
+@pytest.mark.parametrize(
+    "kind, name, images, batches",
+    [
+        ("corruptions", "imagenet_c/brightness", 2, 1),
+        ("corruptions", "noc/border", 2, 1),
+        ("schemes", "patch_gaussian", 2, 1),
+        ("evaluation", "fast_cifar:32:4:1x1", 4, programs.STEPS),
+        ("training", "fast_cifar:32:4:1x1", 4, programs.STEPS),
+    ],
+)
+def test_every_kind_of_program_traces(kind, name, images, batches):
+    program = programs.build(kind, name, 32, 2, lambda chips: jax.devices()[:chips])
+    assert (program.images, program.batches) == (images, batches)
+    found = program.function.trace(*program.args).out_info
+    assert jax.tree.leaves(found)[-1].shape[0] == (images if batches == 1 else batches)
+
+
+def test_every_name_of_a_table_is_one_that_exists():
+    for row in (*programs.ROWS["evaluation"], *programs.ROWS["training"]):
+        assert row.split(":")[0] in models.names()
+    assert len(programs.names("corruptions")) > 70 and "augmix" in programs.names("schemes")
