@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, keys, programs, registry
+from corruptions import channels, checks, forks, keys, placement, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -41,7 +41,8 @@ def corrupt(
     validate: bool = True,
     **options: Any,
 ) -> jax.Array:
-    """Corrupts a batch of images on the device.
+    """Corrupts a batch of images on the device, on each device its share of a batch that is split
+    (the result is split alike).
 
     Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's
     own index, never on batch size, order, number of devices or the program around. What compilers
@@ -51,11 +52,12 @@ def corrupt(
     lies on the border between two levels and differs by one.
 
     Args:
-      key: a typed PRNG key (`jax.random.key(seed)`).
+      key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there.
       images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in
         [0, 1], worked on in float32. C is 3, or 1 (grey: the green channel of what three equal ones
         give), 2 or 4 (the last one is alpha and comes back as it is); more where the corruption
-        treats each channel alone (`get(name).mixes` is empty).
+        treats each channel alone (`get(name).mixes` is empty). Those in the host's memory, put
+        there or not, go to the default device.
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or
         one value per image [N]. A level where the benchmark has levels, a fraction in [0, 1] where
@@ -68,8 +70,8 @@ def corrupt(
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
-      The corrupted images, same shape and dtype (of NumPy's float64 float32, as JAX has it). uint8 batches are truncated (imagenet_c, cbar: as
-      their originals) or rounded to nearest (noc).
+      The corrupted images, same shape and dtype (of NumPy's float64 float32, as JAX has it). uint8
+      batches are truncated (imagenet_c, cbar: as their originals) or rounded to nearest (noc).
 
     Raises:
       ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names
@@ -83,22 +85,27 @@ def corrupt(
     checks.options(corruption.qualified_name, corruption.options, options)
     number = images.shape[0]
     index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
+    levels: Array | None = None
     if severity is not None:
         # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile
         # serves all.
-        severity = corruption.scale.check(severity, options)
-        if severity.shape not in ((), (number,)):
-            raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severity.shape}")
-        severity = jnp.broadcast_to(severity, (number,))
+        levels = corruption.scale.check(severity, options)
+        if levels.shape not in ((), (number,)):
+            raise ValueError(f"expected a scalar severity or one of shape ({number},), found {levels.shape}")
+        known = isinstance(levels, np.ndarray) and isinstance(number, int)
+        levels = np.broadcast_to(levels, (number,)) if known else jnp.broadcast_to(levels, (number,))
     static = (corruption, checks.static_options(options))
+    if any(map(checks.is_traced, (key, images, levels, index))):
+        return _corrupt(key, jnp.asarray(images), levels, index, *static)
+    programs.bound()
+    key, *arrays = placement.together(key, images, levels, index)
+    if placement.is_split(arrays[0]):
+        return jax.device_put(_corrupt(key, *arrays, *static), arrays[0].sharding)
     piece = cpu_piece(images.shape)
-    traced = any(map(checks.is_traced, (key, images, severity, index)))
-    if not traced:
-        programs.bound()
-    if jax.default_backend() != "cpu" or number <= piece or traced:
-        return _corrupt(key, jnp.asarray(images), severity, index, *static)
-    program = static, images.shape[1:], str(images.dtype), severity is None
-    return in_pieces(lambda *part: _corrupt(key, *part, *static), (images, severity, index), piece, program)
+    if number <= piece or placement.platform(key, arrays[0]) != "cpu":
+        return _corrupt(key, *arrays, *static)
+    program = static, images.shape[1:], str(images.dtype), levels is None
+    return in_pieces(lambda *part: _corrupt(key, *part, *static), arrays, piece, program)
 
 
 def in_pieces(
@@ -176,18 +183,18 @@ def _corrupt(
     if not drawn and "interpolate" in corruption.options:
         given["interpolate"] = True  # severity was validated as given; traced it is a float
 
-    def corrupt_image(args: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        image, position, level = args
+    def corrupt_image(key: jax.Array, image: jax.Array, position: jax.Array, level: jax.Array) -> jax.Array:
         params = corruption.sample(keys.image_key(key, position), image.shape, None if drawn else level, **given)
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
+    def corrupt_share(key: jax.Array, *rows: jax.Array) -> jax.Array:
+        number, size = rows[0].shape[0], max(1, _CHUNK // math.prod(rows[0].shape[1:]))
+        if jax.export.is_symbolic_dim(number) or number <= size:
+            return jax.vmap(functools.partial(corrupt_image, key))(*rows)
+        return jax.lax.map(lambda args: corrupt_image(key, *args), rows, batch_size=size)
+
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
-    size = max(1, _CHUNK // math.prod(images.shape[1:]))
-    if images.shape[0] <= size:
-        found = jax.vmap(lambda *args: corrupt_image(args))(images, index, levels)
-    else:
-        found = jax.lax.map(corrupt_image, (images, index, levels), batch_size=size)
-    return jax.lax.optimization_barrier(found)
+    return jax.lax.optimization_barrier(placement.over_shards(corrupt_share, key, images, index, levels))
 
 
 programs.on_drop(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

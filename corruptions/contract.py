@@ -66,10 +66,12 @@ class Levels:
             return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
-    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array:
-        """Returns the severity as float32; raises ValueError where it is no level."""
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> Array:
+        """Returns the severity as float32, as NumPy where it has a value: so any kind of number
+        compiles one program. Raises ValueError where it is no level.
+        """
         checks.severity_level(severity, self.count, options.get("interpolate", False))
-        return jnp.asarray(severity, jnp.float32)
+        return _float32(severity)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +87,15 @@ class Fraction:
         del options
         return jax.random.uniform(key)
 
-    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array:
-        """Returns the fraction as float32; raises ValueError where it is outside [0, 1]."""
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> Array:
+        """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
         del options
         checks.severity_fraction(severity)
-        return jnp.asarray(severity, jnp.float32)
+        return _float32(severity)
+
+
+def _float32(severity: ArrayLike) -> Array:
+    return jnp.asarray(severity, jnp.float32) if checks.is_traced(severity) else np.asarray(severity, np.float32)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import checks, forks, keys, programs
+from corruptions import checks, forks, keys, placement, programs
 from corruptions.augment import naming
 from corruptions.augment.scheme import Scheme
 from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
@@ -66,34 +66,44 @@ def augment(
     number = images.shape[0]
     index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
-    # once, every kind of operation is carried out on every image and one result selected, which
-    # keeps an accelerator busy.
-    together = 1 if jax.default_backend() == "cpu" else max(1, _CHUNK // math.prod(images.shape[1:]))
-    static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding, together)
-    piece = cpu_piece(images.shape)
     traced = any(map(checks.is_traced, (key, images, index)))
     if not traced:
         programs.bound()
-    if jax.default_backend() != "cpu" or number <= piece or traced:
+        key, *arrays = placement.together(key, images, index)
+    on_cpu = (jax.default_backend() if traced else placement.platform(key, arrays[0])) == "cpu"
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
+    # once, every kind of operation is carried out on every image and one result selected, which
+    # keeps an accelerator busy.
+    together = 1 if on_cpu else max(1, _CHUNK // math.prod(images.shape[1:]))
+    static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding, together)
+    if traced:
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
+    if placement.is_split(arrays[0]):
+        return jax.device_put(_augment(key, *arrays, scheme.choices, *static), arrays[0].sharding)
+    piece = cpu_piece(images.shape)
+    if number <= piece or not on_cpu:
+        return _augment(key, *arrays, scheme.choices, *static)
     program = static, images.shape[1:], str(images.dtype)
-    return in_pieces(lambda *part: _augment(key, *part, scheme.choices, *static), (images, index), piece, program)
+    return in_pieces(lambda *part: _augment(key, *part, scheme.choices, *static), arrays, piece, program)
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))
 def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding, together):
     shape = images.shape[1:]
-    own_keys = jax.vmap(keys.image_key, (None, 0))(key, index)
-    params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
+
+    def augment_share(argument, images, index):
+        key, choices = argument
+        own_keys = jax.vmap(keys.image_key, (None, 0))(key, index)
+        params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
+        if 1 < images.shape[0] <= together:
+            return jax.vmap(lambda *args: augment_image(args))(images, params)
+        return jax.lax.map(augment_image, (images, params), batch_size=together if together > 1 else None)
 
     def augment_image(args):
         image, params = args
         return from_float(applier(to_float(image), params), dtype, rounding)
 
-    if 1 < images.shape[0] <= together:
-        return jax.vmap(lambda *args: augment_image(args))(images, params)
-    return jax.lax.map(augment_image, (images, params), batch_size=together if together > 1 else None)
+    return placement.over_shards(augment_share, (key, choices), images, index)
 
 
 programs.on_drop(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -41,7 +41,7 @@ def _apply(image, params):
         level = jnp.take(palette, (number * current) >> 8, mode="clip")
         return current - level, level
 
-    _, columns = jax.lax.scan(step, jnp.zeros(columns.shape[1:], jnp.int32), columns)
+    _, columns = jax.lax.scan(step, jnp.zeros_like(columns[0]), columns)
     return color.from_levels(jnp.moveaxis(columns, 0, 1).astype(jnp.float32))
 
 

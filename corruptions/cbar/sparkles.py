@@ -46,7 +46,7 @@ def _apply_sparkles(image, params):
         return darkness * (1 - spark(image.shape, centre, lengths, number, None)), None
 
     stars = params["centres"], params["rays"], params["lengths"]
-    darkness, _ = jax.lax.scan(dim, jnp.ones(image.shape[:2], jnp.float32), stars)
+    darkness, _ = jax.lax.scan(dim, jnp.ones_like(image[..., 0]), stars)
     return to_image(255 - (255 - color.to_levels(image)) * darkness[..., None])
 
 

@@ -90,7 +90,9 @@ def _apply(image, params):
         source = copied_from(shifts[i], params["reach"]).ravel()
         return jnp.where(i < params["passes"], _look_up(index, source), index)
 
-    index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, jnp.arange(height * width))
+    # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
+    start = jnp.arange(height * width) + jnp.zeros_like(shifts[0, 0]).ravel()
+    index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, start)
     soft = jnp.floor(255 * filters.separable(image, rows, columns))
     glass = _look_up(soft.reshape(-1, channels), index).reshape(image.shape)
     return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)

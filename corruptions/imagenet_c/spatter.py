@@ -74,8 +74,9 @@ def _apply(image, params):
     layer = jnp.where(layer < params["threshold"], 0, layer)
     mud = params["mud"]
     # On one image only the branch needed is run; in a batch with a severity per image both are.
-    wet = jax.lax.cond(mud < 1, _water, lambda x, *_: x, image, layer, params["strength"])
-    dirty = jax.lax.cond(mud > 0, _mud, lambda x, *_: x, image, layer, params["strength"], params["threshold"])
+    # Jitted, for vmap within `shard_map` counts the constants of a plain branch as split twice.
+    wet = jax.lax.cond(mud < 1, jax.jit(_water), lambda x, *_: x, image, layer, params["strength"])
+    dirty = jax.lax.cond(mud > 0, jax.jit(_mud), lambda x, *_: x, image, layer, params["strength"], params["threshold"])
     return (1 - mud) * wet + mud * dirty
 
 

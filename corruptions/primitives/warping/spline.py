@@ -112,7 +112,7 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
             total += (scale * down[k])[:, None] * row
         return total
 
-    total = jax.lax.fori_loop(0, len(angles), add, jnp.zeros((rows * columns, 4 * channels), jnp.float32))
+    total = jax.lax.fori_loop(0, len(angles), add, jnp.zeros_like(table[: rows * columns]))
     parts = jnp.moveaxis(total.reshape(rows, columns, 4, channels), 2, 0)
     top = jnp.concatenate([parts[0], parts[1][:, : width - columns][:, ::-1]], axis=1)
     bottom = jnp.concatenate([parts[2], parts[3][:, : width - columns][:, ::-1]], axis=1)

@@ -1,0 +1,126 @@
+"""Checks on four devices, each in a function of its own; sharding_test.py runs them by name."""
+
+import contextlib
+import sys
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import corruptions
+from benchmarks.reference.photographs import photographs
+from runtime import compiles
+from tests.corruptions.corrupt_image_test import example_of
+
+NAME = "noc/border"
+KEY = jax.random.key(7)
+IMAGES = photographs(4, 32, 32)
+ROWS = PartitionSpec("data")
+
+
+def split(mesh, array, spec=ROWS):
+    return jax.device_put(array, NamedSharding(mesh, spec))
+
+
+def corrupted(name, images=IMAGES, **more):
+    return corruptions.corrupt(KEY, images, name, **more)
+
+
+def assert_same(found, expected, images):
+    """The pixels, and where they lie."""
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    assert found.sharding.is_equivalent_to(images.sharding, 4), (found.sharding, images.sharding)
+    assert jax.typeof(found) == jax.typeof(images), (jax.typeof(found), jax.typeof(images))
+
+
+def the_how_to():
+    found = {"jax": jax, "corruptions": corruptions, "key": KEY, "images": IMAGES}
+    exec(example_of("docs/howto.md", "Corrupt batches that are split over devices"), found)
+    assert_same(found["corrupted"], np.asarray(corrupted(NAME)), found["images"])
+
+
+def split_in_split_alike_out():
+    expected = np.asarray(corrupted(NAME))
+    for types in (AxisType.Explicit, AxisType.Auto):
+        mesh = jax.make_mesh((4,), ("data",), axis_types=(types,))
+        images, jitted = split(mesh, IMAGES), jax.jit(lambda x: corrupted(NAME, x))
+        for context in (contextlib.nullcontext(), jax.set_mesh(mesh)):
+            with context:
+                assert_same(corrupted(NAME, images), expected, images)
+                assert_same(jitted(images), expected, images)
+        assert_same(corrupted(NAME, images, index=split(mesh, np.arange(4))), expected, images)
+    by_height = split(jax.make_mesh((2, 2), ("data", "height")), IMAGES, PartitionSpec("data", "height"))
+    assert_same(corrupted(NAME, by_height), expected, by_height)
+
+
+def an_explicit_batch_is_augmented_alike():
+    images = split(jax.make_mesh((4,), ("data",)), IMAGES)
+    found = corruptions.augment.augment(KEY, images, "op=posterize")
+    assert_same(found, np.asarray(corruptions.augment.augment(KEY, IMAGES, "op=posterize")), images)
+
+
+def an_explicit_batch_is_corrupted_without_communication():
+    mesh = jax.make_mesh((4,), ("data",))
+    images = split(mesh, IMAGES)
+    program = jax.jit(lambda x: corrupted("imagenet_c/glass_blur", x)).lower(images).compile()
+    np.testing.assert_array_equal(program(images), corrupted("imagenet_c/glass_blur"))
+    assert not any(
+        word in program.as_text() for word in ("all-gather", "all-reduce", "all-to-all", "collective-permute")
+    )
+
+
+def shard_map_and_pmap():
+    mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
+    expected, index = np.asarray(corrupted(NAME)), np.arange(4)
+
+    def local(images, index):
+        return corrupted(NAME, images, index=index)
+
+    mapped = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=ROWS, out_specs=ROWS))
+    np.testing.assert_array_equal(mapped(IMAGES, index), expected)
+    np.testing.assert_array_equal(np.asarray(jax.pmap(local)(IMAGES[:, None], index[:, None]))[:, 0], expected)
+
+
+def traced_in_a_shard_map(names=("imagenet_c/glass_blur", "cbar/circular_motion_blur")):
+    """The types say what differs between devices, also of what loops carry and branches give."""
+    mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
+    images = jax.ShapeDtypeStruct(IMAGES.shape, IMAGES.dtype)
+    for name in names:
+        local = jax.shard_map(lambda x, name=name: corrupted(name, x), mesh=mesh, in_specs=ROWS, out_specs=ROWS)
+        assert jax.eval_shape(local, images).shape == IMAGES.shape
+
+
+def all_traced_in_a_shard_map():
+    traced_in_a_shard_map(corruptions.names())
+
+
+def arrays_that_were_put_somewhere_meet():
+    first, second, third, _ = jax.devices()
+    expected = np.asarray(corrupted(NAME))
+    for key_on in (None, first, third):
+        key = KEY if key_on is None else jax.device_put(KEY, key_on)
+        images = jax.device_put(IMAGES, second)
+        index, severity = jax.device_put(np.arange(4), third), jax.device_put(np.float32(0.5), first)
+        found = corruptions.corrupt(key, images, NAME, index=index)
+        np.testing.assert_array_equal(found, expected)
+        assert found.devices() == {key_on or second}
+        assert corruptions.corrupt(key, images, NAME, severity).devices() == {key_on or second}
+    mesh = jax.make_mesh((4,), ("data",))
+    images = split(mesh, IMAGES)
+    assert_same(corruptions.corrupt(jax.device_put(KEY, third), images, NAME), expected, images)
+
+
+def one_program_for_any_kind_of_severity():
+    put = jax.device_put(np.int32(1), jax.devices()[0])
+    kinds = [3, np.int64(2), np.int32(5), np.array(4), 1.0, np.float64(2), jax.numpy.int32(4), put]
+    with compiles.counting() as counts:
+        for severity in kinds:
+            corrupted("imagenet_c/contrast", severity=severity)
+            corruptions.imagenet_c.contrast(KEY, IMAGES[0] / np.float32(255), severity)
+    assert {counts[name] for name in ("_corrupt", "_sample", "_apply")} == {1}, counts
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        globals()[name]()
+        print(f"{name} done")
