@@ -72,30 +72,30 @@ def cpu_seconds(function, *args):
 
 def numpy_seconds(name, image, rounds):
     """CPU seconds of the definition for one image: see `_typical`."""
-    found = []
+    times = []
     for turn in range(rounds):
         params = corruptions.get(name).sample(jax.random.key(turn), image.shape, _level(turn))
         params = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
-        found.append(cpu_seconds(definition(name.split("/")[1]), image, params))
-    return _typical(found)
+        times.append(cpu_seconds(definition(name.split("/")[1]), image, params))
+    return _typical(times)
 
 
 def our_seconds(name, images, rounds):
     """(CPU seconds to trace and compile, CPU seconds for one image: see `_typical`)."""
     first = cpu_seconds(corruptions.corrupt, jax.random.key(0), images, name, 1)
-    found = [
+    times = [
         cpu_seconds(corruptions.corrupt, jax.random.key(turn), images, name, _level(turn)) for turn in range(rounds)
     ]
-    run = _typical(found)
+    run = _typical(times)
     return max(0.0, first - run), run / len(images)
 
 
-def _typical(found):
+def _typical(times):
     """The median over levels of the least time of each level."""
     levels = {}
-    for turn, seconds in enumerate(found):
+    for turn, seconds in enumerate(times):
         levels.setdefault(_level(turn), []).append(seconds)
-    return statistics.median(min(times) for times in levels.values())
+    return statistics.median(min(of_level) for of_level in levels.values())
 
 
 def _level(turn):

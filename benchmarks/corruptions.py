@@ -101,10 +101,10 @@ def main(argv):
         run = statistics.median(ours)
         row = [name, f"{compile_seconds - run:.1f}", f"{run / batch * 1e3:.3f}", f"{batch / run:,.0f}", f"{floor:.4f}"]
         if peer:
-            found = [t for t in theirs if t is not None]
-            mean = statistics.mean(found) if found else None
-            row += [f"{mean / batch * 1e3:.3f}", f"{mean / run:.2f}"] if found else ["-", "-"]
-            if found:
+            timed = [t for t in theirs if t is not None]
+            mean = statistics.mean(timed) if timed else None
+            row += [f"{mean / batch * 1e3:.3f}", f"{mean / run:.2f}"] if timed else ["-", "-"]
+            if timed:
                 sums[0] += run / batch * 1e3
                 sums[1] += mean / batch * 1e3
         rows.append(row)

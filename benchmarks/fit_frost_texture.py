@@ -66,9 +66,9 @@ def fit(look):
         quantiles = np.percentile(np.tensordot(amplitudes, endless, 1), frost_texture.PERCENTILES)
         heights = [np.tensordot(amplitudes, sample, 1) for sample in parts]
         luminance = [np.asarray(frost_texture.spread(height, quantiles, levels)) for height in heights]
-        found = np.sqrt(np.mean([band_deviations(image) ** 2 for image in luminance], axis=0))
-        goal = target * np.sqrt(response @ power) / found
-    return amplitudes, quantiles, luminance, found / target
+        deviations = np.sqrt(np.mean([band_deviations(image) ** 2 for image in luminance], axis=0))
+        goal = target * np.sqrt(response @ power) / deviations
+    return amplitudes, quantiles, luminance, deviations / target
 
 
 def main():

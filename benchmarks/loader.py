@@ -48,7 +48,7 @@ def drawn_photographs(number):
     """Draws [(name, label, JPEG file)]: noise whose amplitude grows with its scale as in
     photographs."""
     rng = np.random.default_rng(0)
-    found = []
+    drawn = []
     for i in range(number):
         total = np.full((375, 500, 3), 128.0)
         for cells in (4, 12, 36, 108, 324):
@@ -56,8 +56,8 @@ def drawn_photographs(number):
             total += (np.asarray(small.resize((500, 375), Image.Resampling.BICUBIC), float) - 128) * (3 / cells**0.5)
         file = io.BytesIO()
         Image.fromarray(total.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=95)
-        found.append((f"drawn {i}", 0, file))
-    return found
+        drawn.append((f"drawn {i}", 0, file))
+    return drawn
 
 
 def preparation(items, folder):
@@ -119,8 +119,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         if flags.photographs:
-            found = tree.list_images(flags.photographs, tree.class_folders(flags.photographs))
-            items = [(str(path), label, str(path)) for path, label, _ in found]
+            listed = tree.list_images(flags.photographs, tree.class_folders(flags.photographs))
+            items = [(str(path), label, str(path)) for path, label, _ in listed]
         else:
             items = drawn_photographs(200)
         prepared, kilobytes = preparation(items, folder)

@@ -47,25 +47,25 @@ def parse_row(text):
     }
 
 
-def cells(row, found):
+def cells(row, values):
     """The cells of a row of the table."""
-    rate, corrupted = (row["batch_size"] / found[key] for key in ("loop", "corrupted_loop"))
-    achieved = found["flops"] * row["batch_size"] / found["loop"]
-    outside = 1 - found["step"] / found["loop"]
-    memory = f"{found['memory'] / 2**30:.2f} GiB" if found["memory"] else "-"
+    rate, corrupted = (row["batch_size"] / values[key] for key in ("loop", "corrupted_loop"))
+    achieved = values["flops"] * row["batch_size"] / values["loop"]
+    outside = 1 - values["step"] / values["loop"]
+    memory = f"{values['memory'] / 2**30:.2f} GiB" if values["memory"] else "-"
     return [
         row["model"],
         row["image_size"],
         row["batch_size"],
-        found["dtype"],
+        values["dtype"],
         f"{rate:,.0f}",
         f"{corrupted:,.0f}",
-        f"{found['flops'] / 1e9:.3g}",
+        f"{values['flops'] / 1e9:.3g}",
         f"{achieved / 1e12:.3g}",
-        f"{100 * achieved / found['peak']:.0f} %",
+        f"{100 * achieved / values['peak']:.0f} %",
         f"{100 * outside:.0f} %",
-        found["slowest"].removeprefix("imagenet_c/"),
-        f"{100 * found['corruption'] / found['step']:.0f} %",
+        values["slowest"].removeprefix("imagenet_c/"),
+        f"{100 * values['corruption'] / values['step']:.0f} %",
         memory,
     ]
 
@@ -91,10 +91,10 @@ of the compiled step run back to back / time of a step in the loop: gathering, m
 """
 
 
-def machine(found):
-    if found["platform"] == "cpu":
-        return f"{found['devices']} CPU cores, {platform.machine().replace('_', '-')}"
-    return f"{found['devices']} x {found['kind']}"
+def machine(values):
+    if values["platform"] == "cpu":
+        return f"{values['devices']} CPU cores, {platform.machine().replace('_', '-')}"
+    return f"{values['devices']} x {values['kind']}"
 
 
 def targets(measured):
@@ -102,17 +102,17 @@ def targets(measured):
     lines = ["Targets on one H200 in bfloat16, `python -m benchmarks.train`:", ""]
     on_target = measured[0][1]["kind"].startswith("NVIDIA H200")
     rates = {(r["model"], r["image_size"]): r["batch_size"] / f["loop"] for r, f in measured if on_target}
-    for (model, size), wanted in TARGETS.items():
-        found = f"measured {rates[model, size]:,.0f}" if (model, size) in rates else "not yet measured"
-        lines.append(f"- {model} at {size}: {wanted:,} images/s; {found}")
+    for (model, size), target in TARGETS.items():
+        state = f"measured {rates[model, size]:,.0f}" if (model, size) in rates else "not yet measured"
+        lines.append(f"- {model} at {size}: {target:,} images/s; {state}")
     shares = [
         f["corruption"] / f["step"]
         for r, f in measured
         if on_target and (r["model"], r["image_size"]) == ("resnet18", 224)
     ]
-    found = f"measured {100 * shares[0]:.0f} %" if shares else "not yet measured"
+    state = f"measured {100 * shares[0]:.0f} %" if shares else "not yet measured"
     lines.append(
-        f"- slowest ImageNet-C corruption, share of a resnet18 step at 224: {100 * OVERHEAD_TARGET:.0f} %; {found}"
+        f"- slowest ImageNet-C corruption, share of a resnet18 step at 224: {100 * OVERHEAD_TARGET:.0f} %; {state}"
     )
     return "\n".join(lines)
 
@@ -141,11 +141,11 @@ def main():
     table, measured = [HEADER], []
     print(HEADER, flush=True)
     for row in arguments.rows:
-        found = run_row(row | options)
-        measured.append((row, found))
-        table.append("| " + " | ".join(map(str, cells(row, found))) + " |")
+        values = run_row(row | options)
+        measured.append((row, values))
+        table.append("| " + " | ".join(map(str, cells(row, values))) + " |")
         print(table[-1], flush=True)
-        out = arguments.out or ROOT / "benchmarks" / "results" / f"train_{_slug(found)}.md"
+        out = arguments.out or ROOT / "benchmarks" / "results" / f"train_{_slug(values)}.md"
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(report("\n".join(table), measured))
 
@@ -156,8 +156,8 @@ def _on_cpu():
     return subprocess.check_output([sys.executable, "-c", code], text=True).split()[-1] == "cpu"
 
 
-def _slug(found):
-    name = platform.machine() if found["platform"] == "cpu" else found["kind"]
+def _slug(values):
+    name = platform.machine() if values["platform"] == "cpu" else values["kind"]
     return "".join(c if c.isalnum() else "_" for c in name.lower())
 
 

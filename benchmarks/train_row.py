@@ -53,19 +53,19 @@ def measure(model, image_size, batch_size, dtype="", steps=0, seconds=2.0, block
         trial = _step_seconds(config, _random_split(image_size, batch_size, classes), classes, mesh, 1)
         steps = int(min(64, max(1, seconds / trial)))
     split = _random_split(image_size, steps * batch_size, classes).to_device(meshes.replicated(mesh))
-    found = {"steps": steps, "step": _step_seconds(config, split, classes, mesh, blocks)}
-    found["loop"] = _loop_seconds(config, split, classes, mesh)
+    measured = {"steps": steps, "step": _step_seconds(config, split, classes, mesh, blocks)}
+    measured["loop"] = _loop_seconds(config, split, classes, mesh)
     costs = {
         name: _corruption_seconds(name, split, batch_size, mesh)
         for name in corruption_names or corruptions.names("imagenet_c")
     }
-    found["slowest"] = max(costs, key=costs.get)
-    found["corruption"] = costs[found["slowest"]]
-    config.train.corruption = found["slowest"]
-    found["corrupted_loop"] = _loop_seconds(config, split, classes, mesh)
+    measured["slowest"] = max(costs, key=costs.get)
+    measured["corruption"] = costs[measured["slowest"]]
+    config.train.corruption = measured["slowest"]
+    measured["corrupted_loop"] = _loop_seconds(config, split, classes, mesh)
     peak, peak_text = peak_flops()
     stats = jax.devices()[0].memory_stats() or {}
-    return found | {
+    return measured | {
         "flops": training_flops(model, image_size, classes),
         "peak": peak,
         "peak_text": peak_text,

@@ -218,13 +218,13 @@ class Corruption:
 
 def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: tuple) -> Params:
     """Draws for `Corruption.sample`, whose arguments are checked; `options` are pairs."""
-    chosen, scale = dict(options), corruption.scale
+    given, scale = dict(options), corruption.scale
     severity_key, key = jax.random.split(key)
     if severity is None:
-        severity = scale.draw(severity_key, chosen)
+        severity = scale.draw(severity_key, given)
     if isinstance(scale, Levels):
-        chosen = {name: value for name, value in chosen.items() if name not in ("interpolate", "range", "levels")}
-    return corruption.sampler(key, shape, severity, **chosen)
+        given = {name: value for name, value in given.items() if name not in ("interpolate", "range", "levels")}
+    return corruption.sampler(key, shape, severity, **given)
 
 
 def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:

@@ -29,8 +29,11 @@ def damages(
     Arguments as of `npy.damages`: images are sampled where all have the names, sizes and times they
     were left with.
     """
-    found = (_of_severity(folder, manifest, entry, severity, known, everything) for severity in entry["written"])
-    return [damage for some in found for damage in some]
+    return [
+        damage
+        for severity in entry["written"]
+        for damage in _of_severity(folder, manifest, entry, severity, known, everything)
+    ]
 
 
 def _of_severity(folder, manifest, entry, severity, known, everything):
@@ -45,7 +48,7 @@ def _of_severity(folder, manifest, entry, severity, known, everything):
     digests = {name.removeprefix(f"{root}/"): digest for digest, name in lines}
     there = _files_below(path)
     foreign = [f"{path / name} was not written by this program; move it away" for name in there if name not in digests]
-    found = [Damage(line, ()) for line in foreign[:10]]
+    strangers = [Damage(line, ()) for line in foreign[:10]]
     now = stamp(there)
     as_left = known.get(root, {}).get("stamp") == now
     names = sorted(digests)
@@ -57,10 +60,10 @@ def _of_severity(folder, manifest, entry, severity, known, everything):
     if wrong:
         count = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         what = "is missing" if wrong[0] not in there else f"is not of the sha256 {digests[wrong[0]]}"
-        return [*found, Damage(f"{path / wrong[0]} {what}{count}", (severity,))]
+        return [*strangers, Damage(f"{path / wrong[0]} {what}{count}", (severity,))]
     if not foreign:
         known[root] = {"stamp": now}
-    return found
+    return strangers
 
 
 def stamp(there: dict[str, tuple[int, int]]) -> int:

@@ -42,7 +42,8 @@ def damages(
     blocks = remembered.get("blocks")
     as_left = remembered.get("modified_ns") == stat.st_mtime_ns and isinstance(blocks, dict)
     whole = everything or not as_left
-    if whole and (found := files.describe_file(path)) == facts:
+    described = files.describe_file(path) if whole else None
+    if described == facts:
         known[entry["path"]] = remembered | {"modified_ns": stat.st_mtime_ns}
         return []
     try:
@@ -56,8 +57,8 @@ def damages(
     if wrong and len(wrong) < len(every):
         return [Damage(f"{path}: severities {', '.join(map(token, wrong))} changed", wrong)]
     if wrong or whole:
-        found = files.describe_file(path)
-        return [Damage(f"{path}: expected sha256 {facts['sha256']}, found {found['sha256']}", every)]
+        described = described or files.describe_file(path)
+        return [Damage(f"{path}: expected sha256 {facts['sha256']}, found {described['sha256']}", every)]
     return []
 
 
@@ -119,11 +120,11 @@ class Npy(Layout):
         if entry["path"] in self.manifest["files"]:
             if not path.exists() and part.exists():
                 os.replace(part, path)
-            found = damages(self.folder, self.manifest, entry, self.checks, self.everything)
-            if path.exists() and not found:
+            damaged = damages(self.folder, self.manifest, entry, self.checks, self.everything)
+            if path.exists() and not damaged:
                 return []
             del self.manifest["files"][entry["path"]]
-            for damage in found:
+            for damage in damaged:
                 self.say(damage)
                 entry["written"] = [severity for severity in entry["written"] if severity not in damage.severities]
             if path.exists():

@@ -41,10 +41,10 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
 def _problems(folder, manifest, everything):
     known = checks.load(folder)
     form = npy if manifest["layout"] == "npy" else folders
-    found = npy.damaged_labels(folder, manifest) if form is npy else []
+    damaged = npy.damaged_labels(folder, manifest) if form is npy else []
     lines = []
     for name, entry in manifest["corruptions"].items():
         if len(entry["written"]) < len(entry["severities"]):
             lines.append(f"{folder} is not written to its end ({name})")
-        found += form.damages(folder, manifest, entry, known, everything)
-    return lines + [damage.line for damage in found]
+        damaged += form.damages(folder, manifest, entry, known, everything)
+    return lines + [damage.line for damage in damaged]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from corruptions.write import pixels
+from corruptions.write.layout import token
 from data import decode, tree
 from data.corrupted.dataset import Batch, CorruptedDataset, parse_severity
 from data.corrupted.names import published_order, published_severities, qualified
@@ -105,21 +106,20 @@ def _scan(path: Path, manifest: dict[str, Any] | None) -> dict[tuple[str, Any], 
         places = {}
         for name, entry in manifest["corruptions"].items():
             for severity in entry["severities"]:
-                # As written: 3, 0.25, random.
-                places[name, severity] = path / entry["path"] / (f"{severity:g}" if severity != "random" else severity)
+                places[name, severity] = path / entry["path"] / token(severity)
         return places
-    found = {}
+    by_name = {}
     for folder in (path / name for name in tree.class_folders(path)):
         candidates = [folder] if _severities(folder) else [folder / name for name in tree.class_folders(folder)]
-        found |= {candidate.name: candidate for candidate in candidates if _severities(candidate)}
-    if not found:
+        by_name |= {candidate.name: candidate for candidate in candidates if _severities(candidate)}
+    if not by_name:
         raise FileNotFoundError(
             f"{path}: expected files <corruption>.npy, or folders corruption/severity/class/image, found neither"
         )
     return {
-        (qualified(name), severity): place
-        for name in published_order(list(found))
-        for severity, place in _severities(found[name]).items()
+        (qualified(name), severity): folder
+        for name in published_order(list(by_name))
+        for severity, folder in _severities(by_name[name]).items()
     }
 
 
@@ -127,5 +127,7 @@ def _severities(folder: Path) -> dict[Any, Path]:
     """Severity -> folder; empty when a subfolder is anything else."""
     folders = tree.class_folders(folder)
     published = published_severities(folder.name, folders)
-    found = {published.get(name) or parse_severity(name): folder / name for name in folders}
-    return {} if None in found else {s: found[s] for s in sorted(found, key=str if "random" in found else None)}
+    by_severity = {published.get(name) or parse_severity(name): folder / name for name in folders}
+    if None in by_severity:
+        return {}
+    return {s: by_severity[s] for s in sorted(by_severity, key=str if "random" in by_severity else None)}

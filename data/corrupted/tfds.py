@@ -25,21 +25,21 @@ class CorruptedTfds(CorruptedDataset):
 
     def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
         parent = tfds_source.data_folder(data_dir) / name
-        found = _prepared(parent)
-        if not found or (config and config not in found):
+        folders = _prepared(parent)
+        if not folders or (config and config not in folders):
             raise FileNotFoundError(
                 f"no prepared {name}/{config or '<corruption>_<severity>'} in {parent} (the folder comes from data_dir "
                 "or TFDS_DATA_DIR). Prepare it, which needs TensorFlow, with:\n"
                 f"  tfds build {name}{'/' + config if config else ''} --file_format=array_record --data_dir={parent.parent}"
             )
-        configs = [config] if config else _in_order(found)
-        super().__init__(parent, {_condition(one): (one, found[one]) for one in configs})
+        configs = [config] if config else _in_order(folders)
+        super().__init__(parent, {_condition(name): (name, folders[name]) for name in configs})
         self._threads = threads or os.cpu_count()
-        source, info = _open(found[configs[0]])
+        source, info = _open(folders[configs[0]])
         self.number = len(source)
         self.class_names = tuple(info.features["label"].names)
         self.image_shape = read_image(io.BytesIO(source[0]["image"]), f"{configs[0]} [0]").shape
-        version = found[configs[0]].name
+        version = folders[configs[0]].name
         self.provenance = {"source": str(parent), "format": "tfds array_record", "version": version}
 
     def _read(self, place: tuple[str, Path], batch_size: int) -> Iterator[Batch]:

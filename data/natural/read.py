@@ -66,24 +66,26 @@ def open_natural(
       ValueError: an unknown name, other classes than the set has, a damaged file, or CIFAR's sets
         at another size than 32.
     """
-    one = sets.get(name)
-    if one.side not in (0, image_size):
-        raise ValueError(f"{name} has {one.side}x{one.side} images, expected a model of these, found {image_size}")
+    natural = sets.get(name)
+    if natural.side not in (0, image_size):
+        raise ValueError(
+            f"{name} has {natural.side}x{natural.side} images, expected a model of these, found {image_size}"
+        )
     parent = tfds_source.data_folder(folder)
-    sides = (one.side, one.side) if one.side else decode.sides(image_size, resize=resize)["test"]
-    source = next((found for look in (_arrays, _records, _tree) if (found := look(one, parent))), None)
+    sides = (natural.side, natural.side) if natural.side else decode.sides(image_size, resize=resize)["test"]
+    source = next((opened for look in (_arrays, _records, _tree) if (opened := look(natural, parent))), None)
     if source is None:
-        places = ", ".join([*one.folders, *([one.tfds] if one.tfds else [])])
+        places = ", ".join([*natural.folders, *([natural.tfds] if natural.tfds else [])])
         raise FileNotFoundError(
             f"expected {name} in {parent} as one of {places}, found none; --config.eval.natural_dir says where it lies"
         )
-    key = cache.fingerprint(name, source.identity, sides, one.border)
+    key = cache.fingerprint(name, source.identity, sides, natural.border)
     entry = cache.cached(f"natural-{name}", key, lambda notes: source.pieces(*sides), cache_dir)
-    split = make_split(entry.images, entry.labels, entry.index, one.classes().number, name)
-    note = f"{decode.description({'train': sides, 'test': sides})}, border {one.border}"
+    split = make_split(entry.images, entry.labels, entry.index, natural.classes().number, name)
+    note = f"{decode.description({'train': sides, 'test': sides})}, border {natural.border}"
     return NaturalImages(
         name,
-        one.classes(),
+        natural.classes(),
         split,
         {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)},
     )
@@ -156,58 +158,58 @@ def _decoded(items, groups, start, source, size, short) -> cache.Chunk:
     return np.stack(images), np.array(groups, np.int32), np.arange(start, start + len(images), dtype=np.int32)
 
 
-def _arrays(one: NaturalSet, parent: Path) -> _Arrays | None:
-    for name in one.folders if one.arrays else ():
-        paths = [parent / name / file for file in one.arrays]
+def _arrays(natural: NaturalSet, parent: Path) -> _Arrays | None:
+    for name in natural.folders if natural.arrays else ():
+        paths = [parent / name / file for file in natural.arrays]
         if all(path.is_file() for path in paths):
             arrays = [files.read_array(path, "copy it again", mapped=True) for path in paths]
             return _Arrays(str(parent / name), [_state(path, parent) for path in paths], *arrays)
     return None
 
 
-def _records(one: NaturalSet, parent: Path) -> _Records | None:
-    folder = tfds_source.newest(parent / one.tfds) if one.tfds else None
+def _records(natural: NaturalSet, parent: Path) -> _Records | None:
+    folder = tfds_source.newest(parent / natural.tfds) if natural.tfds else None
     if folder is None:
         return None
     if (found := tfds_source.file_format(folder)) != "array_record":
         raise ValueError(f"{folder}: expected array_record, which is read without TensorFlow, found {found}")
-    known = one.classes()
-    if one.side:  # labels of CIFAR-10.1 have no names
+    known = natural.classes()
+    if natural.side:  # labels of CIFAR-10.1 have no names
         group = {label: label for label in range(known.number)}
     else:
         names = tfds_source.class_names(folder, 1000)
         group = {label: known.groups[name] for label, name in enumerate(names) if name in known.groups}
     state = [_state(path, parent) for path in sorted(folder.glob("*.array_record*"))]
-    return _Records(str(folder), state, tfds_source.records(folder, "test"), group, one.border)
+    return _Records(str(folder), state, tfds_source.records(folder, "test"), group, natural.border)
 
 
-def _tree(one: NaturalSet, parent: Path) -> _Encoded | None:
-    root = next((parent / name for name in one.folders if (parent / name).is_dir()), None)
-    if root is None or one.arrays:
+def _tree(natural: NaturalSet, parent: Path) -> _Encoded | None:
+    root = next((parent / name for name in natural.folders if (parent / name).is_dir()), None)
+    if root is None or natural.arrays:
         return None
-    root, known = _class_folders(one, root), one.classes()
+    root, known = _class_folders(natural, root), natural.classes()
     there = tree.class_folders(root)
     unknown = [name for name in there if name not in known.folders]
     missing = set(range(known.number)) - {known.folders.get(name) for name in there}
-    if missing or (unknown and not one.others):
+    if missing or (unknown and not natural.others):
         lacking = sorted(name for name, group in known.folders.items() if group in missing)
         raise ValueError(
-            f"{root}: expected the {known.number} class folders of {one.name}, found {len(there)} folders; missing: "
+            f"{root}: expected the {known.number} class folders of {natural.name}, found {len(there)} folders; missing: "
             f"{', '.join(lacking[:5]) or 'none'}; unknown: {', '.join(unknown[:5]) or 'none'}"
         )
-    chosen = [name for name in there if name in known.folders]
-    items = [item for item in tree.list_images(root, chosen) if not item[0].name.startswith(one.skipped or "\0")]
-    paths, groups = [path for path, _, _ in items], [known.folders[chosen[label]] for _, label, _ in items]
+    classes = [name for name in there if name in known.folders]
+    items = [item for item in tree.list_images(root, classes) if not item[0].name.startswith(natural.skipped or "\0")]
+    paths, groups = [path for path, _, _ in items], [known.folders[classes[label]] for _, label, _ in items]
     identity = [(*_state(path, root), group) for path, group in zip(paths, groups, strict=True)]
-    return _Encoded(str(root), identity, paths, groups, one.border)
+    return _Encoded(str(root), identity, paths, groups, natural.border)
 
 
-def _class_folders(one, root):
+def _class_folders(natural, root):
     """The folder with the class folders: archives differ in how deep it lies."""
     while True:
         below = tree.class_folders(root)
-        if one.below in below:
-            root /= one.below
+        if natural.below in below:
+            root /= natural.below
         elif len(below) == 1:
             root /= below[0]
         else:

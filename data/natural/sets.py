@@ -48,8 +48,8 @@ def _cifar10_1(name, version):
 
 
 _SETS = {
-    one.name: one
-    for one in (
+    natural.name: natural
+    for natural in (
         _imagenet_v2(
             "imagenet_v2",
             "matched-frequency",
