@@ -52,38 +52,38 @@ def get_config(argument="augmix"):
 
 def cifar10():
     """The recipe of CIFAR-10, without a scheme."""
-    config = default.get_config()
-    config.dataset.name = "cifar10"
-    config.model.name = "wrn_40_2"
+    config = _both("cifar10", "wrn_40_2")
     train = config.train
     train.crop = 4
-    train.epochs = 100
     train.batch_size = 128
     train.schedule = "cosine"
-    train.nesterov = True
     train.weight_decay = 5e-4
-    config.eval.corruptions = ("imagenet_c",)
-    config.eval.severity = "levels"
     return config
 
 
 def imagenet():
     """The recipe of ImageNet, without a scheme."""
-    config = default.get_config()
-    config.dataset.name = "imagenet"
+    config = _both("imagenet", "resnet50")
     config.dataset.image_size = 224
     config.dataset.train_size = 256
-    config.model.name = "resnet50"
     config.model.init = "goyal"
     train = config.train
     train.random_resized_crop = 224
-    train.epochs = 100
     train.batch_size = 256
     train.batch_norm = "groups=8"
     train.milestones = (30, 60, 90)
-    train.nesterov = True
     train.weight_decay = 1e-4
+    config.eval.batch_size = 100
+    return config
+
+
+def _both(dataset, model):
+    """What both recipes have in common."""
+    config = default.get_config()
+    config.dataset.name = dataset
+    config.model.name = model
+    config.train.epochs = 100
+    config.train.nesterov = True
     config.eval.corruptions = ("imagenet_c",)
     config.eval.severity = "levels"
-    config.eval.batch_size = 100
     return config
