@@ -49,7 +49,7 @@ def run(config, workdir):
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions))
         trainings = (augmentation.STANDARD, *names, *mixtures)
-        models = parts.train_models(config, trainings, config.study.seeds, path, dataset, train_split, mesh)
+        models = parts.Trainings(config, trainings, config.study.seeds, path, dataset, train_split, mesh).train()
         distributed.on_main(lambda: _write_timing(config, path, models))
         answers = evaluate_models(models, shown, conditions, path)
         comment = distributed.on_main(lambda: _comment(config, path))

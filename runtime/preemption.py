@@ -10,7 +10,7 @@ block after.
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from runtime import distributed
@@ -29,8 +29,16 @@ class Watch:
         return self._asked()
 
     def leave(self) -> NoReturn:
-        """Ends the process as `leave` does, by the signals that came to it."""
-        leave(self.came)
+        """Ends the process for the signals that came to it.
+
+        Raises:
+          KeyboardInterrupt: Ctrl-C was among them; the command says so and chooses its status.
+          SystemExit: with the status of one that SIGTERM ended, which came here or to another
+            process.
+        """
+        if signal.SIGINT in self.came:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -58,15 +66,3 @@ def watch() -> Iterator[Watch]:
             signal.signal(number, handler)
     if distributed.anyone(watched.came):  # in the last block: this run is finished, but nothing after should begin
         watched.leave()
-
-
-def leave(came: Collection[int]) -> NoReturn:
-    """Ends the process for the signals that came to it.
-
-    Raises:
-      KeyboardInterrupt: Ctrl-C was among them; the command says so and chooses its status.
-      SystemExit: with the status of one that SIGTERM ended, which came here or to another process.
-    """
-    if signal.SIGINT in came:
-        raise KeyboardInterrupt
-    raise SystemExit(128 + signal.SIGTERM)

@@ -59,8 +59,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions, path))
         counts, known = [], {}
-        given, seeds = tuple(asked.values()), config.study.seeds
-        for models in parts.train_in_parts(config, given, seeds, path, dataset, train_split, mesh, _AT_ONCE):
+        names, seeds = tuple(asked.values()), config.study.seeds
+        trainings = parts.Trainings(config, names, seeds, path, dataset, train_split, mesh)
+        for models in trainings.train_in_parts(_AT_ONCE):
             counts += count_answers(evaluate_models(models, shown, conditions, path))
             known |= digests(models)
             del models

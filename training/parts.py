@@ -2,9 +2,10 @@
 compile.
 """
 
+import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flax import nnx
@@ -23,23 +24,11 @@ Key = tuple[str, int]
 Model = tuple[nnx.GraphDef, TrainState]
 
 
-def train_models(
-    config: ConfigDict,
-    trainings: Sequence[str],
-    seeds: Sequence[int],
-    workdir: str | os.PathLike,
-    dataset: Dataset,
-    split: Split,
-    mesh: Mesh,
-) -> dict[Key, Model]:
-    """Trains every (training, seed) that is not finished; reads the others back.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trainings:
+    """The models of a study, one for each training and seed, and what they are trained on.
 
-    config.study.parallel models train at once, on devices of their own, with one compiled train
-    step. With config.train.init_from `standard`, the other models start from the standard one of
-    their seed and train with the settings of config.study.finetune, once all standard models are
-    there.
-
-    Args:
+    Attributes:
       config: of the study.
       trainings: augmentations (see `augmentation.members`) or schemes (`training.schemes`),
         `standard` among them where others start from it.
@@ -49,96 +38,124 @@ def train_models(
       split: what to train on, replicated over `mesh`.
       mesh: with one row, see `meshes.study_mesh`.
 
-    Returns:
-      {(training, seed): (graphdef, state)}.
-
     Raises:
       ValueError: settings of a single training run.
-      NonFiniteLossError, SystemExit: as `loop.train_jobs`.
     """
-    models = {}
-    for part in train_in_parts(config, trainings, seeds, workdir, dataset, split, mesh):
-        models |= part
-    return {key: models[key] for key in _keys(trainings, seeds)}
 
+    config: ConfigDict
+    trainings: Sequence[str]
+    seeds: Sequence[int]
+    workdir: str | os.PathLike
+    dataset: Dataset
+    split: Split
+    mesh: Mesh
 
-def train_in_parts(
-    config: ConfigDict,
-    trainings: Sequence[str],
-    seeds: Sequence[int],
-    workdir: str | os.PathLike,
-    dataset: Dataset,
-    split: Split,
-    mesh: Mesh,
-    at_most: int = 0,
-) -> Iterator[dict[Key, Model]]:
-    """Trains as `train_models` does and yields the models part by part, so that not all of them
-    need be held at once.
+    def __post_init__(self):
+        _refuse_single(self.config)
 
-    Models of a part share one compiled train step: those with the JSD loss, with float32 images and
-    with uint8 images are apart from each other.
+    @functools.cached_property
+    def _given(self) -> dict[str, str]:
+        """{canonical name of a training: as given, which tells where stored transforms lie}."""
+        return {schemes.canonical(name): name for name in self.trainings}
 
-    Args:
-      config, trainings, seeds, workdir, dataset, split, mesh: as of `train_models`.
-      at_most: models of a part, rounded up to whole rounds of those that train at once; 0: all.
-    """
-    _refuse_single(config)
-    given = {schemes.canonical(name): name for name in trainings}
-    keys = _keys(trainings, seeds)
-    finetuned = [key for key in keys if config.train.init_from and key[0] != augmentation.STANDARD]
-    by_program: dict[Any, list[Key]] = {}
-    for key in keys:
-        if key not in finetuned:
-            recipe = _training_config(config, given[key[0]], key[1]).train
-            kind = bool(recipe.jsd_weight), augmentation.keeps_levels(augmentation.scheme_of(recipe), recipe.jsd_weight)
-            by_program.setdefault(kind, []).append(key)
-    starts: dict[int, tuple[ConfigDict, TrainState]] = {}  # of fine-tuned models: the standard ones
-    with bar("model", total=len(keys)) as progress:
-        for group in filter(None, (*by_program.values(), finetuned)):
-            rows = meshes.training_mesh(mesh, config.study.parallel, len(group), config.train.batch_size)
-            devices, together = rows.shape["data"], rows.shape["model"]
-            length = -(-(at_most or len(group)) // together) * together
-            for part in (group[first : first + length] for first in range(0, len(group), length)):
-                configs = {
-                    key: study.finetuned_config(config, starts[key[1]][0], key[0], devices)
-                    if group is finetuned
-                    else _training_config(config, given[key[0]], key[1], devices)
-                    for key in part
-                }
-                jobs = [
-                    loop.Job(
-                        configs[key],
-                        functools.partial(
-                            open_workdir, study.model_dir(workdir, *key), configs[key].to_dict(), free=study.FREE
-                        ),
-                        description=f"{key[0]} seed {key[1]}",
-                        title=f"Model {keys.index(key) + 1} of {len(keys)}: {key[0]}, seed {key[1]}.",
-                        initial=starts[key[1]][1] if group is finetuned else None,
-                    )
-                    for key in part
-                ]
-                step = functools.partial(progress.update, 1)
-                trained = loop.train_jobs(jobs, split, dataset.num_classes, mesh=rows, target=mesh, on_finish=step)
+    @property
+    def _keys(self) -> list[Key]:
+        return [(name, seed) for seed in self.seeds for name in self._given]
+
+    def train(self) -> dict[Key, Model]:
+        """Trains every model that is not finished and reads the others back.
+
+        config.study.parallel models train at once, on devices of their own, with one compiled train
+        step. With config.train.init_from `standard`, the other models start from the standard one
+        of their seed and train with the settings of config.study.finetune, once all standard models
+        are there.
+
+        Returns:
+          {(training, seed): (graphdef, state)}.
+
+        Raises:
+          NonFiniteLossError, SystemExit: as `loop.train_jobs`.
+        """
+        models = {}
+        for part in self.train_in_parts():
+            models |= part
+        return {key: models[key] for key in self._keys}
+
+    def train_in_parts(self, at_most: int = 0) -> Iterator[dict[Key, Model]]:
+        """Trains as `train` does and yields the models part by part, so that not all of them need
+        be held at once.
+
+        Models of a part share one compiled train step: those with the JSD loss, with float32 images
+        and with uint8 images are apart from each other.
+
+        Args:
+          at_most: models of a part, rounded up to whole rounds of those that train at once; 0: all.
+        """
+        starts: dict[int, tuple[ConfigDict, TrainState]] = {}  # of fine-tuned models: the standard ones
+        needs_starts = any(map(self._is_finetuned, self._keys))
+        with bar("model", total=len(self._keys)) as progress:
+            step = functools.partial(progress.update, 1)
+            for part, rows in self._parts(at_most):
+                jobs = [self._job(key, rows.shape["data"], starts) for key in part]
+                trained = loop.train_jobs(
+                    jobs, self.split, self.dataset.num_classes, mesh=rows, target=self.mesh, on_finish=step
+                )
                 models = dict(zip(part, trained))
-                if finetuned:
+                if needs_starts:
                     starts |= {
-                        seed: (configs[name, seed], models[name, seed][1])
-                        for name, seed in part
-                        if name == augmentation.STANDARD
+                        key[1]: (job.config, models[key][1])
+                        for key, job in zip(part, jobs)
+                        if key[0] == augmentation.STANDARD
                     }
                 yield models
                 del models, trained  # or the next part would train beside them
 
+    def _parts(self, at_most: int) -> Iterator[tuple[list[Key], Mesh]]:
+        """Yields the keys of models that share a program, and the mesh they train on."""
+        groups: dict[Any, list[Key]] = {}
+        for key in self._keys:
+            if not self._is_finetuned(key):
+                recipe = self._config(key).train
+                scheme = augmentation.scheme_of(recipe)
+                kind = bool(recipe.jsd_weight), augmentation.keeps_levels(scheme, recipe.jsd_weight)
+                groups.setdefault(kind, []).append(key)
+        finetuned = list(filter(self._is_finetuned, self._keys))
+        for group in filter(None, (*groups.values(), finetuned)):
+            rows = meshes.training_mesh(self.mesh, self.config.study.parallel, len(group), self.config.train.batch_size)
+            together = rows.shape["model"]
+            length = -(-(at_most or len(group)) // together) * together
+            for first in range(0, len(group), length):
+                yield group[first : first + length], rows
 
-def _keys(trainings, seeds):
-    return [(name, seed) for seed in seeds for name in dict.fromkeys(map(schemes.canonical, trainings))]
+    def _job(self, key: Key, devices: int, starts: Mapping[int, tuple[ConfigDict, TrainState]]) -> loop.Job:
+        name, seed = key
+        initial = None
+        if self._is_finetuned(key):
+            standard, initial = starts[seed]
+            config = study.finetuned_config(self.config, standard, name, devices)
+        else:
+            config = self._config(key, devices)
+        folder = study.model_dir(self.workdir, name, seed)
+        return loop.Job(
+            config,
+            functools.partial(open_workdir, folder, config.to_dict(), free=study.FREE),
+            description=f"{name} seed {seed}",
+            title=f"Model {self._keys.index(key) + 1} of {len(self._keys)}: {name}, seed {seed}.",
+            initial=initial,
+        )
 
+    def _is_finetuned(self, key: Key) -> bool:
+        return bool(self.config.train.init_from) and key[0] != augmentation.STANDARD
 
-def _training_config(config, training, seed, devices=1):
-    """`model_config` of a training, be it a scheme or an augmentation."""
-    if schemes.known(training):
-        return study.model_config(schemes.applied(config, training), augmentation.STANDARD, seed, devices)
-    return study.model_config(config, training, seed, devices)
+    def _config(self, key: Key, devices: int = 1) -> ConfigDict:
+        """The config of a model that starts from nothing, be its training a scheme or an
+        augmentation.
+        """
+        name, seed = key
+        training = self._given[name]
+        if schemes.known(training):
+            return study.model_config(schemes.applied(self.config, training), augmentation.STANDARD, seed, devices)
+        return study.model_config(self.config, training, seed, devices)
 
 
 def _refuse_single(config):

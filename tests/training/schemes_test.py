@@ -64,7 +64,8 @@ def _recorded(monkeypatch, config, trainings, tmp_path, **given):
     monkeypatch.setattr(parts.loop, "train_jobs", train_jobs)
     dataset = types.SimpleNamespace(num_classes=10)
     found = {}
-    for part in parts.train_in_parts(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh(), **given):
+    study_models = parts.Trainings(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh())
+    for part in study_models.train_in_parts(**given):
         found |= part
     return seen, found
 
@@ -91,4 +92,4 @@ def test_a_study_takes_its_schemes_from_their_own_setting(tmp_path):
     with pytest.raises(
         ValueError, match=r"expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"
     ):
-        parts.train_models(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
+        parts.Trainings(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
