@@ -54,7 +54,7 @@ from evaluation import adaptation, measured, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
-from evaluation.results import Frame, print_scores, write_results
+from evaluation.results import Frame, count_answers, print_scores, write_tables
 from evaluation.shown import Shown, ShownStored
 from runtime import compiles, distributed, meshes
 from runtime.log import log
@@ -95,19 +95,18 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             shown = ShownStored(stored, mesh, config.eval.batch_size)
             answers |= evaluate_models(models, shown, shown.conditions, results)
-        of_models, settings = digests(models), config.eval.to_dict()
-        return distributed.on_main(lambda: write_results(results, answers, settings, dataset.name, frame, of_models))
+        counts, of_models, settings = count_answers(answers), digests(models), config.eval.to_dict()
+        return distributed.on_main(lambda: write_tables(results, counts, settings, dataset.name, frame, of_models))
 
 
 def _frame(config, dataset, shown, stored, conditions, workdir):
     """What the errors are measured under; a reference that does not fit is refused before anything
     is evaluated.
     """
-    if stored:
-        held = measured.of_stored(dataset, stored)
-    else:
-        held = measured.of_dataset(dataset, shown.options, conditions, workdir)
-    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch, stored=bool(stored))
+    if not stored:
+        return Frame.of_dataset(config, dataset, shown, conditions, workdir)
+    held = measured.of_stored(dataset, stored)
+    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch, stored=True)
 
 
 def main(argv):

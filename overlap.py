@@ -13,7 +13,6 @@ Stopped anywhere, the same command continues.
 from runtime import command  # isort: skip
 
 from analysis import overlap_study, tables
-from evaluation import measured
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
 from evaluation.results import Frame, write_errors
@@ -47,10 +46,10 @@ def run(config, workdir):
             distributed.on_main(lambda: ranges.copy(config.ranges, path / "ranges.json"))
         shown, conditions = Shown.of(config, test_split, mesh, dataset.provenance), list_conditions(names, RANDOM)
         # Before training: a reference that does not fit is refused.
-        frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions))
+        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions))
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = parts.Trainings(config, trainings, config.study.seeds, path, dataset, train_split, mesh).train()
-        distributed.on_main(lambda: _write_timing(config, path, models))
+        distributed.on_main(lambda: study.write_timing(config, path, models))
         answers = evaluate_models(models, shown, conditions, path)
         comment = distributed.on_main(lambda: _comment(config, path))
         overlap = distributed.on_main(
@@ -80,22 +79,10 @@ def run(config, workdir):
         return overlap
 
 
-def _frame(config, dataset, shown, conditions):
-    """What the errors are measured under, and divided by."""
-    held = measured.of_dataset(dataset, shown.options, conditions, None)
-    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch)
-
-
 def _write_errors(path, config, frame, names, comment):
     """Writes the errors of the study's models, and evaluation.json; prints those of benchmarks."""
     counts, record = tables.read_counts(path / "counts.csv"), provenance()
     print(write_errors(path, counts, frame, config.eval.to_dict(), record, comment, {"study": names}))
-
-
-def _write_timing(config, path, models):
-    """Writes timing.json, which tools.compare reads."""
-    seconds = study.training_seconds(config, path, list(models))
-    workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
 
 
 def _comment(config, path):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
 from runtime import bindings, files
 
 Key = tuple[str, int]
@@ -135,6 +135,17 @@ def _made_from(path: str | os.PathLike, record: Mapping[str, Any]) -> MadeFrom:
     ):
         raise files.DamagedFileError(f"{path}: expected digests as made_from, found {record}; {_REMEDY}")
     return found._replace(models={_key(path, name): digest for name, digest in models.items()})
+
+
+def count_correct(answers: Mapping[tuple[str, str | int | float], Mapping[Key, np.ndarray]]) -> list[Count]:
+    """Counts the correct answers {(corruption, severity): {(model, seed): bool [N]}}: rows of
+    counts.csv.
+    """
+    return [
+        check_count((*key, *condition, int(bits.sum()), int(bits.size)))
+        for condition, by_model in answers.items()
+        for key, bits in by_model.items()
+    ]
 
 
 def read_study(

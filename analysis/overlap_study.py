@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis import accuracies, derived, figures
+from analysis import accuracies, answers, derived, figures
 from analysis.comparison import mixtures
 from analysis.overlap import Overlap, overlap_matrix
 from analysis.overlap.errors import standard_errors
@@ -54,7 +54,8 @@ def write_results(
     Raises:
       ValueError: a model or corruption is missing, or the standard model is near chance.
     """
-    counts = derived.write_counts(path / "counts.csv", _count_rows(correctness), comment)
+    shown = {(name, 0 if name == CLEAN else RANDOM): by_model for name, by_model in correctness.items()}
+    counts = derived.write_counts(path / "counts.csv", answers.count_correct(shown), comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)
     accuracy, number, seeds = accuracies.accuracies(counts, names)
     overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
@@ -89,8 +90,8 @@ def write_mixtures(
       members: {mixture: names of its corruptions}.
       comment: the line at the head of the table.
     """
-    answers = {model: _mean_over_seeds(correctness, model) for model in (STANDARD, *members)}
-    gains = mixtures.write_mixtures(path / "mixtures.csv", answers.pop(STANDARD), answers, members, comment)
+    by_model = {model: _mean_over_seeds(correctness, model) for model in (STANDARD, *members)}
+    gains = mixtures.write_mixtures(path / "mixtures.csv", by_model.pop(STANDARD), by_model, members, comment)
     for mixture, comparison in gains.items():
         print(f"\n{mixtures.mixture_text(mixture, comparison, members[mixture])}")
 
@@ -115,15 +116,6 @@ def _write_selection(path, names, overlap, samples, threshold):
     if 0 < len(members) < len(names):
         covered = coverage(overlap.unclipped, names, members, samples=samples)
         print(f"\n{coverage_text(covered, members, 0.0)}")
-
-
-def _count_rows(correctness):
-    """Rows of counts.csv."""
-    return [
-        (model, seed, corruption, 0 if corruption == CLEAN else RANDOM, int(bits.sum()), int(bits.size))
-        for corruption, by_model in correctness.items()
-        for (model, seed), bits in by_model.items()
-    ]
 
 
 def _bits(correctness, names, seeds):

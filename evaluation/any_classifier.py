@@ -19,7 +19,7 @@ from data.dataset import sha256
 from evaluation import measured
 from evaluation.answers import Answers
 from evaluation.conditions import Condition, list_conditions
-from evaluation.results import Frame, count_answers, write_results
+from evaluation.results import Frame, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 
@@ -115,8 +115,9 @@ def evaluate(
         frame = Frame.of(held, str(reference), reference_mismatch)
         answers = answer(Answers(path, len(shown), shown.draws | {"images": hashes}))
         settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
-        write_results(path, answers, settings, f"{len(shown)} images", frame, printed=progress)
-    return count_answers(answers)
+        counts = count_answers(answers)
+        write_tables(path, counts, settings, f"{len(shown)} images", frame, printed=progress)
+    return counts
 
 
 def _check(images: np.ndarray, labels: np.ndarray, index: np.ndarray, dtype: str, batch_size: int) -> None:

@@ -8,16 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from analysis import accuracies, derived, scores, tables
-from analysis.answers import Key
+from analysis.answers import Key, count_correct
 from analysis.errors import files as error_files
 from analysis.errors.choice import Choice, choose
 from analysis.errors.conditions import Conditions
 from analysis.errors.images import ImageErrors
 from analysis.errors.text import summary_text
 from analysis.tables import Count
+from data import Dataset
+from evaluation import measured
 from evaluation.conditions import Condition
+from evaluation.shown import Shown
 from runtime import workdirs
 from runtime.provenance import provenance
 
@@ -48,6 +52,29 @@ class Frame:
         """
         return cls(conditions, choose(asked, mismatch, conditions), asked, stored)
 
+    @classmethod
+    def of_dataset(
+        cls,
+        config: ConfigDict,
+        dataset: Dataset,
+        shown: Shown,
+        conditions: Iterable[Condition],
+        folder: pathlib.Path | None = None,
+    ) -> "Frame":
+        """Chooses the reference of `config.eval` for a dataset's test images, corrupted here.
+
+        Args:
+          config: of the command.
+          dataset: whose test images are shown.
+          shown: its test images.
+          conditions, folder: see `measured.of_images`.
+
+        Raises:
+          SettingsError, FileNotFoundError, ValueError: as `of`.
+        """
+        held = measured.of_dataset(dataset, shown.options, conditions, folder)
+        return cls.of(held, config.eval.reference, config.eval.reference_mismatch)
+
     def record(self) -> dict[str, Any]:
         """Tells all of it, for JSON."""
         names = [one.name for one in self.choice.references]
@@ -58,25 +85,6 @@ class Frame:
             "unusable": self.choice.unusable,
         }
         return {"conditions": dataclasses.asdict(self.conditions), "reference": choice}
-
-
-def write_results(
-    path: pathlib.Path,
-    answers: Mapping[Condition, Mapping[Key, np.ndarray]],
-    settings: Mapping[str, Any],
-    source: str,
-    frame: Frame,
-    models: Mapping[Key, str] | None = None,
-    *,
-    printed: bool = True,
-) -> list[Count]:
-    """Derives the tables from the answers just made, as `write_tables` does from their counts.
-
-    Args:
-      path, settings, source, frame, models, printed: as of `write_tables`.
-      answers: {condition: {(model, seed): bool [N]}}.
-    """
-    return write_tables(path, count_answers(answers), settings, source, frame, models, printed=printed)
 
 
 def write_tables(
@@ -149,11 +157,7 @@ def write_errors(
 
 def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
     """Counts the correct answers {condition: {(model, seed): bool [N]}}: rows of counts.csv."""
-    return [
-        tables.check_count((model, seed, condition.corruption, condition.label, int(bits.sum()), int(bits.size)))
-        for condition, by_model in answers.items()
-        for (model, seed), bits in by_model.items()
-    ]
+    return count_correct({(one.corruption, one.label): by_model for one, by_model in answers.items()})
 
 
 def print_scores(counts: Sequence[Count]) -> None:

@@ -27,7 +27,6 @@ import pathlib
 from ml_collections import ConfigDict
 
 from analysis.schemes import study as results
-from evaluation import measured
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
 from evaluation.results import Frame, count_answers, write_tables
@@ -57,7 +56,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
             warn_of_coincidence(schemes.applied(config, given).train, [one.corruption for one in conditions[1:]])
         shown = Shown.of(config, test_split, mesh, dataset.provenance)
         # Before training: a reference that does not fit is refused.
-        frame = distributed.on_main(lambda: _frame(config, dataset, shown, conditions, path))
+        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
         counts, known = [], {}
         names, seeds = tuple(asked.values()), config.study.seeds
         trainings = parts.Trainings(config, names, seeds, path, dataset, train_split, mesh)
@@ -79,18 +78,11 @@ def _refuse(config):
             )
 
 
-def _frame(config, dataset, shown, conditions, path):
-    """What the errors are measured under, and divided by."""
-    held = measured.of_dataset(dataset, shown.options, conditions, path)
-    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch)
-
-
 def _write(config, path, counts, known, frame, names):
     """Writes and prints every result."""
     settings = config.eval.to_dict()
     counts = write_tables(path, counts, settings, config.dataset.name, frame, known, printed=False)
-    seconds = study.training_seconds(config, path, list(known))
-    workdirs.write_json(path / "timing.json", {"training_seconds": seconds})
+    study.write_timing(config, path, known)
     number = len(config.study.seeds)
     comment = (
         f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, "

@@ -116,16 +116,15 @@ def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib
     return pathlib.Path(workdir) / "models" / schemes.canonical(corruption).replace("/", ".") / f"seed{seed}"
 
 
-def training_seconds(
-    config: ConfigDict, workdir: str | os.PathLike, keys: Iterable[tuple[str, int]]
-) -> dict[str, float]:
-    """Reads {model|seed: seconds of training} of finished models from their metrics."""
-    return {
+def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple[str, int]]) -> None:
+    """Writes timing.json, {model|seed: seconds of training} of finished models from their metrics."""
+    seconds = {
         f"{model}|{seed}": round(
             metrics.training_seconds(model_dir(workdir, model, seed) / "metrics.jsonl", config.train.batch_size), 1
         )
         for model, seed in keys
     }
+    write_json(workdir / "timing.json", {"training_seconds": seconds})
 
 
 def refuse_checkpoint(config: ConfigDict) -> None:
