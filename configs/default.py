@@ -142,6 +142,13 @@ def get_config():
                     "out": "resampling",
                 },
             },
+            "search": {
+                "seeds": (),
+                "images": 100,
+                "draws": 100,
+                "target": 0.0,
+                "seed": 0,
+            },
             "calibrate": {
                 "corruptions": ("noc_candidates",),
                 "targets": (0.95, 0.5),

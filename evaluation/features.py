@@ -67,8 +67,7 @@ class Extractor:
             raise ValueError(f"expected weights [G, {len(images)}], found shape {weights.shape}")
         if self.chunk < 0:
             raise ValueError(f"expected a chunk of at least 1 transform, or 0, found {self.chunk}")
-        values = _CPU_VALUES if jax.default_backend() == "cpu" else _VALUES
-        chunk = self.chunk or max(1, values // math.prod(images.shape))
+        chunk = self.chunk or fitting(math.prod(images.shape))
         object.__setattr__(self, "chunk", chunk + -chunk % self.mesh.shape["data"])
 
     def __call__(self, apply: Callable[..., jax.Array], params: Any) -> jax.Array:
@@ -114,6 +113,11 @@ class Extractor:
                     refuse_not_finite(features, transform.name)
                     bar.update(len(features) * images)
                     yield features
+
+
+def fitting(values: int) -> int:
+    """Tells how many arrays of so many values the device works on at once."""
+    return max(1, (_CPU_VALUES if jax.default_backend() == "cpu" else _VALUES) // values)
 
 
 def refuse_not_finite(features: np.ndarray, name: str) -> None:

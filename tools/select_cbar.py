@@ -6,7 +6,8 @@ Every scan is one run: errors of a network on all candidates (10 levels) and ref
 NAME.csv, and features of another, NAME.npz (see analysis/cbar/scans.py). --scan may be given
 several times. The target is the mean error of a standard network on the reference benchmark, in
 percent. Prints the ranking and the chosen benchmark with its levels, and writes them to FILE
-(default: cbar_benchmark.json beside the first scan). About one second for each run.
+(default: cbar_benchmark.json beside the first scan), the ranking also as a figure beside it. About
+one second for each run. tools.search_cbar does all of it, from the training of the networks on.
 """
 
 from runtime import command  # isort: skip
@@ -16,8 +17,7 @@ import pathlib
 
 from absl import flags
 
-from analysis.cbar import benchmark, selection
-from runtime.files import write_json
+from analysis.cbar import benchmark
 
 
 def define_flags():
@@ -35,16 +35,8 @@ def main(argv):
 
 def run(paths, target, seed=0, out=None):
     """Selects, prints and writes; returns the content of the file."""
-    runs = benchmark.measure_runs(paths, target, seed)
-    ranking = selection.rank(runs)
-    print(benchmark.ranking_text(ranking, runs))
-    most_distant = benchmark.choose_most_distant(runs, ranking, target)
-    content = benchmark.content(most_distant, ranking, runs, paths, target, seed)
-    more_distant = content["fraction_of_random_benchmarks_more_distant"]
-    print(f"\n{benchmark.benchmark_text(most_distant, target, paths, more_distant)}")
-    out = paths[0].with_name("cbar_benchmark.json") if out is None else out
-    write_json(out, content)
-    print(f"\nwritten to {out}")
+    content, text = benchmark.select(paths, target, seed, out or paths[0].with_name("cbar_benchmark.json"))
+    print(text)
     return content
 
 

@@ -38,6 +38,7 @@ STUDY_FREE = (  # how much is asked for, not what a result is: may differ betwee
     "seed",
     "calibrate",
     "msd",
+    "search",
     "adapt",
     *(f"model.{key}" for key in IMPORT_OPTIONS),
 )

@@ -9,12 +9,42 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from analysis import figures
 from analysis.cbar import half_sets, scans, selection
 from analysis.cbar.groups import group_table
-from runtime.files import without_nan
+from runtime.files import without_nan, write_json
 from runtime.provenance import record_inputs
 
+TITLE = "Contribution to the distance (* chosen)"
 Ranking = Sequence[tuple[str, float, float]]  # (name, contribution, standard error) of each candidate
+
+
+def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib.Path) -> tuple[dict[str, Any], str]:
+    """Selects a benchmark from scans, writes `out` and beside it the ranking as a figure of its name.
+
+    Args:
+      paths, target, seed: as of `measure_runs`.
+      out: cbar_benchmark.json.
+
+    Returns:
+      (what `out` holds, what to print).
+
+    Raises:
+      FileNotFoundError, ValueError: as of `measure_runs`, or no run has a benchmark of the ten.
+    """
+    runs = measure_runs(paths, target, seed)
+    ranking = selection.rank(runs)
+    most_distant = choose_most_distant(runs, ranking, target)
+    found = content(most_distant, ranking, runs, paths, target, seed)
+    write_json(out, found)
+    names = [name + (" *" if name in most_distant.members else "") for name, *_ in ranking]
+    values, errors = np.array([row[1:] for row in ranking]).T
+    unit = "standard deviations"
+    panel = figures.balance_bars(values, names, se=errors if len(runs) > 1 else None, ylabel=unit, title=TITLE)
+    figures.save(panel, out.with_suffix(""))
+    more_distant = found["fraction_of_random_benchmarks_more_distant"]
+    texts = (ranking_text(ranking, runs), benchmark_text(most_distant, target, paths, more_distant))
+    return found, "\n\n".join((*texts, f"written to {out}"))
 
 
 def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> list[selection.Run]:

@@ -64,6 +64,7 @@ def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans
     assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
     assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
     assert len(found["inputs"]) == 4 and f"written to {out}" in done.stdout
+    assert out.with_suffix(".png").stat().st_size > 1000
 
 
 def test_a_seed_gives_one_result(folder_of_scans, tmp_path):

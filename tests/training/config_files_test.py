@@ -10,6 +10,7 @@ from training import schema, schemes, study
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
     "aug": ("noc/border", "mixture=imagenet_noc"),
+    "cbar_search": ("cifar10", "imagenet", "smoke"),
     "fast_cifar10": ("gpu", "cpu"),
     "imagenet": ("vgg19", "resnet50,100"),
     "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),

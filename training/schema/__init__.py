@@ -6,7 +6,7 @@ it.
 
 inputs.py    `seed`, `ranges`, `frost`, `dataset`, `model`: what a model is and what it sees
 recipe.py    `train`: how it is trained
-measures.py  `eval`, `adapt`, `study`, `msd`, `calibrate`: what is asked of trained models
+measures.py  `eval`, `adapt`, `study`, `msd`, `search`, `calibrate`: what is asked of trained models
 named.py     settings that name something
 rules.py     what must hold between settings
 """

@@ -1,4 +1,4 @@
-"""What is asked of trained models: `eval`, `adapt`, `study`, `msd`, `calibrate`."""
+"""What is asked of trained models: `eval`, `adapt`, `study`, `msd`, `search`, `calibrate`."""
 
 import functools
 
@@ -96,6 +96,15 @@ SETTINGS = {
     "msd.resampling.images": several("numbers of images", whole("", 1), 1, order="rising"),
     "msd.resampling.draws": several("numbers of draws", whole("", 1), 1, order="rising"),
     "msd.resampling.out": _folder("of results in the workdir"),
+    "search.seeds": several(
+        "of the networks that give tools.search_cbar features, one for each of study.seeds", _seed("")
+    ),
+    "search.images": whole("training images that they are shown, without mirroring or cropping", 1),
+    "search.draws": whole("of each corruption and level, each shown to all images; 0: each image has one of its own"),
+    "search.target": number(
+        "mean error in percent of the benchmark to be made; 0 is that of the networks on ImageNet-C", 0, 100
+    ),
+    "search.seed": _seed("of the images, the draws and the random benchmarks; each run adds its number"),
     "calibrate.corruptions": _corruptions("corruptions and benchmarks to calibrate", least=1),
     "calibrate.targets": several(
         "R of the standard model at the mild and at the severe end", number("", 0, 1, above=True, below=True), 2, 2

@@ -1,0 +1,63 @@
+"""Centres from images that each have a draw of their own, against one image at a time."""
+
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from ml_collections import ConfigDict
+
+import corruptions
+import models
+from corruptions.keys import seed_key
+from evaluation import centres, features, joint
+from evaluation.conditions import Condition
+from runtime import meshes
+from training.states import TrainState
+
+SIDE, IMAGES, SEED = 16, 5, 3
+
+
+@pytest.fixture(scope="module")
+def network():
+    """(model, what measures with it) of a network that saw no training, images four at a time."""
+    model = models.build("small_resnet", 10, seed=0)
+    graphdef, params, statistics = nnx.split(model, nnx.Param, ...)
+    state = TrainState(jnp.zeros((), int), params, statistics, None)
+    images = np.random.default_rng(0).integers(0, 256, (IMAGES, SIDE, SIDE, 3)).astype(np.uint8)
+    extractor = features.Extractor(meshes.data_mesh(1), graphdef, state, images, np.ones((1, IMAGES), np.float32))
+    return model, extractor
+
+
+def measured(network, folder):
+    asked = ConfigDict({"seed": SEED, "chunk": 4})
+    return centres.Measured(asked, network[1], None, folder, {})
+
+
+@pytest.mark.parametrize("level", [2, 4])
+def test_the_centre_is_the_mean_over_images_each_with_its_draw(network, tmp_path, level):
+    model, extractor = network
+    name = "imagenet_c/gaussian_noise"
+    key = jax.random.fold_in(seed_key(SEED), zlib.crc32(name.encode()))
+    feature = jax.jit(lambda image: model(image[None].astype(jnp.float32) / 255, train=False)[1]["penultimate"][0])
+    expected = []
+    for i in range(IMAGES):  # the last batch is padded with what must not count
+        one = corruptions.corrupt(key, extractor.images[i : i + 1], name, level, index=np.array([i]))[0]
+        expected.append(np.asarray(feature(one), float))
+    found = joint.centre(measured(network, tmp_path), Condition(name, str(level)))
+    assert found.shape == (96,) and found.dtype == np.float64
+    np.testing.assert_allclose(found, np.mean(expected, axis=0), rtol=2e-3, atol=1e-4)
+    apart = np.abs(expected[0] - np.mean(expected, axis=0)).max()
+    assert apart > 100 * np.abs(found - np.mean(expected, axis=0)).max()
+
+
+def test_what_is_measured_is_read_back_and_nan_is_refused(network, tmp_path, monkeypatch):
+    condition = Condition("imagenet_c/gaussian_noise", "2")
+    found = joint.centre(measured(network, tmp_path), condition)
+    monkeypatch.setattr(joint, "_features", lambda *given: jnp.full((2, 4, 96), jnp.nan))
+    np.testing.assert_array_equal(joint.centre(measured(network, tmp_path), condition), found)
+    with pytest.raises(ValueError, match="expected finite features of images under imagenet_c/gaussian_noise"):
+        joint.centre(measured(network, tmp_path / "other"), condition)
+    assert not (tmp_path / "other").exists()

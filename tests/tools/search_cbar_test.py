@@ -1,0 +1,93 @@
+"""tools.search_cbar: which network gives errors and which features, runs that are added, and the
+whole of it (slow).
+"""
+
+import numpy as np
+import pytest
+
+import configs.cbar_search
+import corruptions
+from analysis.cbar import scans
+from evaluation import evaluate
+from tools import search_cbar
+
+IMAGES = 400
+
+
+def settings(errors, features):
+    config = configs.cbar_search.get_config("smoke")
+    config.study.seeds, config.search.seeds = errors, features
+    config.dataset.train_limit, config.dataset.test_limit = 160, 70  # as many other tests
+    return config
+
+
+@pytest.fixture
+def without_networks(monkeypatch):
+    """Training, answers and features made up of seeds; gives what was asked of them, and of the
+    selection, which select_cbar_test has.
+    """
+    asked = {"trained": [], "features": [], "selected": []}
+
+    def train_in_parts(config, trainings, seeds, *given):
+        asked["trained"].append((trainings, tuple(seeds)))
+        yield {("standard", seed): seed for seed in seeds}
+
+    def answers(models, shown, conditions, workdir):
+        """Errors of 2 + 3 k percent at level k of a candidate, 10 + 3 k of a reference, and the seed."""
+        base = {one: 2 if one.corruption.startswith("cbar/") else 10 for one in conditions}
+        wrong = {one: 4 * (base[one] + 3 * int(one.severity)) for one in conditions}
+        return {one: {key: np.arange(IMAGES) >= wrong[one] + 4 * key[1] for key in models} for one in conditions}
+
+    def centres(config, path, number, seed, conditions):
+        asked["features"].append((number, seed))
+        rng = np.random.default_rng(seed)
+        return {(one.corruption, one.label): rng.normal(size=3).astype(np.float32) for one in conditions}
+
+    monkeypatch.setattr(search_cbar.parts, "train_in_parts", train_in_parts)
+    monkeypatch.setattr(search_cbar, "evaluate_models", answers)
+    monkeypatch.setattr(search_cbar, "_centres", centres)
+    monkeypatch.setattr(search_cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
+    return asked
+
+
+def test_each_run_has_the_errors_of_one_network_and_the_features_of_another(without_networks, tmp_path):
+    search_cbar.run(settings((0, 3), (2, 1)), tmp_path)
+    assert without_networks["trained"] == [(("standard",), (0, 2, 3, 1))]
+    assert without_networks["features"] == [(0, 2), (1, 1)]
+    for number, (errors, features) in enumerate(((0, 2), (3, 1))):
+        scan = scans.read_scan(tmp_path / "scans" / f"run{number}.csv")
+        assert scan.candidates == corruptions.names("cbar_candidates")
+        assert scan.references == corruptions.names("imagenet_c")
+        expected = [2 + 3 * level + errors for level in range(1, 11)]
+        np.testing.assert_allclose(scan.candidate_errors, np.tile(expected, (30, 1)))
+        rng = np.random.default_rng(features)
+        np.testing.assert_array_equal(scan.candidate_features[0, 0], rng.normal(size=3).astype(np.float32))
+    ((paths, target, *_),) = without_networks["selected"]
+    assert [path.name for path in paths] == ["run0.csv", "run1.csv"]
+    assert target == pytest.approx(19 + 1.5)  # over ImageNet-C: 10 + 3 * 3, and the seeds' 0 and 3
+
+
+@pytest.mark.parametrize(("errors", "features"), [((0, 1), (2,)), ((0, 1), (1, 2))])
+def test_seeds_that_do_not_pair_are_refused_before_anything_is_written(errors, features, tmp_path):
+    with pytest.raises(ValueError, match=r"as many config\.search\.seeds as config\.study\.seeds and none in both"):
+        search_cbar.run(settings(errors, features), tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+
+
+def test_the_papers_sizes():
+    cifar, imagenet = (configs.cbar_search.get_config(name) for name in ("cifar10", "imagenet"))
+    assert (cifar.search.images, cifar.search.draws, len(cifar.study.seeds)) == (100, 100, 10)
+    assert (imagenet.search.images, imagenet.search.draws, len(imagenet.study.seeds)) == (10_000, 0, 5)
+    assert imagenet.model.name == "resnet50" and cifar.model.name == "wrn_40_2"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)  # some minutes of CPU time: a loaded machine takes many times as long
+def test_the_smoke_search_selects_ten_and_measures_nothing_twice(tmp_path, monkeypatch):
+    config = configs.cbar_search.get_config("smoke")
+    content = search_cbar.run(config, tmp_path)
+    assert len(content["members"]) == 10 and len(content["runs"]) == 2
+    monkeypatch.setattr(evaluate.correctness, "of_models", lambda *given: pytest.fail("evaluated again"))
+    monkeypatch.setattr(search_cbar.joint, "mean_feature", lambda *given: pytest.fail("measured again"))
+    again = search_cbar.run(config, tmp_path)
+    assert again["ranking"] == content["ranking"] and again["members"] == content["members"]
