@@ -18,6 +18,12 @@ FENCE = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```", re.M | re.S)
 FLAG = re.compile(r"(?:DEFINE_\w+|add_argument|add)\(\s*\"(?:--)?([\w-]+)\"")
 
 
+def example_of(page, heading):
+    """The first Python block below a heading."""
+    section = (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.search(r"```python\n(.*?)```", section, re.S)[1]
+
+
 def commands(text):
     """The commands `python ...` in fenced blocks, as lists of words after `python`."""
     for block in FENCE.finditer(text):

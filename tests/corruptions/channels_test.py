@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from tests.corruptions.corrupt_image_test import example_of
+from tests.pages import example_of
 
 KEY = jax.random.key(3)
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)

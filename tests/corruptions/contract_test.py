@@ -7,9 +7,9 @@ import pytest
 
 import corruptions
 from benchmarks.reference.photographs import photographs
+from tests.corruptions.comparing import assert_same
 
 NAMES = corruptions.names()
-A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
 KEY = jax.random.key(7)
 
 
@@ -52,19 +52,6 @@ def test_an_image_depends_on_its_index_alone(name, images):
     np.testing.assert_array_equal(turned[::-1], whole)
     others = np.asarray(corruptions.corrupt(KEY, images[[2, 2, 2, 1]], name, index=jnp.array([5, 8, 9, 3])))
     np.testing.assert_array_equal(others[[1, 3]], whole[[2, 1]])
-
-
-def assert_same(found, expected, bound=A_THOUSANDTH_OF_A_LEVEL):
-    """What `corrupt` promises of another batch size, piece, number of devices or program around
-    it; `bound` is that of float32.
-    """
-    found, expected = np.asarray(found), np.asarray(expected)
-    different = np.abs(found.astype(np.float64) - expected)
-    if found.dtype == np.uint8:  # as rounding falls on the two sides of a border between levels
-        assert different.max() <= 1 and np.count_nonzero(different) <= max(1, different.size / 10_000)
-    else:
-        beyond = different > bound
-        assert np.count_nonzero(beyond) <= different.size / 1000
 
 
 @pytest.mark.parametrize("name", SLOWLY)

@@ -1,6 +1,5 @@
 """One image, NumPy in and out: equal to a batch of one, whatever the image comes as."""
 
-import pathlib
 import re
 
 import jax
@@ -11,8 +10,8 @@ from PIL import Image
 
 import corruptions
 from corruptions import keys
+from tests.pages import ROOT, example_of
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8)
 FLOAT = IMAGE / np.float32(255)
 
@@ -158,12 +157,6 @@ def test_bad_requests_are_named(error, message, given):
 def test_a_traced_image_is_pointed_to_corrupt():
     with pytest.raises(TypeError, match=r"inside a jit use corruptions\.corrupt"):
         jax.jit(lambda image: corruptions.corrupt_image(image, "contrast"))(IMAGE)
-
-
-def example_of(page, heading):
-    """The first Python block below a heading."""
-    section = (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.search(r"```python\n(.*?)```", section, re.S)[1]
 
 
 def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):

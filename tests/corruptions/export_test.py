@@ -9,7 +9,7 @@ from jax import export
 
 import corruptions
 from benchmarks.reference.photographs import photographs
-from tests.corruptions.corrupt_image_test import example_of
+from tests.pages import example_of
 
 KEY = jax.random.key(7)
 IMAGES, INDEX = photographs(3, 32, 32), np.arange(5, 8, dtype=np.int32)

@@ -10,8 +10,8 @@ import pytest
 import corruptions
 from benchmarks.reference.photographs import photographs
 from corruptions import batch
-from tests.corruptions.contract_test import assert_same
-from tests.corruptions.fuzz_test import pictures
+from tests.corruptions.comparing import assert_same
+from tests.corruptions.extremes import pictures
 
 NAMES = corruptions.names()
 KEY = jax.random.key(7)

@@ -10,7 +10,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 import corruptions
 from benchmarks.reference.photographs import photographs
 from runtime import compiles
-from tests.corruptions.corrupt_image_test import example_of
+from tests.pages import example_of
 
 NAME = "noc/border"
 KEY = jax.random.key(7)

@@ -20,8 +20,7 @@ def snapshot(folder: pathlib.Path) -> dict[str, str]:
     """Returns {relative path: digest} of the files that must come out alike.
 
     Checkpoints stand for their steps: the state in the last is held by its digest in final.json.
-      Half-written files
-    that were left behind are part of the picture.
+    Half-written files that were left behind are part of the picture.
     """
     found = {}
     for path in sorted(folder.rglob("*")):

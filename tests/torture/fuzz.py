@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from tests.corruptions.fuzz_test import BATCH, draw_severities, pictures
+from tests.corruptions.extremes import BATCH, draw_severities, pictures
 from tests.torture import given_draws
 from tests.torture.outcomes import Outcome
 

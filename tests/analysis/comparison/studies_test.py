@@ -16,7 +16,7 @@ from analysis.comparison.studies import (
     benchmark_agreement_sweep,
 )
 from tests.analysis import published
-from tests.analysis.overlap.score_test import by_definition, imagenet_c
+from tests.analysis.overlap.matrices import by_definition, imagenet_c
 from tests.analysis.published import IMAGENET_C
 
 FIGURE3 = published.FIGURE3[:, :15]

@@ -7,7 +7,7 @@ from analysis.overlap import overlap_matrix
 from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.errors import standard_errors
 from tests.analysis import published
-from tests.analysis.overlap.score_test import by_definition
+from tests.analysis.overlap.matrices import by_definition
 from tests.analysis.published import NOC
 
 

@@ -10,18 +10,7 @@ from analysis.overlap import overlap_matrix
 from analysis.selection import algorithm, select
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
-
-FIGURE3 = published.FIGURE3[:, :15]
-OFF = np.triu_indices
-
-
-def symmetric(values):
-    upper = np.triu(values, 1)
-    return upper + upper.T + np.eye(len(values))
-
-
-def label(n):
-    return tuple(f"c{i:02d}" for i in range(n))
+from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric
 
 
 def brute_force(overlap, threshold, strict=False, unclipped=None):
@@ -43,10 +32,6 @@ def brute_force(overlap, threshold, strict=False, unclipped=None):
         return *(round(sum(m[p] for p in pairs), 8) for m in (overlap, second)), s
 
     return set(sets), min(sets, key=rank)
-
-
-def indices(found, names):
-    return tuple(names.index(name) for name in found)
 
 
 @pytest.mark.parametrize("threshold", sorted(published.ALGORITHM1))

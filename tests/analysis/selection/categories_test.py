@@ -11,7 +11,7 @@ from scipy.cluster import vq
 
 from analysis.selection.categories import categories, k_means, within_cluster_correlation
 from tests.analysis import published
-from tests.analysis.overlap.score_test import imagenet_c
+from tests.analysis.overlap.matrices import imagenet_c
 from tests.analysis.published import IMAGENET_C
 
 FIGURE3 = published.FIGURE3[:, :15]

@@ -9,7 +9,7 @@ import pytest
 from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute
 from analysis.selection.coverage import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, coverage
-from tests.analysis.overlap.score_test import imagenet_c, noc
+from tests.analysis.overlap.matrices import imagenet_c, noc
 from tests.analysis.published import IMAGENET_C, NOC
 
 NORMAL = statistics.NormalDist()

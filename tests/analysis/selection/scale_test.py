@@ -13,7 +13,7 @@ from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute
 from analysis.selection import algorithm, cliques, select
 from tests.analysis.published import IMAGENET_C
-from tests.analysis.selection.algorithm_test import FIGURE3, OFF, indices, label, symmetric
+from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric
 
 
 def check_sweep(unclipped):

@@ -11,7 +11,7 @@ from PIL import Image, JpegImagePlugin
 
 from corruptions import registry
 from corruptions.write import from_folder, write_dataset
-from tests.corruptions.contract_test import assert_same
+from tests.corruptions.comparing import assert_same
 from tests.corruptions.write.datasets import NUMBER, expected
 
 

@@ -1,0 +1,30 @@
+"""Overlap matrices of published tables, and the overlap score written from its definition."""
+
+import numpy as np
+
+from analysis.overlap import overlap_matrix
+from tests.analysis import published
+from tests.analysis.published import IMAGENET_C, NOC
+
+
+def imagenet_c(**kwargs):
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
+    return overlap_matrix(full, names=IMAGENET_C, **kwargs)
+
+
+def noc(**kwargs):
+    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
+    return overlap_matrix(full, names=NOC, **kwargs)
+
+
+def by_definition(full, raw=False):
+    """The overlap score as the paper words it, one pair at a time."""
+    n = len(full) - 1
+
+    def r(m, c):
+        return full[m, c] if raw else full[m, c] / full[m, 0]
+
+    def t(i, j):
+        return (r(i, j) - r(0, j)) / (r(j, j) - r(0, j))
+
+    return np.array([[(t(i, j) + t(j, i)) / 2 for j in range(1, n + 1)] for i in range(1, n + 1)])
