@@ -82,7 +82,8 @@ def _train_and_count(
     shown = Shown.of(config, test_split, mesh, dataset.provenance)
     of_errors, counts = {errors for errors, _ in pairs}, []
     seeds = [seed for pair in pairs for seed in pair]
-    for models in parts.train_in_parts(config, (STANDARD,), seeds, path, dataset, train_split, mesh, _AT_ONCE):
+    trainings = parts.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
+    for models in trainings.train_in_parts(_AT_ONCE):
         asked = {key: model for key, model in models.items() if key[1] in of_errors}
         counts += count_answers(evaluate_models(asked, shown, conditions, path))
         del models, asked

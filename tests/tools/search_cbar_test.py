@@ -28,9 +28,9 @@ def without_networks(monkeypatch):
     """
     asked = {"trained": [], "features": [], "selected": []}
 
-    def train_in_parts(config, trainings, seeds, *given):
-        asked["trained"].append((trainings, tuple(seeds)))
-        yield {("standard", seed): seed for seed in seeds}
+    def train_in_parts(self, at_most):
+        asked["trained"].append((self.trainings, tuple(self.seeds)))
+        yield {("standard", seed): seed for seed in self.seeds}
 
     def answers(models, shown, conditions, workdir):
         """Errors of 2 + 3 k percent at level k of a candidate, 10 + 3 k of a reference, and the seed."""
@@ -43,7 +43,7 @@ def without_networks(monkeypatch):
         rng = np.random.default_rng(seed)
         return {(one.corruption, one.label): rng.normal(size=3).astype(np.float32) for one in conditions}
 
-    monkeypatch.setattr(search_cbar.parts, "train_in_parts", train_in_parts)
+    monkeypatch.setattr(search_cbar.parts.Trainings, "train_in_parts", train_in_parts)
     monkeypatch.setattr(search_cbar, "evaluate_models", answers)
     monkeypatch.setattr(search_cbar, "_centres", centres)
     monkeypatch.setattr(search_cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
