@@ -56,7 +56,7 @@ from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_
 from evaluation.evaluate import digests, evaluate_models
 from evaluation.results import Frame, count_answers, print_scores, write_tables
 from evaluation.shown import Shown, ShownStored
-from runtime import compiles, distributed, meshes
+from runtime import distributed, meshes
 from runtime.log import log
 from training import cli, study
 
@@ -110,8 +110,7 @@ def _frame(config, dataset, shown, stored, conditions, workdir):
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     counts = run(config, workdir)
     if distributed.is_main():
         print_scores(counts)

@@ -97,8 +97,7 @@ def _by_corruption(answers):
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     run(config, workdir)
     log.info("Results are in %s; the picture is %s.", workdir, workdir / "overlap.png")
 

@@ -13,7 +13,7 @@ import pathlib
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, loop, study
 
@@ -54,8 +54,7 @@ def train_and_evaluate(config, workdir):
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     train_and_evaluate(config, workdir)
     log.info("Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s", workdir, workdir)
 

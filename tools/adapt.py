@@ -21,7 +21,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 from evaluation import adaptation, trained_models
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.log import log
 from training import cli, loop, study
 from training.checkpoint import Checkpoints, digest
@@ -65,10 +65,9 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
+    config, workdir = cli.start(argv)
     if not flags.FLAGS.source:
         raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
-    compiles.enable_compilation_cache()
     run(config, pathlib.Path(flags.FLAGS.source), workdir)
     log.info("The model is in %s; evaluate it with: python eval.py --workdir=%s", workdir, workdir)
 

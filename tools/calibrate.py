@@ -23,7 +23,7 @@ from evaluation import trained_models
 from evaluation.conditions import expand
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
-from runtime import compiles, meshes, settings
+from runtime import meshes, settings
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance
@@ -109,8 +109,7 @@ def _check_model(clean: float, num_classes: int) -> None:
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     print("\n" + ranges_text(run(config, workdir)))
     log.info("Ranges are in %s; use them with --config.ranges=%s.", workdir / "ranges.json", workdir / "ranges.json")
 

@@ -38,7 +38,7 @@ from evaluation import trained_models, transforms
 from evaluation.centres import Measured, setting
 from evaluation.conditions import list_conditions, warn_of_tables
 from evaluation.forecast import Forecast
-from runtime import compiles, workdirs
+from runtime import workdirs
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -108,9 +108,8 @@ def _write(
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
-    run(config, pathlib.Path(workdir))
+    config, workdir = cli.start(argv)
+    run(config, workdir)
     log.info("Results are in %s.", workdir / config.msd.out)
 
 

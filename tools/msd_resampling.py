@@ -25,7 +25,6 @@ from analysis.distances import resampling
 from evaluation import resampled, trained_models, transforms
 from evaluation.centres import PAIRS, Measured, setting
 from evaluation.conditions import list_conditions
-from runtime import compiles
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -66,9 +65,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[resampling.Spread]:
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
-    run(config, pathlib.Path(workdir))
+    config, workdir = cli.start(argv)
+    run(config, workdir)
     log.info("Results are in %s.", workdir / config.msd.resampling.out)
 
 

@@ -28,7 +28,6 @@ from corruptions.augment import stored
 from evaluation import trained_models, transforms
 from evaluation.centres import SUBSETS, Measured, setting
 from evaluation.conditions import list_conditions
-from runtime import compiles
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -84,9 +83,8 @@ def _write_subsets(
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
-    run(config, pathlib.Path(workdir))
+    config, workdir = cli.start(argv)
+    run(config, workdir)
     log.info("Results are in %s.", workdir / config.msd.subsets.out)
 
 

@@ -25,7 +25,6 @@ from analysis.distances.text import mixtures_text
 from evaluation import trained_models
 from evaluation.centres import Measured, setting
 from evaluation.conditions import expand, list_conditions
-from runtime import compiles
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import cli
@@ -66,9 +65,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.MixtureDistance
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
-    run(config, pathlib.Path(workdir))
+    config, workdir = cli.start(argv)
+    run(config, workdir)
     log.info("Results are in %s.", workdir / config.msd.toy.out)
 
 

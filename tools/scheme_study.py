@@ -92,8 +92,7 @@ def _write(config, path, counts, known, frame, names):
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     run(config, workdir)
     log.info("Results are in %s.", workdir)
 

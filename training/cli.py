@@ -12,7 +12,7 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 
 from corruptions import imagenet_c
-from runtime import command, distributed
+from runtime import command, compiles, distributed
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
@@ -66,6 +66,13 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
         asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
         distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
+
+
+def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
+    """Reads the command line as `read_flags` does, and keeps what is compiled for the next command."""
+    asked = read_flags(argv)
+    compiles.enable_compilation_cache()
+    return asked
 
 
 def parse(argv: list[str]) -> list[str]:
