@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.overlap.bootstrap import resample_accuracies
-from analysis.overlap.score import compute, jackknife_variance, leave_one_out
+from analysis.overlap.score import compute
+from analysis.overlap.variance import jackknife_variance, leave_one_out
 
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution

@@ -19,6 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analysis.overlap.variance import (
+    binomial_gain_variance,
+    binomial_overlap_variance,
+    jackknife_variance,
+    leave_one_out,
+)
+
 VARIANTS = ("robustness", "bmvc")
 WEAK_GAIN = 0.03
 _SIGMAS = 3
@@ -101,11 +108,11 @@ def overlap_matrix(
     mean = full.mean(axis=0)
     notes = _check_clean(mean[:, 0], names, number, num_classes)
     robustness, gain, transfer, unclipped = compute(mean, variant)
-    n, seeds = len(names), len(full)
+    n, seeds, relative = len(names), len(full), variant == "robustness"
     gain_variance, variance = np.zeros(n), np.zeros((n, n))
     if number is not None:
-        gain_variance = gain_variance + _gain_variance(mean, number, variant)
-        variance = variance + _overlap_variance(mean, number, variant)
+        gain_variance = gain_variance + binomial_gain_variance(mean, number, relative)
+        variance = variance + binomial_overlap_variance(mean, robustness, gain, transfer, number, relative)
     if seeds > 1:
         _, gains, _, overlaps = compute(leave_one_out(full), variant)
         gain_variance = gain_variance + jackknife_variance(gains)
@@ -156,61 +163,6 @@ def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, n
     divisor = np.where(gain > 0, gain, np.nan)[..., None, :]
     transfer = (trained - standard) / divisor
     return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
-
-
-def _gain_variance(full, number, variant):
-    """SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2."""
-    a, clean = full[:, 1:], full[:, :1]
-    variance = a * (1 - a) / number
-    if variant == "robustness":
-        variance = (variance + (a / clean) ** 2 * clean * (1 - clean) / number) / clean**2
-    return variance[0] + np.diag(variance[1:])
-
-
-def _overlap_variance(full, number, variant):
-    """Delta-method variance of the unclipped O: sum over the nine accuracies in it of
-    (dO/dA)^2 A (1 - A) / N. Symmetric [n, n]; the diagonal means nothing."""
-    robustness, gain, transfer, _ = compute(full, variant)
-    noise = full * (1 - full) / number
-    relative = variant == "robustness"
-    clean = full[1:, 0] if relative else np.ones(len(gain))  # A[i,0]
-    standard_clean = full[0, 0] if relative else 1.0
-    gain = np.where(gain > 0, gain, np.nan)
-    on_itself = np.diag(robustness[1:])
-
-    # One direction, T[i->j]; rows i, columns j.
-    cross = 1 / (gain[None, :] * clean[:, None])  # d / dA[i,j]
-    baseline = (transfer - 1) / gain / standard_clean  # d / dA[0,j]
-    self_ = -transfer / gain / clean[None, :]  # d / dA[j,j]
-    # Accuracies of clean images enter both directions, so their derivatives add before squaring.
-    clean_i = -robustness[1:] / (gain * clean[:, None])  # d / dA[i,0], through R[i,j]
-    clean_j = transfer * on_itself / gain / clean[None, :]  # d / dA[j,0], through R[j,j]
-    clean_0 = -(transfer - 1) * robustness[0] / gain / standard_clean  # d / dA[0,0]
-
-    trained, noise_on_itself = noise[1:, 1:], np.diag(noise[1:, 1:])
-    directed = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * noise_on_itself
-    variance = directed + directed.T
-    if relative:
-        shared = clean_i + clean_j.T
-        variance += shared**2 * noise[1:, :1] + (shared**2 * noise[1:, :1]).T
-        variance += (clean_0 + clean_0.T) ** 2 * noise[0, 0]
-    return variance / 4
-
-
-def leave_one_out(accuracy: np.ndarray) -> np.ndarray:
-    """Means of accuracies [S >= 2, ...] over all seeds but one, for each seed left out: [S,
-    ...].
-    """
-    seeds = len(accuracy)
-    return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
-
-
-def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
-    """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with
-    each seed left out.
-    """
-    seeds = len(left_out)
-    return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
 
 
 def _check(accuracy, clean_accuracy, names, variant, number):
