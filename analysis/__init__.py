@@ -1,7 +1,8 @@
 """From answers of models to tables, scores, benchmarks and figures. Trains nothing.
 
 - `answers`: which test images each model answers correctly, one file per condition
-- `tables`: counts.csv and scores.csv; strict reading, atomic writing
+- `lines`: tables as CSV files; strict reading, atomic writing, a digest that tells an edited one
+- `tables`: counts.csv and what its conditions are called
 - `derived`: counts.csv held against the answers it follows from
 - `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv
 - `errors/`: errors of models on benchmarks and the reference they are divided by; errors.csv,

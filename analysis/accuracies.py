@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from analysis import scores
-from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, Count, write_rows
+from analysis.lines import write_rows
+from analysis.tables import CLEAN, RANDOM, SCORES_HEADER, STANDARD, Count
 
 
 def accuracies(

@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis import answers, tables
 from analysis.answers import Key
+from analysis.lines import EditedTableError
 from analysis.tables import Count
 from runtime import bindings
 from runtime.log import log
@@ -190,7 +191,7 @@ def _read_table(path):
         return {}, False
     try:
         return {count.key: count for count in tables.read_counts(path)}, False
-    except tables.EditedTableError:
+    except EditedTableError:
         return {count.key: count for count in tables.read_counts(path, edited=True)}, True
     except ValueError as error:
         log.warning("%s; it is written again from the answers.", error)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ml_collections import ConfigDict
 
 from analysis import accuracies, answers, derived, tables
+from analysis.lines import format_field, read_lines, sealed
 from analysis.report import inputs
 from runtime import bindings, files, meshes
 from training import loop, ranges
@@ -127,12 +128,12 @@ def _results(found, folder, workdir):
     counts = None
     for path in sorted(folder.glob("*.csv")):
         with found.of(path, command):
-            bound = tables.sealed(path.read_bytes().decode("utf-8")) is not None
+            bound = sealed(path.read_bytes().decode("utf-8")) is not None
             if path.name == "counts.csv":
                 counts = derived.read_counts(path)
                 bound = bound or (folder / "answers").is_dir()
             else:
-                rows = [fields for _, fields in tables.read_lines(path)]
+                rows = [fields for _, fields in read_lines(path)]
                 if path.name == "scores.csv" and counts:
                     _same_scores(path, rows, counts)
             found.count(bound)
@@ -166,7 +167,7 @@ def _answers(path, draws, workdir):
 
 
 def _same_scores(path, rows, counts):
-    expected = [[tables.format_field(value) for value in row] for row in accuracies.score_rows(counts)]
+    expected = [[format_field(value) for value in row] for row in accuracies.score_rows(counts)]
     if rows[1:] != expected:
         raise ValueError(f"{path}: expected what follows from counts.csv, found something else")
 
@@ -202,8 +203,8 @@ def _features(found, folder, workdir):
             found.count(bool(made_from))
     for path in sorted(folder.glob("*.csv")):
         with found.of(path, command):
-            list(tables.read_lines(path))
-            found.count(tables.sealed(path.read_text(encoding="utf-8")) is not None)
+            list(read_lines(path))
+            found.count(sealed(path.read_text(encoding="utf-8")) is not None)
 
 
 def _command(folder, name="provenance.json"):

@@ -18,7 +18,7 @@ import pathlib
 
 import numpy as np
 
-from analysis.tables import read_lines, write_rows
+from analysis.lines import read_lines, write_rows
 from runtime import files
 
 HEADER = ("role", "corruption", "level", "error")

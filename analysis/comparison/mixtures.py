@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from analysis.comparison.models import Comparison, gains
+from analysis.lines import write_rows
 from analysis.references import Reference
-from analysis.tables import CLEAN, write_rows
+from analysis.tables import CLEAN
 
 HEADER = (
     "mixture",

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.tables import RANDOM, read_lines, write_rows
+from analysis.lines import read_lines, write_rows
+from analysis.tables import RANDOM
 from runtime import bindings
 
 HEADER = ("scheme", "corruption", "severity", "msd", "msd_spread", "mmd", "mmd_spread")

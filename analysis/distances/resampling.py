@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from analysis.tables import write_rows
+from analysis.lines import write_rows
 
 
 class Spread(NamedTuple):

@@ -12,7 +12,8 @@ from analysis.errors.conditions import Conditions
 from analysis.errors.images import ImageErrors
 from analysis.errors.scores import Row, Value
 from analysis.errors.summary import GAP, MEASURES, NONE, Summary
-from analysis.tables import CLEAN, write_rows
+from analysis.lines import write_rows
+from analysis.tables import CLEAN
 
 ERRORS = "errors.csv"
 ERRORS_HEADER = (

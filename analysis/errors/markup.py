@@ -5,8 +5,9 @@ import pathlib
 from analysis.errors import summary
 from analysis.errors.joint import Column, Joint
 from analysis.errors.summary import NONE, TITLES
+from analysis.lines import write_rows
 from analysis.rounding import with_error
-from analysis.tables import CLEAN, write_rows
+from analysis.tables import CLEAN
 from runtime.files import write_atomically
 
 HEADER = (*summary.HEADER, "best")

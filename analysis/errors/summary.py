@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from analysis.tables import read_lines, write_rows
+from analysis.lines import read_lines, write_rows
 
 NAME = "errors_summary.csv"
 HEADER = (

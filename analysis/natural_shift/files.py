@@ -10,8 +10,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from analysis.lines import write_rows
 from analysis.natural_shift.study import Study
-from analysis.tables import write_rows
 from runtime.files import write_atomically, write_json
 
 JSON = "natural_shift.json"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.lines import read_lines, sealed, write_rows
 from analysis.overlap.score import Overlap
-from analysis.tables import read_lines, sealed, write_rows
 
 LONG_HEADER = ("i", "j", "O", "se", "T_ij", "T_ji", "flags")
 _SYMMETRY = 1e-9

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis import accuracies, answers, derived, shapes, tables
+from analysis import accuracies, answers, derived, shapes
 from analysis.comparison import mixtures
 from analysis.distances.files import Distance, read_msd
 from analysis.errors import summary
 from analysis.errors.summary import Summary
+from analysis.lines import read_lines
 from analysis.overlap import overlap_matrix
 from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
@@ -217,7 +218,7 @@ def _optional(path, shape, names=None):
 def _mixtures(path):
     if not path.is_file():
         return None
-    return [dict(zip(mixtures.HEADER, fields)) for _, fields in tables.read_lines(path, mixtures.HEADER)]
+    return [dict(zip(mixtures.HEADER, fields)) for _, fields in read_lines(path, mixtures.HEADER)]
 
 
 def _file(path):

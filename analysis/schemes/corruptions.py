@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.tables import CLEAN, Count, write_rows
+from analysis.lines import write_rows
+from analysis.tables import CLEAN, Count
 
 
 class Error(NamedTuple):

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from analysis.errors.summary import GAP, Summary
+from analysis.lines import write_rows
 from analysis.rounding import with_error
-from analysis.tables import CLEAN, RANDOM, write_rows
+from analysis.tables import CLEAN, RANDOM
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows that are printed of a long table

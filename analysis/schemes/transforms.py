@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 
 from analysis.distances.subsets import KINDS
 from analysis.figures import BLUE, GREY, ORANGE
+from analysis.lines import write_rows
 from analysis.schemes.table import Row, columns
-from analysis.tables import CLEAN, write_rows
+from analysis.tables import CLEAN
 
 _STORED = re.compile(rf"stored=({'|'.join(KINDS)})_(\d+)@[0-9a-f]+")
 _COLOURS = dict(zip(KINDS, (BLUE, ORANGE, GREY), strict=True))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from absl import flags
 
+from analysis.lines import read_lines
 from analysis.natural_shift import figures
 from analysis.overlap.files import write_overlap
-from analysis.tables import read_lines
 from tests.analysis.natural_shift.tables import made_up
 from tools import natural_shift
 
