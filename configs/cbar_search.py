@@ -29,16 +29,8 @@ def get_config(variant="cifar10"):
         raise ValueError(f"expected cbar_search.py:cifar10, :imagenet or :smoke, found {variant!r}")
     if variant == "smoke":
         runs = 2
-        _shrink(config)
+        scheme.shrink(config)
+        config.eval.batch_size = config.search.images = 200  # as many as test images: the same programs
+        config.search.draws = 0
     config.study.seeds, config.search.seeds = tuple(range(runs)), tuple(range(runs, 2 * runs))
     return config
-
-
-def _shrink(config):
-    config.dataset.name = "shapes"
-    config.dataset.train_limit, config.dataset.test_limit = 600, 200
-    config.model.name = "small_resnet"
-    config.train.crop = 2
-    config.train.epochs, config.train.batch_size, config.train.learning_rate = 2, 50, 0.05
-    config.eval.batch_size = 200
-    config.search.images, config.search.draws = 200, 0  # as many as test images: the same programs

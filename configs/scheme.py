@@ -8,8 +8,7 @@ python train.py --config=configs/scheme.py:augmix=rotate+equalize --workdir=runs
 python train.py --config=configs/scheme.py:autoaugment_cifar,cpu --workdir=runs/autoaugment_cpu
 python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
 python train.py --config=configs/scheme.py:augmix_imagenet+jsd --workdir=runs/imagenet_augmix
-python train.py --config=configs/scheme.py:baseline --config.train.mix_in.name=image_folder \\
-    --config.train.mix_in.data_dir=DIR --workdir=runs/stylized
+python train.py --config=configs/scheme.py:stylized=DIR --workdir=runs/stylized
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
 `baseline` is mirror and crop alone; `,cpu` is a small network for 12 epochs. Schemes made for
@@ -18,15 +17,19 @@ ImageNet (`augmix_imagenet`, `autoaugment_imagenet`, `patch_gaussian_imagenet`, 
 BatchNorm over eight parts of 32, a tenth of the learning rate after 30, 60 and 90, images of
 `python -m data.prepare --dataset=imagenet --train_size=256`.
 
+`stylized=DIR` mixes a stylised copy of ImageNet in (Stylized-ImageNet), prepared in DIR by the same
+command with --source=COPY: an epoch shows all images of both, and there are half as many, 50, with
+steps after 15, 30 and 45. Any dataset of the same classes and size can be mixed into any config,
+with config.train.mix_in.
+
 The cosine moves with every step, theirs with every epoch. Stored transforms are files of
-tools.msd_subsets. Images that are mixed in come from any dataset with the same classes and size,
-such as a stylised copy of the training images (Stylized-ImageNet): an epoch shows all images of
-both. configs/scheme_study.py trains many schemes.
+tools.msd_subsets. configs/scheme_study.py trains many schemes.
 """
 
 from configs import default
 
 _BASELINE = "baseline"
+_STYLIZED = "stylized="
 JSD_WEIGHT = 12.0
 
 
@@ -34,6 +37,8 @@ def get_config(argument="augmix"):
     scheme, _, variant = argument.partition(",")
     if variant not in ("", "cpu"):
         raise ValueError(f"expected scheme.py:SCHEME or scheme.py:SCHEME,cpu, found {argument!r}")
+    if scheme.startswith(_STYLIZED) and not variant:
+        return stylized(scheme.removeprefix(_STYLIZED))
     scheme, jsd = scheme.removesuffix("+jsd"), scheme.endswith("+jsd")
     of_imagenet = scheme.partition("=")[0].endswith("_imagenet")
     if of_imagenet and variant:
@@ -87,3 +92,22 @@ def _both(dataset, model):
     config.eval.corruptions = ("imagenet_c",)
     config.eval.severity = "levels"
     return config
+
+
+def stylized(folder):
+    """The recipe of ImageNet for its images and the stylised ones prepared in `folder`."""
+    if not folder:
+        raise ValueError("expected stylized=DIR, the folder of the prepared stylised images, found stylized=")
+    config = imagenet()
+    config.train.mix_in.name, config.train.mix_in.data_dir = "imagenet", folder
+    config.train.epochs, config.train.milestones = 50, (15, 30, 45)
+    return config
+
+
+def shrink(config):
+    """Small networks on the embedded dataset, for what is to show that a command runs."""
+    config.dataset.name = "shapes"
+    config.dataset.train_limit, config.dataset.test_limit = 600, 200
+    config.model.name = "small_resnet"
+    config.train.crop = 2
+    config.train.epochs, config.train.batch_size, config.train.learning_rate = 2, 50, 0.05

@@ -4,6 +4,7 @@ python -m tools.scheme_study --config=configs/scheme_study.py:cifar10 --workdir=
 python -m tools.scheme_study --config=configs/scheme_study.py:subsets --workdir=runs/subsets
 python -m tools.scheme_study --config=configs/scheme_study.py:closest_random_farthest --workdir=runs/transforms
 python -m tools.scheme_study --config=configs/scheme_study.py:imagenet --workdir=runs/schemes_imagenet
+python -m tools.scheme_study --config=configs/scheme_study.py:stylized=DIR --workdir=runs/stylized_imagenet
 python -m tools.scheme_study --config=configs/scheme_study.py:smoke --workdir=runs/schemes_smoke
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the dataset.
@@ -16,6 +17,8 @@ closest_random_farthest  every file of stored transforms that tools.msd_subsets 
                          runs/schemes/subsets, or `closest_random_farthest=FOLDER`, beside all of AugMix
                          (supplement A)
 imagenet                 the four schemes as made for ImageNet; ResNet-50 for 100 epochs, 5 seeds
+stylized=DIR             none, with the stylised images prepared in DIR mixed in; 50 epochs, 5 seeds (see
+                         configs/scheme.py)
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 
@@ -26,16 +29,21 @@ model on CIFAR-10, about 20 hours on eight V100 for one on ImageNet.
 from configs import scheme
 
 STORED = "closest_random_farthest"
+STYLIZED = "stylized"
 VARIANTS = ("cifar10", "subsets", STORED, "imagenet", "smoke")
 
 
 def get_config(argument="cifar10"):
     variant, equals, folder = argument.partition("=")
-    if variant not in VARIANTS or (equals and (variant != STORED or not folder)):
-        raise ValueError(f"expected scheme_study.py:{', :'.join(VARIANTS)} or :{STORED}=FOLDER, found {argument!r}")
-    if variant == "imagenet":
-        config = scheme.imagenet()
-        config.study.schemes = ("standard", "autoaugment_imagenet", "augmix_imagenet+jsd", "patch_gaussian_imagenet")
+    of_folder = variant in (STORED, STYLIZED) and folder
+    if not of_folder and (variant not in VARIANTS or equals):
+        known = f"{', :'.join(VARIANTS)}, :{STORED}=FOLDER or :{STYLIZED}=DIR"
+        raise ValueError(f"expected scheme_study.py:{known}, found {argument!r}")
+    if variant in ("imagenet", STYLIZED):
+        config = scheme.stylized(folder) if variant == STYLIZED else scheme.imagenet()
+        config.study.schemes = ("standard",)
+        if variant == "imagenet":
+            config.study.schemes += ("autoaugment_imagenet", "augmix_imagenet+jsd", "patch_gaussian_imagenet")
         config.study.seeds = tuple(range(5))
         config.eval.corruptions = ("imagenet_c", "imagenet_c_bar")
         return config
@@ -54,11 +62,7 @@ def get_config(argument="cifar10"):
 
 
 def _shrink(config):
-    config.dataset.name = "shapes"
-    config.dataset.train_limit, config.dataset.test_limit = 600, 200
-    config.model.name = "small_resnet"
-    config.train.crop = 2
-    config.train.epochs, config.train.batch_size, config.train.learning_rate = 2, 50, 0.05
+    scheme.shrink(config)
     config.study.schemes = ("standard", "augmix=rotate", "augmix=posterize", "augmix", "patch_gaussian", "augmix+jsd")
     config.study.seeds = (0, 1)
     config.eval.severity = "random"

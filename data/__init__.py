@@ -23,7 +23,7 @@ from typing import Any
 
 from data.dataset import Dataset, Split, balanced_prefix
 
-__all__ = ["Dataset", "Split", "balanced_prefix", "load", "names"]
+__all__ = ["OF_FILES", "Dataset", "Split", "balanced_prefix", "load", "names"]
 
 # Modules are imported when asked for: `shapes` must not wait for what reads CIFAR-10.
 _LOADERS = {
@@ -34,7 +34,8 @@ _LOADERS = {
     "imagenet100": ("data.imagenet.load", "load_imagenet"),
     "imagenet": ("data.imagenet.load", "load_imagenet"),
 }
-_OF_FILES = ("image_folder", "imagenet100", "imagenet")
+OF_FILES = ("image_folder", "imagenet100", "imagenet")
+"""Datasets of image files, of any size, that are resized."""
 
 
 def names() -> tuple[str, ...]:
@@ -84,8 +85,8 @@ def load(
     for key, value in (("train_size", train_size), ("resize", None if resize == "crop" else resize)):
         if value is None:
             continue
-        if name not in _OF_FILES:
-            raise ValueError(f"expected {key} with {', '.join(_OF_FILES)} only, found it with {name}")
+        if name not in OF_FILES:
+            raise ValueError(f"expected {key} with {', '.join(OF_FILES)} only, found it with {name}")
         kwargs[key] = value
     module, function = _LOADERS[name]
     loader = getattr(importlib.import_module(module), function)

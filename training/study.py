@@ -59,9 +59,16 @@ def load_data(
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = data.load(**given)
     if mixed and config.train.mix_in.name:
-        dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
+        dataset = union(dataset, _load_mixed_in(given | {k: v for k, v in config.train.mix_in.items() if v}))
     ranges.check_image_shape(config.get("ranges"), dataset.image_shape)
     return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
+
+
+def _load_mixed_in(given):
+    try:
+        return data.load(**given)
+    except (FileNotFoundError, ValueError) as error:
+        raise type(error)(f"config.train.mix_in: {error}") from None
 
 
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:

@@ -17,9 +17,10 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke"),
-    "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "smoke"),
+    "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "stylized=a/b",
+                     "smoke"),
     "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
-               "augmix_imagenet+jsd", "baseline_imagenet"),
+               "augmix_imagenet+jsd", "baseline_imagenet", "stylized=a/b"),
 }  # fmt: skip
 CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("[a-z]*.py"))
 
@@ -50,6 +51,16 @@ def test_schemes_for_imagenet_have_its_recipe():
     assert load("scheme", "baseline").dataset.name == "cifar10"
     with pytest.raises(ValueError, match="a scheme for CIFAR-10 with ,cpu"):
         load("scheme", "augmix_imagenet,cpu")
+
+
+def test_stylised_images_are_mixed_into_half_as_many_epochs():
+    config, study_config = load("scheme", "stylized=a/b"), load("scheme_study", "stylized=a/b")
+    assert config.train.to_dict() == study_config.train.to_dict() and study_config.study.schemes == ("standard",)
+    assert config.train.mix_in.to_dict() == {"name": "imagenet", "data_dir": "a/b"}
+    assert (config.train.epochs, config.train.milestones) == (50, (15, 30, 45))
+    for name in ("scheme", "scheme_study"):
+        with pytest.raises(ValueError, match="stylized=DIR"):
+            load(name, "stylized=")
 
 
 def test_studies_of_schemes_have_the_recipes_of_single_ones():

@@ -90,3 +90,10 @@ def test_other_classes_are_refused(root, tmp_path):
     other = folder(tmp_path, "styled", 100, ("left", "top"))
     with pytest.raises(ValueError, match=r"expected the class names of image_folder .* different in right, top"):
         study.load_data(settings(root, data_dir=str(other)), meshes.data_mesh(16), mixed=True)
+
+
+@pytest.mark.parametrize("name", ["image_folder", "imagenet"])
+def test_a_missing_folder_is_refused_by_the_setting_that_names_it(root, tmp_path, name):
+    asked = settings(root, name=name, data_dir=str(tmp_path / "gone"))
+    with pytest.raises(FileNotFoundError, match=r"config\.train\.mix_in: expected a folder of images .*gone"):
+        study.load_data(asked, meshes.data_mesh(16), mixed=True)

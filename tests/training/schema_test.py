@@ -27,7 +27,12 @@ def changed(**values):
         ({"train__crop": 1000}, "expected config.train.crop below 32 pixels"),
         ({"train__random_resized_crop": 33}, "expected config.train.random_resized_crop up to 32 pixels"),
         ({"train__random_resized_crop": 24, "train__crop": 4}, "expected config.train.crop 0 with"),
-        ({"dataset__train_size": 31}, "expected config.dataset.train_size of at least image_size 32"),
+        (
+            {"dataset__name": "imagenet100", "dataset__train_size": 31},
+            "expected config.dataset.train_size of at least image_size 32",
+        ),
+        ({"dataset__resize": "squash"}, "expected config.dataset.resize 'crop' with shapes"),
+        ({"dataset__name": "cifar10", "dataset__train_size": 64}, "expected config.dataset.train_size 0 with cifar10"),
         ({"train__schedule": "cosine", "train__warmup_epochs": 40}, "config.train.warmup_epochs below 40 epochs"),
         ({"train__init_from": "standard", "study__finetune__warmup_epochs": 1}, "config.study.finetune.warmup_epochs"),
         ({"train__batch_norm": "groups=3"}, "expected config.train.batch_size to be a multiple of 3, found 256"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ml_collections import ConfigDict
 
+import data
 import models
 from training import augmentation, batch_norm, states
 
@@ -19,6 +20,18 @@ def of_model(config: ConfigDict) -> Iterator[str]:
             yield f"expected options of config.model among {', '.join(options)} for {name}, found {key}"
     if size < models.smallest_size(name):
         yield f"expected images of at least {models.smallest_size(name)} pixels for {name}, found {size}"
+
+
+def of_files(config: ConfigDict) -> Iterator[str]:
+    """Only images of files are resized."""
+    dataset = config.dataset
+    if dataset.name not in data.OF_FILES:
+        for key, plain in (("train_size", 0), ("resize", "crop")):
+            if dataset[key] != plain:
+                yield (
+                    f"expected config.dataset.{key} {plain!r} with {dataset.name}, whose images have one size (others are "
+                    f"for {', '.join(data.OF_FILES)}), found {dataset[key]!r}"
+                )
 
 
 def of_sizes(config: ConfigDict) -> Iterator[str]:
@@ -83,4 +96,4 @@ def of_measures(config: ConfigDict) -> Iterator[str]:
         yield f"expected two corruptions in config.msd.toy, found {toy.first} twice"
 
 
-RULES = (of_model, of_sizes, of_schedule, of_batches, of_losses, of_measures)
+RULES = (of_model, of_files, of_sizes, of_schedule, of_batches, of_losses, of_measures)
