@@ -105,8 +105,8 @@ def _frame(config, dataset, shown, stored, conditions, workdir):
     """
     if not stored:
         return Frame.of_dataset(config, dataset, shown, conditions, workdir)
-    held = measured.of_stored(dataset, stored)
-    return Frame.of(held, config.eval.reference, config.eval.reference_mismatch, stored=True)
+    measured_under = measured.of_stored(dataset, stored)
+    return Frame.of(measured_under, config.eval.reference, config.eval.reference_mismatch, stored=True)
 
 
 def main(argv):

@@ -22,23 +22,23 @@ def train_and_evaluate(config, workdir):
     """Trains the model of `config` in `workdir`; returns its accuracy on clean test images."""
     study.refuse_checkpoint(config)
     mesh = meshes.data_mesh(config.train.batch_size)
-    one = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
+    settings = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     if initial and not loop.finished(pathlib.Path(workdir)):
         trained_models.find(initial)  # before anything is written
-    with workdirs.open_workdir(workdir, one.to_dict(), free=study.FREE) as path:
+    with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
         if config.train.mix_in.name:
             study.record_data(path, dataset)
         warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
-            one,
+            settings,
             train_split,
             dataset.num_classes,
             path,
             mesh=mesh,
             description=augmentation.canonical(config.train.corruption),
-            initial=trained_models.read_start(initial, one, dataset, mesh)
+            initial=trained_models.read_start(initial, settings, dataset, mesh)
             if initial and not loop.finished(path)
             else None,
         )

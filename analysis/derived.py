@@ -43,13 +43,13 @@ class Kept(NamedTuple):
 
 def condition_of(stem: str) -> tuple[str, int | float | str] | None:
     """Tells (corruption, severity) of a file of answers by its name; None for another name."""
-    found = _STEM.fullmatch(stem)
-    if not found:
+    match = _STEM.fullmatch(stem)
+    if not match:
         return None
-    severity = found["severity"]
+    severity = match["severity"]
     if severity != tables.RANDOM:
         severity = int(severity) if severity.isdecimal() else float(severity)
-    return found["corruption"].replace(".", "/", 1), severity
+    return match["corruption"].replace(".", "/", 1), severity
 
 
 def files_of(folder: pathlib.Path) -> list[tuple[pathlib.Path, tuple[str, int | float | str]]]:
@@ -70,14 +70,14 @@ def kept(folder: pathlib.Path) -> dict[tuple, list[Kept]]:
     Raises:
       DamagedFileError: a file holds no answers.
     """
-    found = {}
+    by_cell = {}
     for path, condition in files_of(folder):
         packed, made_from = answers.read_packed(path)
         for key, bits in packed.items():
             correct = int(np.bitwise_count(bits).sum())
-            one = Kept(path, correct, len(bits), made_from.number, made_from.models.get(key, ""))
-            found.setdefault((*key, *condition), []).append(one)
-    return found
+            entry = Kept(path, correct, len(bits), made_from.number, made_from.models.get(key, ""))
+            by_cell.setdefault((*key, *condition), []).append(entry)
+    return by_cell
 
 
 def read_counts(path: str | os.PathLike) -> list[Count]:
@@ -91,17 +91,17 @@ def read_counts(path: str | os.PathLike) -> list[Count]:
     """
     path = pathlib.Path(path)
     counts = tables.read_counts(path)
-    found = kept(path.parent / "answers")
+    answered = kept(path.parent / "answers")
     for count in counts:
-        ours = found.get(count.key, [])
-        if ours and not any(one.fits(count) for one in ours):
+        entries = answered.get(count.key, [])
+        if entries and not any(entry.fits(count) for entry in entries):
             raise ValueError(
-                f"{path}: expected {_said(ours[0].correct, count)}, as {ours[0].path} says, found {count.correct} of "
+                f"{path}: expected {_said(entries[0].correct, count)}, as {entries[0].path} says, found {count.correct} of "
                 f"{count.total}; run eval.py or overlap.py again, which writes the table from the answers"
             )
-        if ours and all(_stale(one, bindings.model_digest(path.parent, *count.key[:2])) for one in ours):
+        if entries and all(_stale(entry, bindings.model_digest(path.parent, *count.key[:2])) for entry in entries):
             raise ValueError(
-                f"{path}: expected {_said(ours[0].correct, count)} of the model that is there, found those of an "
+                f"{path}: expected {_said(entries[0].correct, count)} of the model that is there, found those of an "
                 "earlier one, which was trained again since; run eval.py or overlap.py again"
             )
     return counts
@@ -129,16 +129,16 @@ def recount(folder: pathlib.Path, current: Iterable[Count], models: Mapping[Key,
     rows = {count.key: count for count in current}
     fresh, stale = {}, set()
     everything = edited or not before  # else what the table left out, such as answers to mixtures, stays out
-    for key, ours in kept(folder / "answers").items():
+    for key, entries in kept(folder / "answers").items():
         if not everything and key not in before:
             continue
-        of_model = [one for one in ours if not _stale(one, models.get(key[:2], ""))]
+        of_model = [entry for entry in entries if not _stale(entry, models.get(key[:2], ""))]
         if key not in rows and of_model:
-            fresh[key] = next((one for one in of_model if key in before and one.fits(before[key])), of_model[0])
+            fresh[key] = next((entry for entry in of_model if key in before and entry.fits(before[key])), of_model[0])
         elif key not in rows:
             stale.add(key)
     number = next((count.total for count in rows.values()), 0)
-    rows |= {key: Count(*key, one.correct, _total(one, before.get(key), number)) for key, one in fresh.items()}
+    rows |= {key: Count(*key, entry.correct, _total(entry, before.get(key), number)) for key, entry in fresh.items()}
     gone = [key for key in before if key not in rows and key not in stale]
     if gone and edited:
         raise ValueError(
@@ -176,13 +176,13 @@ def write_counts(path: pathlib.Path, counts: Iterable[Count | tuple], comment: s
     return tables.read_counts(path)
 
 
-def _total(one, row, number):
+def _total(entry, row, number):
     """N of the answers in a file: as it says, in an old one as the row of the table, where that can
     be.
     """
-    if one.number or row is None:
-        return one.number or number
-    return row.total if -(-row.total // 8) == one.packed else number
+    if entry.number or row is None:
+        return entry.number or number
+    return row.total if -(-row.total // 8) == entry.packed else number
 
 
 def _read_table(path):
@@ -216,11 +216,11 @@ def _warn_of_differences(path, before, rows):
         )
 
 
-def _stale(one, digest):
+def _stale(entry, digest):
     """Whether answers are of another model than the one with this digest; what is not known counts
     as the same.
     """
-    return bool(one.digest and digest and one.digest != digest)
+    return bool(entry.digest and digest and entry.digest != digest)
 
 
 def _name(key):

@@ -104,11 +104,11 @@ def sealed(text: str) -> bool | None:
     Line ends, empty lines and comments do not count.
     """
     first, _, rest = text.partition("\n")
-    found = _SEAL.fullmatch(first)
-    if not found:
+    seal = _SEAL.fullmatch(first)
+    if not seal:
         return None
     lines = (line.removesuffix("\r") for line in rest.split("\n"))
-    return _digest([line for line in lines if line and not line.startswith("#")]) == found[1]
+    return _digest([line for line in lines if line and not line.startswith("#")]) == seal[1]
 
 
 def _digest(lines):

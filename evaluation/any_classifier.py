@@ -111,8 +111,8 @@ def evaluate(
         classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
         published = (dataset, *shape[:2]) == (measured.IMAGENET, 224, 224)
         known = measured.PREPROCESSING if published else "none" if dataset else ""
-        held = measured.of_images(dataset, classes, shape, known, shown.options, conditions, path)
-        frame = Frame.of(held, str(reference), reference_mismatch)
+        measured_under = measured.of_images(dataset, classes, shape, known, shown.options, conditions, path)
+        frame = Frame.of(measured_under, str(reference), reference_mismatch)
         answers = answer(Answers(path, len(shown), shown.draws | {"images": hashes}))
         settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
         counts = count_answers(answers)

@@ -43,8 +43,10 @@ def of_images(
     levels: dict[str, Sequence[int] | None] = kept_levels(folder / "answers") if folder else {}
     levels |= {c.corruption: c.levels for c in conditions if c.severity == RANDOM or c.corruption not in levels}
     levels.pop(CLEAN, None)
-    found = {name: named.of_corruption(name, shape, options.get(name), of_name) for name, of_name in levels.items()}
-    return Conditions(dataset, classes, tuple(shape), preprocessing, found)
+    by_corruption = {
+        name: named.of_corruption(name, shape, options.get(name), of_name) for name, of_name in levels.items()
+    }
+    return Conditions(dataset, classes, tuple(shape), preprocessing, by_corruption)
 
 
 def of_dataset(dataset: Dataset, options, conditions: Iterable[Condition], folder: pathlib.Path | None) -> Conditions:
@@ -67,14 +69,14 @@ def of_stored(dataset: Dataset, stored: CorruptedDataset) -> Conditions:
     source = (manifest or {}).get("source", {})
     published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
     words = published if manifest is None else _in_words(source)
-    found = {}
+    by_corruption = {}
     for name in dict.fromkeys(name for name, _ in stored.conditions()):
         entry = entries.get(name, {})
         options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
-        found[name] = named.of_corruption(name, stored.image_shape, options)
+        by_corruption[name] = named.of_corruption(name, stored.image_shape, options)
         if manifest is None and name == FROST:
-            found[name]["frost"] = ORIGINAL
-    return Conditions(dataset.name, dataset.num_classes, tuple(stored.image_shape), words, found)
+            by_corruption[name]["frost"] = ORIGINAL
+    return Conditions(dataset.name, dataset.num_classes, tuple(stored.image_shape), words, by_corruption)
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:
@@ -97,9 +99,9 @@ def kept_levels(folder: pathlib.Path) -> dict[str, tuple[int, ...] | None]:
     """Tells of which corruptions a folder holds answers, and the levels that random severities were
     drawn from.
     """
-    found: dict[str, tuple[int, ...] | None] = {}
+    levels: dict[str, tuple[int, ...] | None] = {}
     for path, (corruption, _) in reversed(derived.files_of(folder)):
         tail = re.search(rf"-{RANDOM}((?:-\d+)+)$", path.stem)
-        if tail or corruption not in found:
-            found[corruption] = tuple(map(int, tail[1].split("-")[1:])) if tail else None
-    return found
+        if tail or corruption not in levels:
+            levels[corruption] = tuple(map(int, tail[1].split("-")[1:])) if tail else None
+    return levels

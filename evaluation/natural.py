@@ -84,8 +84,10 @@ def _shown(split, labels, groups, shown, source):
     """
     index = np.flatnonzero(labels >= 0)
     whole = len(index) == len(split)
-    chosen = Split(split.images, labels.astype(np.int32), split.index) if whole else choose(split, index, labels[index])
-    return ShownNatural(chosen, groups, shown.mesh, shown.batch_size, {**source, "number": len(index)})
+    labelled = (
+        Split(split.images, labels.astype(np.int32), split.index) if whole else choose(split, index, labels[index])
+    )
+    return ShownNatural(labelled, groups, shown.mesh, shown.batch_size, {**source, "number": len(index)})
 
 
 def choose(split: Split, index: np.ndarray, labels: np.ndarray) -> Split:

@@ -72,12 +72,12 @@ class Frame:
         Raises:
           SettingsError, FileNotFoundError, ValueError: as `of`.
         """
-        held = measured.of_dataset(dataset, shown.options, conditions, folder)
-        return cls.of(held, config.eval.reference, config.eval.reference_mismatch)
+        measured_under = measured.of_dataset(dataset, shown.options, conditions, folder)
+        return cls.of(measured_under, config.eval.reference, config.eval.reference_mismatch)
 
     def record(self) -> dict[str, Any]:
         """Tells all of it, for JSON."""
-        names = [one.name for one in self.choice.references]
+        names = [reference.name for reference in self.choice.references]
         choice = {
             "asked": self.asked,
             "names": names,
@@ -157,7 +157,7 @@ def write_errors(
 
 def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
     """Counts the correct answers {condition: {(model, seed): bool [N]}}: rows of counts.csv."""
-    return count_correct({(one.corruption, one.label): by_model for one, by_model in answers.items()})
+    return count_correct({(condition.corruption, condition.label): by_model for condition, by_model in answers.items()})
 
 
 def print_scores(counts: Sequence[Count]) -> None:

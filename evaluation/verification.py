@@ -67,67 +67,67 @@ def verify(workdir: pathlib.Path) -> Findings:
     """Checks config, checkpoints, answers, tables, features and ranges of a workdir, and of the
     models in it.
     """
-    found = Findings()
+    findings = Findings()
     try:
         with files.locked(workdir):
-            _verify(found, workdir)
+            _verify(findings, workdir)
     except BlockingIOError:
-        found.problems.append(f"{workdir} is in use by another run; check it when that has ended")
+        findings.problems.append(f"{workdir} is in use by another run; check it when that has ended")
     except OSError:  # it cannot be written, so nobody does
-        _verify(found, workdir)
-    return found
+        _verify(findings, workdir)
+    return findings
 
 
-def _verify(found, workdir):
+def _verify(findings, workdir):
     folders = [workdir, *sorted(path for path in workdir.glob("models/*/*") if is_workdir(path))]
     for folder in folders:
-        _model(found, folder)
+        _model(findings, folder)
     for folder in [workdir, *sorted(path for path in workdir.glob("stored/*") if path.is_dir())]:
-        _results(found, folder, workdir)
+        _results(findings, folder, workdir)
     for path in sorted(workdir.glob("*/settings.json")):
-        _features(found, path.parent, workdir)
+        _features(findings, path.parent, workdir)
     path = workdir / "ranges.json"
     if path.exists():
-        with found.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
+        with findings.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
             ranges.read_ranges(path)
-            found.count("sha256" in ranges.read_content(path))
+            findings.count("sha256" in ranges.read_content(path))
 
 
-def _model(found, folder):
+def _model(findings, folder):
     """config.json, and the checkpoint that final.json names."""
     command, config = _command(folder), None
-    with found.of(folder / "config.json", f"give the command that made the folder again: {command}"):
+    with findings.of(folder / "config.json", f"give the command that made the folder again: {command}"):
         config = bindings.read_config(folder)
-        found.count(bool(bindings.config_digests(folder)))
+        findings.count(bool(bindings.config_digests(folder)))
     if not (folder / "final.json").exists():
         return
-    with found.of(folder / "final.json", f"give the command that made the folder again: {command}"):
+    with findings.of(folder / "final.json", f"give the command that made the folder again: {command}"):
         final = bindings.read_final(folder)
         config = config and ConfigDict(config)
         classes = final.get("num_classes") or (config and _CLASSES.get(config.dataset.name))
         if config and not classes:  # of a folder of images: the network cannot be built without them
-            found.count(False)
+            findings.count(False)
         elif config:
             loop.read_back(config, config.dataset.image_size, classes, folder, mesh=meshes.data_mesh(1))
-            found.count(True)
+            findings.count(True)
 
 
-def _results(found, folder, workdir):
+def _results(findings, folder, workdir):
     """Answers, the tables that follow from them, and other tables and records of a folder of
     results.
     """
     command = f"run again: {_command(folder, 'evaluation.json') or _command(workdir)}"
     draws = None
     if (folder / "answers" / "draws.json").exists():
-        with found.of(folder / "answers" / "draws.json", f"remove {folder / 'answers'} and {command}"):
+        with findings.of(folder / "answers" / "draws.json", f"remove {folder / 'answers'} and {command}"):
             draws = bindings.digest(files.read_json(folder / "answers" / "draws.json"))
-            found.count(False)
+            findings.count(False)
     for path in sorted((folder / "answers").glob("*.npz")):
-        with found.of(path, f"remove it and {command}"):
-            found.count(_answers(path, draws, workdir))
+        with findings.of(path, f"remove it and {command}"):
+            findings.count(_answers(path, draws, workdir))
     counts = None
     for path in sorted(folder.glob("*.csv")):
-        with found.of(path, command):
+        with findings.of(path, command):
             bound = sealed(path.read_bytes().decode("utf-8")) is not None
             if path.name == "counts.csv":
                 counts = derived.read_counts(path)
@@ -136,14 +136,14 @@ def _results(found, folder, workdir):
                 rows = [fields for _, fields in read_lines(path)]
                 if path.name == "scores.csv" and counts:
                     _same_scores(path, rows, counts)
-            found.count(bound)
+            findings.count(bound)
     if counts and all((folder / name).exists() for name in ("overlap.csv", "overlap_long.csv")):
-        with found.of(folder / "overlap.csv", command):
+        with findings.of(folder / "overlap.csv", command):
             inputs.read_overlaps(folder, counts)
     for path in sorted(folder.glob("*.json")):
         if path.name not in ("config.json", "final.json", "ranges.json"):
-            with found.of(path, f"move it away and {command}"):
-                found.count(_record(path))
+            with findings.of(path, f"move it away and {command}"):
+                findings.count(_record(path))
 
 
 def _answers(path, draws, workdir):
@@ -185,26 +185,26 @@ def _record(path):
     return bool(beside)
 
 
-def _features(found, folder, workdir):
+def _features(findings, folder, workdir):
     """A folder of `evaluation.centres.Measured`."""
     command = f"run again: {_command(folder) or _command(workdir)}"
     now = {}
-    with found.of(folder / "settings.json", f"remove {folder} and {command}"):
+    with findings.of(folder / "settings.json", f"remove {folder} and {command}"):
         asked = files.read_json(folder / "settings.json")
         model = bindings.model_digest(workdir, str(asked.get("model", "standard")), asked.get("model_seed", 0))
         now = {"model": model, "settings": bindings.digest(asked)}
-        found.count(False)
+        findings.count(False)
     for path in sorted(folder.rglob("*.npz")):
-        with found.of(path, f"remove it and {command}"):
+        with findings.of(path, f"remove it and {command}"):
             _, made_from = bindings.read_arrays(path)
             for what, value in now.items():
                 if value and made_from.get(what, value) != value:
                     raise ValueError(f"{path}: expected results of the {what} that is there, found those of another")
-            found.count(bool(made_from))
+            findings.count(bool(made_from))
     for path in sorted(folder.glob("*.csv")):
-        with found.of(path, command):
+        with findings.of(path, command):
             list(read_lines(path))
-            found.count(sealed(path.read_text(encoding="utf-8")) is not None)
+            findings.count(sealed(path.read_text(encoding="utf-8")) is not None)
 
 
 def _command(folder, name="provenance.json"):

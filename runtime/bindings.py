@@ -44,7 +44,7 @@ def config_digests(folder: Path) -> list[str]:
     if not path.exists():
         return []
     known = files.read_json(path).get(CONFIG_DIGESTS, [])
-    if not isinstance(known, list) or not all(isinstance(one, str) for one in known):
+    if not isinstance(known, list) or not all(isinstance(entry, str) for entry in known):
         raise files.DamagedFileError(f"{path}: expected a list of digests as {CONFIG_DIGESTS}, found {known!r}")
     return known
 

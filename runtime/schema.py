@@ -163,21 +163,21 @@ def unknown(key: str, known: Iterable[str], prefix: str = "config.") -> str:
 def lines(known: Mapping[str, Setting], values: Mapping[str, Any], prefix: str = "config.") -> list[str]:
     """Lists keys, each with what it takes, its value and its meaning, as `--help` shows them."""
     return [
-        f"{prefix}{key}{f'={values[key]!r}' if key in values else ''}: {one.meaning} ({one.expected})"
-        for key, one in known.items()
+        f"{prefix}{key}{f'={values[key]!r}' if key in values else ''}: {setting.meaning} ({setting.expected})"
+        for key, setting in known.items()
     ]
 
 
 def markdown(known: Mapping[str, Setting], values: Mapping[str, Any]) -> str:
     """Lists keys as Markdown: a table for each group, the part of a key before its last dot."""
     out, group = [], None
-    for key, one in known.items():
+    for key, setting in known.items():
         head, _, name = key.rpartition(".")
         if head != group:
             group = head
             out += ["", f"## {head or 'at the top'}", "", "| key | default | takes | meaning |", "|---|---|---|---|"]
         default = f"`{values[key]!r}`" if key in values else "of the model"
-        cells = (f"`{name}`", default, one.expected, one.meaning)
+        cells = (f"`{name}`", default, setting.expected, setting.meaning)
         out.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(out[1:]) + "\n"
 

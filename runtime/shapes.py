@@ -34,8 +34,8 @@ def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
     where it does not.
     """
     if isinstance(shape, Either):
-        found = [mismatch(value, one, where) for one in shape.shapes]
-        return None if None in found else found[0]
+        problems = [mismatch(value, alternative, where) for alternative in shape.shapes]
+        return None if None in problems else problems[0]
     if isinstance(shape, dict):
         return _wrong(dict, value, where) if not isinstance(value, dict) else _of_object(value, shape, where)
     if isinstance(shape, list | tuple):
@@ -44,7 +44,7 @@ def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
         if isinstance(shape, tuple) and len(value) != len(shape):
             return f"expected {len(shape)} items{_at(where)}, found {len(value)}"
         shapes = shape if isinstance(shape, tuple) else shape * len(value)
-        return _first(mismatch(item, one, _join(where, k)) for k, (item, one) in enumerate(zip(value, shapes)))
+        return _first(mismatch(item, inner, _join(where, k)) for k, (item, inner) in enumerate(zip(value, shapes)))
     right = isinstance(value, int | float if shape is float else shape)
     if not right or (isinstance(value, bool) and shape is not bool):
         return _wrong(shape, value, where)
@@ -55,10 +55,10 @@ def _of_object(value, shape, where):
     if str in shape:
         return _first(mismatch(item, shape[str], _join(where, key)) for key, item in value.items())
     problems = []
-    for key, one in shape.items():
+    for key, inner in shape.items():
         if key in value:
-            problems.append(mismatch(value[key], one.shape if isinstance(one, Maybe) else one, _join(where, key)))
-        elif not isinstance(one, Maybe):
+            problems.append(mismatch(value[key], inner.shape if isinstance(inner, Maybe) else inner, _join(where, key)))
+        elif not isinstance(inner, Maybe):
             problems.append(f"expected {_join(where, key)}, found nothing of that name")
     return _first(problems)
 

@@ -38,8 +38,8 @@ def check(path: pathlib.Path) -> Findings:
     """Checks a folder of any kind."""
     for _, is_kind, verify in KINDS:
         if is_kind(path):
-            found = verify(path)
-            return found if isinstance(found, Findings) else Findings(found, verified=not found)
+            result = verify(path)
+            return result if isinstance(result, Findings) else Findings(result, verified=not result)
     expected = ", ".join(name for name, *_ in KINDS)
     return Findings([f"{path}: expected a folder ({expected}), found {'another' if path.is_dir() else 'none'}"])
 
@@ -50,15 +50,15 @@ def run(paths: list[pathlib.Path]) -> int:
     """
     wrong = 0
     for path in paths:
-        found = check(path)
-        for line in found.problems:
+        findings = check(path)
+        for line in findings.problems:
             print(line)
         print(
-            f"{path}: {found.verified} verified, {found.unbound} without a digest (they could only be read), "
-            f"{len(found.problems)} wrong",
+            f"{path}: {findings.verified} verified, {findings.unbound} without a digest (they could only be read), "
+            f"{len(findings.problems)} wrong",
             flush=True,
         )
-        wrong += len(found.problems)
+        wrong += len(findings.problems)
     return wrong
 
 

@@ -90,10 +90,12 @@ def read_clusters(table, given):
     if len(index) < len(members):
         lacking = [name for name in members if name not in names]
         raise ValueError(f"{path}: expected the benchmark's corruptions, found none of {', '.join(lacking)}")
-    found = categories(overlap[index][:, index], members, correlation=given.correlation, seed=given.seed)
-    if found.dropped:
-        raise ValueError(f"{path}: expected an overlap of every corruption, found none of {', '.join(found.dropped)}")
-    return found.clusters, [path]
+    measured = categories(overlap[index][:, index], members, correlation=given.correlation, seed=given.seed)
+    if measured.dropped:
+        raise ValueError(
+            f"{path}: expected an overlap of every corruption, found none of {', '.join(measured.dropped)}"
+        )
+    return measured.clusters, [path]
 
 
 def run(given):
@@ -102,21 +104,21 @@ def run(given):
     if given.models:
         table = table.chosen(given.models)
     clusters, more = read_clusters(table, given)
-    found = study(table, given.shifts, given.benchmark, clusters, resamples=given.resamples, seed=given.seed)
-    text = study_text(found, given.published_units)
+    results = study(table, given.shifts, given.benchmark, clusters, resamples=given.resamples, seed=given.seed)
+    text = study_text(results, given.published_units)
     print(text)
     record = record_inputs({str(path): path for path in (*files, *more)}) | {"command": command.command_line()}
-    write_study(pathlib.Path(given.out), found, text, record, given.published_units)
-    return table, found
+    write_study(pathlib.Path(given.out), results, text, record, given.published_units)
+    return table, results
 
 
-def draw(table, found, out):
+def draw(table, results, out):
     """Writes the figures that a study allows."""
-    drawing.save(figures.accuracy_panels(table, found), out / "accuracies")
-    if found.benchmark:
-        drawing.save(figures.drop_panels(table, found), out / "drops")
-    if found.bins:
-        drawing.save(figures.benchmark_panel(found), out / "benchmarks")
+    drawing.save(figures.accuracy_panels(table, results), out / "accuracies")
+    if results.benchmark:
+        drawing.save(figures.drop_panels(table, results), out / "drops")
+    if results.bins:
+        drawing.save(figures.benchmark_panel(results), out / "benchmarks")
 
 
 def main(argv):

@@ -53,7 +53,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
             study.record_data(path, dataset)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         for given in asked.values():
-            warn_of_coincidence(schemes.applied(config, given).train, [one.corruption for one in conditions[1:]])
+            warn_of_coincidence(
+                schemes.applied(config, given).train, [condition.corruption for condition in conditions[1:]]
+            )
         shown = Shown.of(config, test_split, mesh, dataset.provenance)
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))

@@ -41,7 +41,7 @@ def run(folders, given):
         return None
     if unknown := [name for name in given.measures if name not in joint.COLUMNS]:
         raise ValueError(f"expected --measures of {', '.join(joint.COLUMNS)}, found {', '.join(unknown)}")
-    evaluated = [joint.read(*one) for one in zip(folders, joint.names(folders), strict=True)]
+    evaluated = [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
     table = joint.joint(
         evaluated,
         reference=given.reference,
@@ -59,9 +59,9 @@ def run(folders, given):
 def _write_reference(folders, given):
     if len(folders) > 1 or len(given.models) > 1:
         raise ValueError(f"expected one workdir and at most one of --models, found {len(folders)} and {given.models}")
-    found = reference.of_model(folders[0], given.models[0]) if given.models else reference.of_workdir(folders[0])
-    reference.write(given.write_reference, found)
-    print(f"written to {given.write_reference}: {found.name}")
+    written = reference.of_model(folders[0], given.models[0]) if given.models else reference.of_workdir(folders[0])
+    reference.write(given.write_reference, written)
+    print(f"written to {given.write_reference}: {written.name}")
 
 
 def main(argv):

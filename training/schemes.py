@@ -49,16 +49,16 @@ def expand(names: Iterable[str]) -> dict[str, str]:
       ValueError: an unknown name, a corruption, or a pattern that no file matches.
       FileNotFoundError: no such file of stored transforms.
     """
-    found = {}
+    by_name = {}
     for name in names:
-        for one in _members(name):
-            if one != augmentation.STANDARD and not known(one):
+        for member in _members(name):
+            if member != augmentation.STANDARD and not known(member):
                 raise ValueError(
                     f"expected config.study.schemes of {augmentation.STANDARD}, {', '.join(augment.names())}, "
-                    f"augmix=..., {SUBSETS}, op=..., stored=FILE, each also with {JSD}, found {one!r}"
+                    f"augmix=..., {SUBSETS}, op=..., stored=FILE, each also with {JSD}, found {member!r}"
                 )
-            found.setdefault(canonical(one), one)
-    return found
+            by_name.setdefault(canonical(member), member)
+    return by_name
 
 
 def _members(name):
@@ -76,10 +76,10 @@ def _members(name):
 
 def applied(config: ConfigDict, training: str) -> ConfigDict:
     """Copies a config of a study and sets its training to a scheme or `standard`."""
-    chosen = ConfigDict(config.to_dict())
-    chosen.train.scheme = "" if training == augmentation.STANDARD else training.removesuffix(JSD)
-    chosen.train.jsd_weight = JSD_WEIGHT if training.endswith(JSD) else 0.0
-    return chosen
+    changed = ConfigDict(config.to_dict())
+    changed.train.scheme = "" if training == augmentation.STANDARD else training.removesuffix(JSD)
+    changed.train.jsd_weight = JSD_WEIGHT if training.endswith(JSD) else 0.0
+    return changed
 
 
 def name_of(recipe: ConfigDict) -> str:

@@ -94,7 +94,7 @@ def balance_table(evaluated: Evaluated, choice: Choice, benchmark: str, measure:
             f"--config.eval.corruptions=\"('{benchmark}',)\""
         )
     of_benchmark = [row for row in of_benchmark if row.severities == severities]
-    found = {(s.model, s.benchmark, s.severities, s.measure): s for s in summaries}
+    by_measure = {(s.model, s.benchmark, s.severities, s.measure): s for s in summaries}
     table = []
     for model in models:
         of_model = [row for row in of_benchmark if row.model == model]
@@ -107,7 +107,10 @@ def balance_table(evaluated: Evaluated, choice: Choice, benchmark: str, measure:
                 f"expected a reference with errors of {', '.join(undefined)} under the same conditions, found none; "
                 "--reference=alexnet --mismatch=label divides by AlexNet's and marks the numbers"
             )
-        clean, mean = found[model, CLEAN, NONE, "mean_error"], found[model, benchmark, severities, _OF_MEAN[measure]]
+        clean, mean = (
+            by_measure[model, CLEAN, NONE, "mean_error"],
+            by_measure[model, benchmark, severities, _OF_MEAN[measure]],
+        )
         table.append(Trained(model, clean.mean, values, mean.mean, mean.se))
     means = [row for row in of_benchmark if row.corruption == MEAN]
     spread = balance([row.mean for row in table[1:]])

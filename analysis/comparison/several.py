@@ -77,10 +77,12 @@ def _text(content, pairs, studies):
         "|---|" + "---:|" * 5,
     ]
     for pair, compared in pairs.items():
-        found = compared["matrices"]
-        cells = [_interval(found, "spearman"), _interval(found, "pearson")]
-        cells += [_fixed(found["mean_difference"], 3), _fixed(found["standardised"], 1)]
-        [jaccard] = [one["jaccard"] for one in compared["benchmarks"] if one["threshold"] == threshold]
+        matrices = compared["matrices"]
+        cells = [_interval(matrices, "spearman"), _interval(matrices, "pearson")]
+        cells += [_fixed(matrices["mean_difference"], 3), _fixed(matrices["standardised"], 1)]
+        [jaccard] = [
+            agreement["jaccard"] for agreement in compared["benchmarks"] if agreement["threshold"] == threshold
+        ]
         lines.append(f"| {pair[0]}, {pair[1]} | {' | '.join([*cells, _fixed(jaccard, 2)])} |")
     lines += [
         "",

@@ -35,11 +35,11 @@ def write_correlated(
       ValueError: fewer than three schemes have both.
     """
     means = by_scheme.mean_distances(rows)
-    found = by_scheme.correlations(means, errors)
-    files.write_correlations(folder / "correlations.csv", found, comment)
+    correlations = by_scheme.correlations(means, errors)
+    files.write_correlations(folder / "correlations.csv", correlations, comment)
     for name, place, stem, title in _DISTANCES:
         distance = {key: pair[place] for key, pair in means.items()}
-        rho = {row.corruption: (row.msd, row.mmd)[place] for row in found}
+        rho = {row.corruption: (row.msd, row.mmd)[place] for row in correlations}
         panels = scatter_panels(distance, errors, rho, distance_name=name, title=title, provenance=comment)
         figures.save(panels, folder / stem)
-    return correlations_text(found)
+    return correlations_text(correlations)

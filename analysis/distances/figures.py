@@ -85,10 +85,12 @@ def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axes = figure.subplots()
     for name, colour in zip(dict.fromkeys(row[1] for row in rows), (BLUE, ORANGE), strict=True):
-        own = [row for row in rows if row[1] == name]
+        to_corruption = [row for row in rows if row[1] == name]
         for column, (measure, line) in enumerate((("MSD", "o-"), ("MMD", "s--")), 2):
-            axes.plot([row[column] for row in own], line, color=colour, markersize=4, label=f"{measure} to {name}")
-        axes.set_xticks(range(len(own)), [f"{row[0]:g}" for row in own])
+            axes.plot(
+                [row[column] for row in to_corruption], line, color=colour, markersize=4, label=f"{measure} to {name}"
+            )
+        axes.set_xticks(range(len(to_corruption)), [f"{row[0]:g}" for row in to_corruption])
     axes.set_xlabel("fraction of the first", fontsize=8)
     axes.set_ylabel("distance", fontsize=8)
     axes.set_ylim(0)

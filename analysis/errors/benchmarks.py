@@ -44,31 +44,31 @@ def complete(
     for corruption, severity in conditions:
         if corruption != CLEAN and not corruption.startswith((NATURAL, OF_CLASSES)):
             there.setdefault(corruption, set()).add(severity)
-    members = {name: corruptions.names(name) for name in corruptions.benchmarks()}
-    members |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in members.values()}
-    found, covered = [], set()
-    for name, of_benchmark in members.items():
+    by_name = {name: corruptions.names(name) for name in corruptions.benchmarks()}
+    by_name |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in by_name.values()}
+    benchmarks, covered = [], set()
+    for name, of_benchmark in by_name.items():
         registered = name in corruptions.benchmarks()
         at_random = dict.fromkeys(of_benchmark, (RANDOM,))
         at_levels = {
             member: _levels(member, name, stored) if registered else _numbers(there.get(member, ()))
             for member in of_benchmark
         }
-        for severities, wanted in ((LEVELS, at_levels), (RANDOM, at_random)):
-            if wanted and all(row and set(row) <= there.get(member, set()) for member, row in wanted.items()):
-                found.append(Benchmark(name, severities, wanted))
-                covered |= {(member, severity) for member, row in wanted.items() for severity in row}
+        for severities, members_at in ((LEVELS, at_levels), (RANDOM, at_random)):
+            if members_at and all(row and set(row) <= there.get(member, set()) for member, row in members_at.items()):
+                benchmarks.append(Benchmark(name, severities, members_at))
+                covered |= {(member, severity) for member, row in members_at.items() for severity in row}
     rest = {name: {s for s in row if (name, s) not in covered} for name, row in there.items()}
-    for severities, chosen in ((LEVELS, _numbers), (RANDOM, _random)):
-        wanted = {name: row for name in rest if (row := chosen(rest[name]))}
-        if wanted:
-            found.append(Benchmark(OTHERS, severities, wanted))
-    return found
+    for severities, of_kind in ((LEVELS, _numbers), (RANDOM, _random)):
+        members_at = {name: row for name in rest if (row := of_kind(rest[name]))}
+        if members_at:
+            benchmarks.append(Benchmark(OTHERS, severities, members_at))
+    return benchmarks
 
 
 def gaps(benchmarks: Iterable[Benchmark]) -> list[tuple[Benchmark, Benchmark]]:
     """Lists (C-bar, C) at the same kind of severities, between which a gap is asked for."""
-    by_key = {(one.name, one.severities): one for one in benchmarks}
+    by_key = {(benchmark.name, benchmark.severities): benchmark for benchmark in benchmarks}
     return [
         (by_key[bar, severities], by_key[PLAIN, severities])
         for bar in BAR

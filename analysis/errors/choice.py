@@ -35,7 +35,7 @@ class Choice:
         """Gives the reference of a corruption, or None."""
         if corruption in self.unusable:
             return None
-        return next((one for one in self.references if corruption in one.errors), None)
+        return next((reference for reference in self.references if corruption in reference.errors), None)
 
     def label(self, corruptions: Iterable[str], name: str) -> str:
         """Writes what differs for some corruptions, for a column of a table:
@@ -53,8 +53,8 @@ class Choice:
             if sentences
         ]
         reasons = list(dict.fromkeys(self.unusable.values()))
-        few = reasons[:2] + ([f"and {len(reasons) - 2} more"] if len(reasons) > 2 else [])
-        return marked + ([f"no CE or mCE by AlexNet's published errors: {'; '.join(few)}"] if few else [])
+        told = reasons[:2] + ([f"and {len(reasons) - 2} more"] if len(reasons) > 2 else [])
+        return marked + ([f"no CE or mCE by AlexNet's published errors: {'; '.join(told)}"] if told else [])
 
 
 def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
@@ -75,9 +75,11 @@ def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
         return _where_they_hold(sources.alexnet(), found)
     references = sources.read(asked)
     different = {
-        one.name: differences(one.conditions, found, [name for name in one.errors if name in found.corruptions])
-        for one in references
-        if any(name in one.errors for name in found.corruptions)
+        reference.name: differences(
+            reference.conditions, found, [name for name in reference.errors if name in found.corruptions]
+        )
+        for reference in references
+        if any(name in reference.errors for name in found.corruptions)
     }
     wrong = [f"{name}: {sentence}" for name, by_key in different.items() for sentence in by_key.values()]
     if wrong and mismatch == REFUSE:
@@ -89,12 +91,12 @@ def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
 
 def _where_they_hold(references, found):
     unusable = {}
-    for one in references:
-        names = [name for name in one.errors if name in found.corruptions]
-        different = differences(one.conditions, found, names)
+    for reference in references:
+        names = [name for name in reference.errors if name in found.corruptions]
+        different = differences(reference.conditions, found, names)
         general = [different[field] for field in FIELDS if field in different]
         for name in names:
-            own = [text for key, text in different.items() if key.rpartition(":")[0] == name]
-            if general or own:
-                unusable[name] = "; ".join(general or own)
+            of_corruption = [text for key, text in different.items() if key.rpartition(":")[0] == name]
+            if general or of_corruption:
+                unusable[name] = "; ".join(general or of_corruption)
     return Choice(references, {}, unusable)

@@ -38,13 +38,13 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
     Args:
       first, second: a number for each seed.
     """
-    images = [one.images for one in (*first, *second)]
-    if any(one is None for one in images) or len({len(one) for one in images}) > 1 or len(images[0]) < 2:
+    images = [number.images for number in (*first, *second)]
+    if any(row is None for row in images) or len({len(row) for row in images}) > 1 or len(images[0]) < 2:
         return None
     difference = np.mean(images[: len(first)], axis=0) - np.mean(images[len(first) :], axis=0)
     parts = [(difference.var(ddof=1) / len(difference), len(difference) - 1)]
     parts += [
-        (np.var([one.value for one in values], ddof=1) / len(values), len(values) - 1)
+        (np.var([number.value for number in values], ddof=1) / len(values), len(values) - 1)
         for values in (first, second)
         if len(values) > 1
     ]
@@ -81,8 +81,8 @@ def clearly_best(models: Mapping[str, Sequence[Value]], level: float = LEVEL) ->
     """
     pairs = list(itertools.combinations(models, 2))
     differences = [paired(models[a], models[b]) for a, b in pairs]
-    if not pairs or any(one is None for one in differences):
+    if not pairs or any(difference is None for difference in differences):
         return None
-    adjusted = dict(zip(pairs, holm([one.p for one in differences]), strict=True))
-    best = min(models, key=lambda name: float(np.mean([one.value for one in models[name]])))
+    adjusted = dict(zip(pairs, holm([difference.p for difference in differences]), strict=True))
+    best = min(models, key=lambda name: float(np.mean([number.value for number in models[name]])))
     return best if all(p < level for pair, p in adjusted.items() if best in pair) else None

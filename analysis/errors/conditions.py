@@ -83,21 +83,21 @@ def of_corruption(
     except ValueError:
         return {}
     given = {key: value for key, value in (options or {}).items() if value != corruption.options.get(key)}
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     if corruption.benchmark in _TABLES and "table" in corruption.options:
-        found["table"] = _TABLES[corruption.benchmark](shape, given.pop("table", None))
+        described["table"] = _TABLES[corruption.benchmark](shape, given.pop("table", None))
     bounds = given.pop("range", None)
     if corruption.benchmark == "noc":
         bounds = severities.resolve(corruption.name, shape, bounds)
     if bounds is not None:
-        found["range"] = list(bounds)
+        described["range"] = list(bounds)
     if drawn := given.pop("levels", None) or levels:
-        found["levels"] = list(drawn)
+        described["levels"] = list(drawn)
     if corruption.qualified_name == FROST:
-        found["frost"] = frost_source(given.pop("photographs", None))
+        described["frost"] = frost_source(given.pop("photographs", None))
     if given:
-        found["options"] = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-    return found
+        described["options"] = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+    return described
 
 
 def frost_source(digest: str | None) -> str:

@@ -57,11 +57,11 @@ def score(
     rows: list[Row] = []
     of_model: dict[tuple[str, ...], list[tuple[Value, Row | None]]] = {}
     for key in keys:
-        there = benchmarks.complete((cell[2:] for cell in errors.counts if cell[:2] == key), own, stored=stored)
+        evaluated = benchmarks.complete((cell[2:] for cell in errors.counts if cell[:2] == key), own, stored=stored)
         head = (key[0], CLEAN, NONE, "mean_error")
         of_model.setdefault(head, []).append((scores.clean_error(errors, key), None))
         means = {}
-        for benchmark in there:
+        for benchmark in evaluated:
             members = scores.rows(errors, key, benchmark, choice, conditions)
             rows += [_light(row) for row in members]
             if benchmark.name == benchmarks.OTHERS:
@@ -70,8 +70,8 @@ def score(
             rows.append(_light(row))
             for measure, value in zip(MEASURES, (row.error, row.ce, row.relative), strict=True):
                 of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
-        for bar, plain in benchmarks.gaps(there):
-            first, second = (means[one.name, one.severities] for one in (bar, plain))
+        for bar, plain in benchmarks.gaps(evaluated):
+            first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
             value = scores.difference(first.error, second.error)
             of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
     return rows, [_summary(head, found) for head, found in of_model.items()]

@@ -101,20 +101,20 @@ def joint(
     """
     notes = _check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
-    choices = [choose(reference, mismatch, one.conditions) for one in evaluated]
-    for one, choice in zip(evaluated, choices, strict=True):
-        _, summaries = files.score(one.errors, choice, one.conditions, stored=one.stored)
+    choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
+    for workdir, choice in zip(evaluated, choices, strict=True):
+        _, summaries = files.score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
         for summary in summaries:
-            wanted = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
+            asked_for = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
             column = (summary.benchmark, summary.severities, summary.measure)
-            if (models and summary.model not in models) or not wanted or math.isnan(summary.mean):
+            if (models and summary.model not in models) or not asked_for or math.isnan(summary.mean):
                 continue
             if summary.benchmark == CLEAN or summary.measure in measures:
-                cells[_label(one, summary.model, len(evaluated)), column] = summary
+                cells[_label(workdir, summary.model, len(evaluated)), column] = summary
     if not cells:
         asked = [", ".join(names) or "of any name" for names in (models, benchmarks)]
         raise ValueError(
-            f"expected models {asked[0]} and benchmarks {asked[1]} in {', '.join(str(one.folder) for one in evaluated)}, found none"
+            f"expected models {asked[0]} and benchmarks {asked[1]} in {', '.join(str(workdir.folder) for workdir in evaluated)}, found none"
         )
     rows = tuple(dict.fromkeys(model for model, _ in cells))
     columns = tuple(sorted(dict.fromkeys(column for _, column in cells), key=_order))
@@ -127,9 +127,9 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
     """Names workdirs by their last parts, as few as tell them apart."""
     paths = [folder.resolve() for folder in folders]
     for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
-        found = [re.sub(r"[\s,\"'#]+", "_", "/".join(path.parts[-parts:])) for path in paths]
-        if len(set(found)) == len(found):
-            return found
+        labels = [re.sub(r"[\s,\"'#]+", "_", "/".join(path.parts[-parts:])) for path in paths]
+        if len(set(labels)) == len(labels):
+            return labels
     raise ValueError(f"expected every workdir once, found {', '.join(map(str, paths))}")
 
 
@@ -138,23 +138,23 @@ def _check_same(evaluated, mismatch):
     be labelled.
     """
     notes, first = [], evaluated[0].conditions
-    for one in evaluated[1:]:
-        shared = first.corruptions.keys() & one.conditions.corruptions.keys()
+    for workdir in evaluated[1:]:
+        shared = first.corruptions.keys() & workdir.conditions.corruptions.keys()
         different = {
             key: text
-            for key, text in differences(first, one.conditions, sorted(shared)).items()
-            if not (key in ("dataset", "preprocessing") and getattr(first, key) == getattr(one.conditions, key))
+            for key, text in differences(first, workdir.conditions, sorted(shared)).items()
+            if not (key in ("dataset", "preprocessing") and getattr(first, key) == getattr(workdir.conditions, key))
         }
         if different:
             listed = "; ".join(different.values())
-            notes.append(f"{one.name} was measured under other conditions than {evaluated[0].name}: {listed}")
+            notes.append(f"{workdir.name} was measured under other conditions than {evaluated[0].name}: {listed}")
     if notes and mismatch != LABEL:
         raise ValueError("\n  ".join(["expected workdirs measured under the same conditions, found others:", *notes]))
     return notes
 
 
-def _label(one, model, number):
-    return model if number == 1 else f"{one.name}:{model}"
+def _label(workdir, model, number):
+    return model if number == 1 else f"{workdir.name}:{model}"
 
 
 def _order(column):
@@ -168,19 +168,21 @@ def _images(evaluated):
     """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the
     same images.
     """
-    return {one.name: {cell[2:]: digest for cell, digest in one.errors.shown.items()} for one in evaluated}
+    return {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
 
 
 def _best(rows, columns, cells, shown):
     """({column: clearly best model}, columns that could not be tested)."""
     best, untested = {}, []
     for column in columns:
-        there = {model: cells[model, column].by_seed for model in rows if (model, column) in cells}
-        if len(there) < 2:
+        values_of = {model: cells[model, column].by_seed for model in rows if (model, column) in cells}
+        if len(values_of) < 2:
             continue
-        if not _same_images(there, shown) or any(value.images is None for values in there.values() for value in values):
+        if not _same_images(values_of, shown) or any(
+            value.images is None for values in values_of.values() for value in values
+        ):
             untested.append(column)
-        elif name := comparison.clearly_best(there):
+        elif name := comparison.clearly_best(values_of):
             best[column] = name
     return best, untested
 
@@ -199,7 +201,7 @@ def _same_images(models, shown):
 
 def _caption(evaluated, cells, choices: Sequence[Choice]):
     conditions = evaluated[0].conditions
-    totals = sorted({count.total for one in evaluated for count in one.errors.counts.values()})
+    totals = sorted({count.total for workdir in evaluated for count in workdir.errors.counts.values()})
     side = "x".join(map(str, conditions.image_shape[:2]))
     yield (
         f"Top-1 errors in percent on {conditions.dataset or 'a dataset that is not named'}, {side} pixels, "
@@ -217,7 +219,7 @@ def _caption(evaluated, cells, choices: Sequence[Choice]):
     yield from dict.fromkeys(
         f"{sentence[0].upper()}{sentence[1:]}." for choice in choices for sentence in choice.sentences()
     )
-    yield "From " + "; ".join(f"{one.folder} ({one.source})" for one in evaluated) + "."
+    yield "From " + "; ".join(f"{workdir.folder} ({workdir.source})" for workdir in evaluated) + "."
 
 
 def _tested(best, untested, rows):

@@ -47,8 +47,8 @@ class Reference:
 
     def of(self, corruption: str, severities: tuple[Severity, ...]) -> np.ndarray | None:
         """Gives the errors at some severities, float64 [S]; None where one is missing."""
-        found = self.errors.get(corruption, {})
-        return np.array([found[s] for s in severities]) if all(s in found for s in severities) else None
+        of_corruption = self.errors.get(corruption, {})
+        return np.array([of_corruption[s] for s in severities]) if all(s in of_corruption for s in severities) else None
 
 
 def alexnet() -> tuple[Reference, ...]:
@@ -66,8 +66,8 @@ def _published(published, prefix):
     of_each = {name: conditions.of_corruption(name, _SHAPE) for name in errors}
     if FROST in of_each:
         of_each[FROST]["frost"] = ORIGINAL
-    held = Conditions("imagenet", 1000, _SHAPE, PREPROCESSING, of_each)
-    return Reference(published.name, published.clean, errors, held)
+    measured_under = Conditions("imagenet", 1000, _SHAPE, PREPROCESSING, of_each)
+    return Reference(published.name, published.clean, errors, measured_under)
 
 
 def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:

@@ -87,7 +87,7 @@ def rows(
       conditions: that the errors were measured under.
     """
     clean = (*key, CLEAN, 0)
-    found = []
+    scored = []
     for name, severities in benchmark.members.items():
         cells = [(*key, name, severity) for severity in severities]
         reference = choice.of(name)
@@ -95,7 +95,7 @@ def rows(
         scaled = _scaled(errors, cells, clean, divisor, reference)
         label = NONE if divisor is None else reference.name
         frost = conditions.frost if name == FROST else ""
-        found.append(
+        scored.append(
             Row(
                 *key,
                 benchmark.name,
@@ -107,7 +107,7 @@ def rows(
                 *scaled,
             )
         )
-    return found
+    return scored
 
 
 def mean(members: Sequence[Row], choice: Choice) -> Row:
@@ -128,10 +128,10 @@ def average(values: Sequence[Value]) -> Value:
     """Averages numbers of the same images; without these the mean of the standard errors bounds
     that of the mean.
     """
-    value = float(np.mean([one.value for one in values]))
-    if any(one.images is None for one in values) or len({len(one.images) for one in values}) > 1:
-        return Value(value, float(np.mean([one.se for one in values])))
-    return of_images(np.mean([one.images for one in values], axis=0))
+    value = float(np.mean([number.value for number in values]))
+    if any(number.images is None for number in values) or len({len(number.images) for number in values}) > 1:
+        return Value(value, float(np.mean([number.se for number in values])))
+    return of_images(np.mean([number.images for number in values], axis=0))
 
 
 def difference(first: Value, second: Value) -> Value:

@@ -75,14 +75,14 @@ def read(path: pathlib.Path) -> list[Summary]:
     Raises:
       FileNotFoundError, ValueError: no such table, or another.
     """
-    found = []
+    summaries = []
     for number, fields in read_lines(path, HEADER):
         try:
             values = *map(float, fields[4:7]), int(fields[7])
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from None
-        found.append(Summary(*fields[:4], *values, *fields[8:]))
-    return found
+        summaries.append(Summary(*fields[:4], *values, *fields[8:]))
+    return summaries
 
 
 def notes(summary: Summary) -> list[str]:
@@ -91,6 +91,6 @@ def notes(summary: Summary) -> list[str]:
     """
     if summary.reference == NONE:
         return []
-    found = [] if summary.frost in (NONE, ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
-    found += [] if summary.mismatch == NONE else [f"other conditions than {summary.reference}: {summary.mismatch}"]
-    return found
+    marks = [] if summary.frost in (NONE, ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
+    marks += [] if summary.mismatch == NONE else [f"other conditions than {summary.reference}: {summary.mismatch}"]
+    return marks

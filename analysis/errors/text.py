@@ -15,11 +15,13 @@ def summary_text(summaries: Sequence[Summary], choice: Choice) -> str:
     """
     lines = []
     for model in dict.fromkeys(summary.model for summary in summaries):
-        own = [summary for summary in summaries if summary.model == model]
-        lines += ["", f"{model}, errors in percent{_seeds(own[0])}"]
-        for benchmark, severities in dict.fromkeys((one.benchmark, one.severities) for one in own):
-            here = [one for one in own if (one.benchmark, one.severities) == (benchmark, severities)]
-            parts = [value(one) for one in here if not math.isnan(one.mean)]
+        of_model = [summary for summary in summaries if summary.model == model]
+        lines += ["", f"{model}, errors in percent{_seeds(of_model[0])}"]
+        for benchmark, severities in dict.fromkeys((summary.benchmark, summary.severities) for summary in of_model):
+            of_benchmark = [
+                summary for summary in of_model if (summary.benchmark, summary.severities) == (benchmark, severities)
+            ]
+            parts = [value(summary) for summary in of_benchmark if not math.isnan(summary.mean)]
             where = CLEAN if benchmark == CLEAN else f"{benchmark} ({severities})"
             lines.append(f"  {where:32s} {'   '.join(parts)}")
     lines += [f"({sentence})" for sentence in choice.sentences()]

@@ -64,11 +64,11 @@ def benchmark_panel(study: Study) -> Figure:
     axes = figure.subplots()
     for row in study.bins:
         colour = _COLOURS[(row.categories - 1) % len(_COLOURS)]
-        place = row.size + 0.12 * (row.categories - 2) + 0.06 * row.spread
-        axes.plot([place] * 2, [row.mean.low, row.mean.high], color=colour, linewidth=0.5, alpha=0.5)
+        x = row.size + 0.12 * (row.categories - 2) + 0.06 * row.spread
+        axes.plot([x] * 2, [row.mean.low, row.mean.high], color=colour, linewidth=0.5, alpha=0.5)
         face = colour if row.spread == 0 else "none"
         label = f"{row.categories} {'category' if row.categories == 1 else 'categories'}"
-        axes.plot(place, row.mean.value, "o", color=colour, markerfacecolor=face, markersize=4, label=label)
+        axes.plot(x, row.mean.value, "o", color=colour, markerfacecolor=face, markersize=4, label=label)
     axes.set_xlabel("corruptions in the benchmark", fontsize=8)
     axes.set_ylabel("r with natural drop, mean over shifts", fontsize=8)
     balanced = [handle for handle in axes.get_lines() if handle.get_markerfacecolor() != "none"]

@@ -90,8 +90,10 @@ def predict(
         for shift in shifts:
             known = table.shown & ~np.isnan(effective[shift][0]) & ~np.isnan(of_benchmark[0])
             of_effective = resampling.pearson(of_benchmark, effective[shift], weights * known)
-            own = _of_accuracies(table, shift, synthetic, complete, of_complete)
-            rows.append(Prediction(shift, benchmark, **own, effective=estimate(of_effective), shown=int(known.sum())))
+            fields = _of_accuracies(table, shift, synthetic, complete, of_complete)
+            rows.append(
+                Prediction(shift, benchmark, **fields, effective=estimate(of_effective), shown=int(known.sum()))
+            )
     return rows
 
 

@@ -80,8 +80,8 @@ def study(
     complete = table.complete(shifts, members)
     weights = resampling.draw(len(table.models), resamples, seed)
     # Samples of the complete models, not what samples of all models leave of them.
-    own = resampling.draw(int(complete.sum()), resamples, seed)
-    found = Study(
+    of_complete = resampling.draw(int(complete.sum()), resamples, seed)
+    results = Study(
         table.source,
         len(table.models),
         int(complete.sum()),
@@ -90,24 +90,24 @@ def study(
         shifts,
         members,
         resamples,
-        baseline.from_clean(table, shifts, complete, own),
-        baseline.together(table, shifts, complete, own),
+        baseline.from_clean(table, shifts, complete, of_complete),
+        baseline.together(table, shifts, complete, of_complete),
         {shift: prediction.natural_lines(table, shift) for shift in shifts},
         *([], [], [], (), (), None),
     )
     if not members:
-        return found
+        return results
     synthetic = {name: table.synthetic[name] for name in members}
     mean = {"mean": table.mean(members)}
     drops = {name: (table.clean - column)[complete] for name, column in synthetic.items()}
     natural = {shift: (table.clean - table.natural[shift].accuracy)[complete] for shift in shifts}
     bins, effects = (), None
     if clusters:
-        bins, effects = compare_benchmarks(drops, natural, clusters, own, seed=seed)
-    return found._replace(
-        benchmark=prediction.predict(table, mean, shifts, complete, weights, own),
-        corruptions=prediction.predict(table, synthetic, shifts, complete, weights, own),
-        leaders=leaders(drops, natural, own),
+        bins, effects = compare_benchmarks(drops, natural, clusters, of_complete, seed=seed)
+    return results._replace(
+        benchmark=prediction.predict(table, mean, shifts, complete, weights, of_complete),
+        corruptions=prediction.predict(table, synthetic, shifts, complete, weights, of_complete),
+        leaders=leaders(drops, natural, of_complete),
         categories=tuple(map(tuple, clusters)),
         bins=bins,
         effects=effects,

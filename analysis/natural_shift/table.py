@@ -101,13 +101,13 @@ class Table:
         Raises:
           ValueError: one is not in the table, or there is none.
         """
-        chosen = tuple(names) or tuple(name for name in PREFERRED if name in self.natural)
-        missing = [name for name in chosen if name not in self.natural]
-        if missing or not chosen:
-            wanted = ", ".join(missing or PREFERRED)
+        asked = tuple(names) or tuple(name for name in PREFERRED if name in self.natural)
+        missing = [name for name in asked if name not in self.natural]
+        if missing or not asked:
+            expected = ", ".join(missing or PREFERRED)
             there = ", ".join(self.natural) or "none; eval.py --config.eval.natural=... measures them"
-            raise ValueError(f"{self.source}: expected natural shifts, {wanted}, found {there}")
-        return chosen
+            raise ValueError(f"{self.source}: expected natural shifts, {expected}, found {there}")
+        return asked
 
     def members(self, names: Iterable[str] = ()) -> tuple[str, ...]:
         """Lists the corruptions of a synthetic benchmark: names of corruptions and of benchmarks.

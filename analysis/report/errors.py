@@ -10,20 +10,20 @@ from analysis.rounding import fixed, with_error
 
 def errors_part(summaries: Sequence[Summary] | None) -> Html | None:
     """Shows errors_summary.csv: a line for each number that is there."""
-    there = [one for one in summaries or () if not math.isnan(one.mean)]
-    if not there:
+    defined = [summary for summary in summaries or () if not math.isnan(summary.mean)]
+    if not defined:
         return None
     rows = [
         (
-            one.model,
-            one.benchmark if one.severities == NONE else f"{one.benchmark} ({one.severities})",
-            TITLES[one.measure],
-            (with_error(one.mean, one.se), "number"),
-            (fixed(one.std, 2), "number"),
-            "" if one.reference == NONE else one.reference,
-            "; ".join(notes(one)),
+            summary.model,
+            summary.benchmark if summary.severities == NONE else f"{summary.benchmark} ({summary.severities})",
+            TITLES[summary.measure],
+            (with_error(summary.mean, summary.se), "number"),
+            (fixed(summary.std, 2), "number"),
+            "" if summary.reference == NONE else summary.reference,
+            "; ".join(notes(summary)),
         )
-        for one in there
+        for summary in defined
     ]
     header = ("model", "benchmark", "measure", ("percent", "number"), ("std of seeds", "number"), "relative to", "note")
     text = "Top-1 errors, mean ± standard error over test images; all numbers are in errors_summary.csv."

@@ -35,13 +35,13 @@ def rows(counts: Iterable[Count], schemes: Collection[str]) -> list[Error]:
       counts: rows of counts.csv.
       schemes: names of models that count.
     """
-    found: dict[tuple[str, str], dict[int, list[float]]] = {}
-    for one in counts:
-        if one.model in schemes and one.corruption != CLEAN:
-            by_seed = found.setdefault((one.model, one.corruption), {})
-            by_seed.setdefault(one.seed, []).append(100 * (1 - one.correct / one.total))
+    by_corruption: dict[tuple[str, str], dict[int, list[float]]] = {}
+    for count in counts:
+        if count.model in schemes and count.corruption != CLEAN:
+            by_seed = by_corruption.setdefault((count.model, count.corruption), {})
+            by_seed.setdefault(count.seed, []).append(100 * (1 - count.correct / count.total))
     table = []
-    for (scheme, corruption), by_seed in found.items():
+    for (scheme, corruption), by_seed in by_corruption.items():
         means = [float(np.mean(errors)) for errors in by_seed.values()]
         std = float(np.std(means, ddof=1)) if len(means) > 1 else math.nan
         severities = max(map(len, by_seed.values()))

@@ -30,33 +30,33 @@ def write_results(
     Returns:
       What to print.
     """
-    found = table.rows(summary.read(folder / summary.NAME), schemes)
-    table.write(folder / "schemes.csv", found, comment)
+    rows = table.rows(summary.read(folder / summary.NAME), schemes)
+    table.write(folder / "schemes.csv", rows, comment)
     corruptions.write(folder / "scheme_corruptions.csv", corruptions.rows(counts, schemes), comment)
-    said = [table.text(found)]
+    paragraphs = [table.text(rows)]
     for stem in ("transforms", "correlations", "correlations_mmd"):  # of an earlier run
         for ending in ("csv", "png", "pdf"):
             (folder / f"{stem}.{ending}").unlink(missing_ok=True)
-    if points := transforms.points(found):
+    if points := transforms.points(rows):
         transforms.write(folder / "transforms.csv", points, comment)
-        panels = transforms.panels(points, found, title="Error and number of transforms", provenance=comment)
+        panels = transforms.panels(points, rows, title="Error and number of transforms", provenance=comment)
         figures.save(panels, folder / "transforms")
     if measured.exists():
-        said.append(_correlated(folder, counts, schemes, measured, comment))
+        paragraphs.append(_correlated(folder, counts, schemes, measured, comment))
     else:
-        said.append(f"({_NO_DISTANCES.format(path=measured)})")
-    return "\n\n".join(said)
+        paragraphs.append(f"({_NO_DISTANCES.format(path=measured)})")
+    return "\n\n".join(paragraphs)
 
 
 def _correlated(folder, counts: Iterable[Count], schemes, measured, comment):
     """Correlates error with the distances measured; says why not where too few have both."""
     rows = read_msd(measured)
     targets = {(row.corruption, row.severity) for row in rows}
-    held = [one for one in counts if one.model in schemes and (one.corruption, one.severity) in targets]
-    names = {row.scheme for row in rows} & {one.model for one in held}
+    of_schemes = [count for count in counts if count.model in schemes and (count.corruption, count.severity) in targets]
+    names = {row.scheme for row in rows} & {count.model for count in of_schemes}
     if len(names) < by_scheme.MIN_SCHEMES:
         return (
             f"(no correlation of error with distance: expected at least {by_scheme.MIN_SCHEMES} schemes with both under "
             f"the same severities, found {len(names)} in {measured})"
         )
-    return write_correlated(folder, rows, by_scheme.mean_errors(held), comment)
+    return write_correlated(folder, rows, by_scheme.mean_errors(of_schemes), comment)

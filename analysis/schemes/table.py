@@ -48,11 +48,11 @@ def rows(summaries: Iterable[Summary], schemes: Sequence[str]) -> list[Row]:
     """
     cells: dict[str, dict[str, Cell]] = {name: {} for name in schemes}
     seeds: dict[str, int] = {}
-    for one in summaries:
-        if one.model in cells and one.measure in (MEAN, GAP):
-            cells[one.model][_column(one)] = Cell(one.mean, one.se, one.std)
-            seeds[one.model] = one.seeds
-    return [Row(name, seeds[name], found) for name, found in cells.items() if found]
+    for summary in summaries:
+        if summary.model in cells and summary.measure in (MEAN, GAP):
+            cells[summary.model][_column(summary)] = Cell(summary.mean, summary.se, summary.std)
+            seeds[summary.model] = summary.seeds
+    return [Row(name, seeds[name], of_scheme) for name, of_scheme in cells.items() if of_scheme]
 
 
 def _column(summary):
@@ -62,8 +62,8 @@ def _column(summary):
 
 def columns(table: Sequence[Row]) -> list[str]:
     """Lists the columns of a table: clean first, then benchmarks, C-bar last, then gaps."""
-    found = list(dict.fromkeys(name for row in table for name in row.cells))
-    return sorted(found, key=lambda name: (name != CLEAN, name.startswith("gap_"), "c_bar" in name))
+    names = list(dict.fromkeys(name for row in table for name in row.cells))
+    return sorted(names, key=lambda name: (name != CLEAN, name.startswith("gap_"), "c_bar" in name))
 
 
 def write(path: pathlib.Path, table: Sequence[Row], comment: str) -> None:

@@ -40,13 +40,13 @@ class Point(NamedTuple):
 
 def points(table: Sequence[Row]) -> list[Point]:
     """Lists the errors of the stored schemes among the rows of a table, by kind and number."""
-    found = []
+    listed = []
     for row in table:
         if match := _STORED.fullmatch(row.scheme):
             kind, number = match[1], int(match[2])
             cells = [(name, cell) for name, cell in row.cells.items() if not name.startswith("gap_")]
-            found += [Point(kind, number, row.seeds, name, *cell) for name, cell in cells]
-    return sorted(found, key=lambda point: (KINDS.index(point.kind), point.transforms))
+            listed += [Point(kind, number, row.seeds, name, *cell) for name, cell in cells]
+    return sorted(listed, key=lambda point: (KINDS.index(point.kind), point.transforms))
 
 
 def write(path: pathlib.Path, found: Sequence[Point], comment: str) -> None:
@@ -63,16 +63,16 @@ def panels(found: Sequence[Point], table: Sequence[Row], *, title: str = "", pro
       table: rows, for the schemes that are not stored.
       title, provenance: lines above the panels.
     """
-    there = {point.column for point in found}
-    names = [name for name in columns(table) if name in there and name != CLEAN] or [CLEAN]
+    measured = {point.column for point in found}
+    names = [name for name in columns(table) if name in measured and name != CLEAN] or [CLEAN]
     whole = [row for row in table if "=" not in row.scheme]
     figure = Figure(figsize=(3.6 * len(names), 3.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         for kind, colour in _COLOURS.items():
-            own = [point for point in found if (point.kind, point.column) == (kind, name)]
-            spread = [p.error_se if math.isnan(p.error_std) else p.error_std for p in own]
-            if own:
-                xs, ys = [p.transforms for p in own], [p.error for p in own]
+            line = [point for point in found if (point.kind, point.column) == (kind, name)]
+            spread = [p.error_se if math.isnan(p.error_std) else p.error_std for p in line]
+            if line:
+                xs, ys = [p.transforms for p in line], [p.error for p in line]
                 axes.errorbar(xs, ys, spread, fmt="o-", color=colour, markersize=3, linewidth=1, label=kind)
         for number, row in enumerate(whole):
             style = ("--", ":", "-.")[number % 3]
