@@ -7,9 +7,19 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
+from corruptions.combine import compose, random_choice
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
 from corruptions.one_image import corrupt_image
-from corruptions.registry import benchmarks, get, names, selected_levels, severities
+from corruptions.registry import (
+    benchmarks,
+    get,
+    names,
+    register,
+    register_benchmark,
+    registrar,
+    selected_levels,
+    severities,
+)
 from corruptions.write import write_dataset
 
 __all__ = [
@@ -20,12 +30,17 @@ __all__ = [
     "augment",
     "benchmarks",
     "cbar",
+    "compose",
     "corrupt",
     "corrupt_image",
     "get",
     "imagenet_c",
     "names",
     "noc",
+    "random_choice",
+    "register",
+    "register_benchmark",
+    "registrar",
     "selected_levels",
     "severities",
     "write_dataset",

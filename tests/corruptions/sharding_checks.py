@@ -85,7 +85,7 @@ def traced_in_a_shard_map(names=("imagenet_c/glass_blur", "cbar/circular_motion_
     """The types say what differs between devices, also of what loops carry and branches give."""
     mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
     images = jax.ShapeDtypeStruct(IMAGES.shape, IMAGES.dtype)
-    for name in names:
+    for name in (*names, corruptions.random_choice(names[:2])):
         local = jax.shard_map(lambda x, name=name: corrupted(name, x), mesh=mesh, in_specs=ROWS, out_specs=ROWS)
         assert jax.eval_shape(local, images).shape == IMAGES.shape
 

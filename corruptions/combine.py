@@ -1,0 +1,233 @@
+"""Corruptions made of others: one drawn for each image, or several one after the other."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels, registry
+from corruptions.contract import Corruption, Fraction, Levels, Parameter, Params
+
+# Images of a kind go through their corruption in chunks. With four times as many chunks as kinds an
+# eighth of the work is filling.
+_CHUNKS_PER_KIND = 4
+
+Branch = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+
+
+def random_choice(
+    members: str | Sequence[str | Corruption],
+    weights: Sequence[float] | None = None,
+    *,
+    probability: float = 1.0,
+    name: str | None = None,
+) -> Corruption:
+    """Makes the corruption that draws one of its members for each image.
+
+    All members are in one program, compiled once, and each image goes through its own alone, in a
+    batch too (`corrupt`, or one `jax.vmap`). Members have their default options.
+
+    A severity is that of the members where all have the same; of a benchmark that selects levels,
+    1, 2, ... are those; else it is a fraction f of each range, of `count` levels 1 + floor(f count).
+
+    Args:
+      members: a benchmark, or names and corruptions.
+      weights: of each member, not negative; by default all alike.
+      probability: of an image to be corrupted at all.
+      name: PREFIX/NAME, under which `corruptions.register` makes it known; by default `choice/` and
+        what it is made of.
+
+    Returns:
+      A corruption; uint8 batches are truncated where all members truncate, else rounded to nearest.
+
+    Raises:
+      ValueError: an unknown name, no members, or weights or a probability that are not as
+        described.
+    """
+    benchmark = members if isinstance(members, str) else None
+    found = tuple(map(registry.get, registry.names(benchmark) if benchmark else members))
+    if weights is not None and len(weights) != len(found):
+        raise ValueError(f"expected a weight for each of {len(found)} members, found {len(weights)}")
+    shares = tuple(map(float, [1.0] * len(found) if weights is None else weights))
+    if found and not (all(share >= 0 for share in shares) and 0 < sum(shares) < np.inf):
+        raise ValueError(f"expected weights that are not negative, one of them positive, found {weights}")
+    label = benchmark or "+".join(member.name for member in found)
+    selected = tuple(registry.selected_levels(member, benchmark) if benchmark else None for member in found)
+    return _choice(_checked(found, probability), shares, selected, probability, name or f"choice/{label}")
+
+
+def compose(*parts: str | Corruption, probability: float = 1.0, name: str | None = None) -> Corruption:
+    """Makes the corruption that applies its parts one after the other, without rounding between.
+
+    All parts have one severity, drawn or given, which is understood as in `random_choice`; the
+    other draws are independent.
+
+    Args:
+      *parts: names and corruptions; the first comes first.
+      probability: of an image to be corrupted at all.
+      name: PREFIX/NAME, under which `corruptions.register` makes it known; by default `compose/`
+        and what it is made of.
+
+    Returns:
+      A corruption; uint8 batches are truncated where all parts truncate, else rounded to nearest.
+
+    Raises:
+      ValueError: an unknown name, no parts, or a probability that is not as described.
+    """
+    found = _checked(tuple(map(registry.get, parts)), probability)
+    return _composition(found, probability, name or f"compose/{'+'.join(part.name for part in found)}")
+
+
+def _checked(found: tuple[Corruption, ...], probability: float) -> tuple[Corruption, ...]:
+    if not found:
+        raise ValueError("expected at least one corruption, found none")
+    if not 0 <= probability <= 1:
+        raise ValueError(f"expected a probability in [0, 1], found {probability}")
+    return found
+
+
+# Kept, so that a corruption made anew for each batch is one corruption and one compile.
+@functools.lru_cache(maxsize=256)
+def _choice(
+    members: tuple[Corruption, ...],
+    shares: tuple[float, ...],
+    selected: tuple[tuple[int, ...] | None, ...],
+    probability: float,
+    name: str,
+) -> Corruption:
+    scale = _scale(members, selected)
+    deal = _dealt([_branch(member, scale, steps) for member, steps in zip(members, selected, strict=True)])
+    bounds = probability * np.cumsum(shares) / np.sum(shares)
+    # Rounding errors leave no gap between the last member and what is certain to be corrupted.
+    bounds[np.flatnonzero(shares)[-1] :] = 2.0 if probability == 1 else probability
+
+    def sample(key, shape, severity):
+        """Draws `which` of the members, one more than there are for none; their own draws follow
+        from `key`, at `severity`.
+        """
+        del shape
+        which_key, key = jax.random.split(key)
+        which = jnp.searchsorted(jnp.asarray(bounds, jnp.float32), jax.random.uniform(which_key), side="right")
+        return {"which": which.astype(jnp.int32), "key": key, "severity": severity}
+
+    def apply(image: jax.Array, params: Params) -> jax.Array:
+        """Applies the member that was drawn to the image, or none."""
+        return deal(params["which"], params["key"], params["severity"], image)
+
+    return _made(name, "choice", members, scale, sample, apply)
+
+
+@functools.lru_cache(maxsize=256)
+def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -> Corruption:
+    scale = _scale(parts, (None,) * len(parts))
+    branches = [_branch(part, scale, None) for part in parts]
+
+    def all_parts(key, severity, image):
+        for branch, own in zip(branches, jax.random.split(key, len(branches)), strict=True):
+            image = branch(own, severity, image)
+        return image
+
+    deal = _dealt([all_parts])
+
+    def sample(key, shape, severity):
+        """Draws whether the image is `skipped`, 0 or 1; the parts' draws follow from `key`, at
+        `severity`.
+        """
+        del shape
+        skip_key, key = jax.random.split(key)
+        skipped = jax.random.uniform(skip_key) >= probability
+        return {"skipped": skipped.astype(jnp.int32), "key": key, "severity": severity}
+
+    def apply(image: jax.Array, params: Params) -> jax.Array:
+        """Applies all parts one after the other, or none."""
+        return deal(params["skipped"], params["key"], params["severity"], image)
+
+    return _made(name, "composition", parts, scale, sample, apply)
+
+
+def _made(name, family, members, scale, sample, apply):
+    prefix, found, own = name.partition("/")
+    if not (prefix and found and own):
+        raise ValueError(f"expected name='PREFIX/NAME', found {name!r}")
+    rounding = "truncate" if all(member.rounding == "truncate" for member in members) else "nearest"
+    listed = ", ".join(member.qualified_name for member in members)
+    mixes = next((f"contains {m.qualified_name}, which {m.mixes}" for m in members if m.mixes), "")
+    parameters = (Parameter("members", "corruptions", listed),)
+    return Corruption(own, prefix, family, sample, apply, scale, rounding, parameters, mixes=mixes)
+
+
+def _scale(members, selected):
+    """The severities of a combination: those of its members where they are the same."""
+    scales = {m.scale if steps is None else Levels(len(steps)) for m, steps in zip(members, selected, strict=True)}
+    return scales.pop() if len(scales) == 1 else Fraction()
+
+
+def _branch(member: Corruption, scale: Levels | Fraction, selected: tuple[int, ...] | None) -> Branch:
+    """Makes `(key, severity, image) -> image` of a corruption, `severity` being one of `scale`."""
+    count = member.scale.count if isinstance(member.scale, Levels) else 0
+    steps = len(selected) if selected else count
+
+    def own(severity: jax.Array) -> jax.Array:
+        if isinstance(scale, Fraction) and steps:
+            severity = jnp.clip(jnp.floor(severity * steps) + 1, 1, steps)
+        return levels.lookup(selected, severity) if selected else severity
+
+    def branch(key: jax.Array, severity: jax.Array, image: jax.Array) -> jax.Array:
+        options: dict[str, Any] = {"interpolate": True} if count else {}
+        return member.apply(image, member.sample(key, image.shape, own(severity), **options))
+
+    return branch
+
+
+def _dealt(branches: Sequence[Branch]) -> Callable[..., jax.Array]:
+    """Makes `(which, key, severity, image) -> image`, which applies `branches[which]`, or nothing
+    where there is no such branch; under `vmap` to each image its own alone.
+    """
+    none: Branch = lambda key, severity, image: image  # noqa: E731
+
+    @jax.custom_batching.custom_vmap
+    def deal(which, key, severity, image):
+        return jax.lax.switch(which, (*branches, none), key, severity, image)
+
+    @deal.def_vmap
+    def deal_batch(number, batched, which, *rows):
+        axes = tuple(0 if split else None for split in batched[1:])
+        together = [jax.vmap(branch, axes, axis_size=number) for branch in branches]
+        if not batched[0]:
+            return jax.lax.switch(which, (*together, jax.vmap(none, axes, axis_size=number)), *rows), True
+        key, severity, images = (
+            row if split else jnp.broadcast_to(row, (number, *row.shape)) for row, split in zip(rows, batched[1:])
+        )
+        return _in_chunks(branches, which, key, severity, images), True
+
+    return deal
+
+
+def _in_chunks(branches, which, key, severity, images):
+    """Applies to each image the branch `which`, to chunks of images that share it.
+
+    XLA has no branch for each row of an array: under `vmap` a switch computes all of them on all
+    images. So images are put in the order of their branches and looped over in chunks of one.
+    """
+    number, kinds = which.shape[0], len(branches)
+    size = 1 if jax.export.is_symbolic_dim(number) else max(1, number // (_CHUNKS_PER_KIND * kinds))
+    order = jnp.argsort(which)
+    count = jnp.bincount(which, length=kinds + 1)[:kinds]
+    stop = jnp.cumsum(count)
+    last_chunk = jnp.cumsum(-(-count // size))
+
+    def of_chunk(turn):
+        kind = jnp.searchsorted(last_chunk, turn, side="right")
+        turns_left = last_chunk[kind] - turn  # of the kind, this one included
+        start = stop[kind] - count[kind] + (-(-count[kind] // size) - turns_left) * size
+        # The last chunk of a kind is filled up with its last image.
+        place = order[jnp.minimum(start + jnp.arange(size), stop[kind] - 1)]
+        own = (key[place], severity[place], images[place])
+        corrupted = jax.lax.switch(kind, [*map(jax.vmap, branches), lambda k, s, x: x], *own)
+        return jnp.where(kind < kinds, place, number), corrupted
+
+    place, corrupted = jax.lax.map(of_chunk, jnp.arange(number // size + kinds))
+    return images.at[place.ravel()].set(corrupted.reshape(-1, *images.shape[1:]), mode="drop")

@@ -1,0 +1,151 @@
+"""Corruptions made of others: each image goes through what it drew, and through nothing else."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from benchmarks.reference.photographs import photographs
+from corruptions import keys
+from evaluation import transforms
+from tests.corruptions.corrupt_image_test import example_of
+
+KEY = jax.random.key(7)
+IMAGES = photographs(9, 32, 32).astype(np.float32) / np.float32(255)
+MEMBERS = ("noc/border", "noc/brightness", "imagenet_c/contrast")
+CLOSE = {"rtol": 0, "atol": 1e-3 / 255}
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """What is registered is forgotten after the test."""
+    monkeypatch.setattr(corruptions.registry, "_CORRUPTIONS", dict(corruptions.registry._CORRUPTIONS))
+
+
+def drawn_for(corruption, number):
+    """What each image of a batch draws."""
+    return [corruption.sample(keys.image_key(KEY, jnp.int32(i)), (32, 32, 3)) for i in range(number)]
+
+
+def alone(params, names, image):
+    """A drawn member, applied by itself; fractions are levels where it has levels."""
+    if params["which"] == len(names):
+        return image
+    member, severity = corruptions.get(names[int(params["which"])]), params["severity"]
+    if isinstance(member.scale, corruptions.Levels):
+        severity = min(int(np.floor(severity * 5)) + 1, 5)
+    return member.apply(image, member.sample(params["key"], image.shape, severity))
+
+
+def test_each_image_of_a_batch_goes_through_the_member_it_drew():
+    choice = corruptions.random_choice(MEMBERS, probability=0.6)
+    params = drawn_for(choice, len(IMAGES))
+    assert {int(p["which"]) for p in params} == {0, 1, 2, 3}
+    found = corruptions.corrupt(KEY, IMAGES, choice)
+    for image, own, corrupted in zip(IMAGES, params, found, strict=True):
+        np.testing.assert_allclose(corrupted, alone(own, MEMBERS, image), **CLOSE)
+    assert corruptions.random_choice(list(MEMBERS), probability=0.6) is choice
+
+
+def test_a_batch_computes_no_member_that_it_did_not_draw():
+    choice = corruptions.random_choice(MEMBERS)
+    text = str(jax.make_jaxpr(lambda x: corruptions.corrupt(KEY, x, choice))(IMAGES))
+    assert text.count("cond[") == 1 and "branches=(" in text
+    every = str(jax.make_jaxpr(jax.vmap(lambda w: jax.lax.switch(w, [jnp.sin, jnp.cos], 1.0)))(jnp.arange(2)))
+    assert "cond[" not in every  # which a switch becomes under vmap by itself
+
+
+def test_shares_follow_weights_and_probability():
+    choice = corruptions.random_choice(MEMBERS, weights=(3, 0, 1), probability=0.8)
+    many = jax.random.split(KEY, 4000)
+    which = np.asarray(jax.vmap(lambda key: choice.sample(key, (32, 32, 3))["which"])(many))
+    shares = np.bincount(which, minlength=4) / len(which)
+    np.testing.assert_allclose(shares, (0.6, 0, 0.2, 0.2), atol=5 * np.sqrt(0.25 / len(which)))
+    assert shares[1] == 0
+    certain = corruptions.random_choice(MEMBERS, weights=(0, 1, 0))
+    assert set(np.asarray(jax.vmap(lambda key: certain.sample(key, (32, 32, 3))["which"])(many))) == {1}
+
+
+def test_severities_are_those_of_the_members_or_fractions():
+    assert corruptions.random_choice("imagenet_noc").scale == corruptions.Fraction()
+    assert corruptions.random_choice("imagenet_c").scale == corruptions.Levels(5)
+    assert corruptions.random_choice(MEMBERS).scale == corruptions.Fraction()
+    selecting = corruptions.random_choice("cifar10_c_bar")
+    assert selecting.scale == corruptions.Levels(5)
+    one = corruptions.random_choice(("cbar/lines", "cbar/sparkles"), weights=(0, 1))
+    assert one.scale == corruptions.Levels(10)
+
+
+def test_a_benchmark_that_selects_levels_is_drawn_at_those(monkeypatch):
+    monkeypatch.setitem(corruptions.registry._BENCHMARKS, "one", {"cbar/color_dither": (1, 5, 8)})
+    choice, image = corruptions.random_choice("one"), IMAGES[0]
+    expected = corruptions.cbar.color_dither(KEY, image, 8)
+    np.testing.assert_allclose(choice(KEY, image, 3), expected, **CLOSE)
+    with pytest.raises(ValueError, match=r"level 1\.\.3, found 4"):
+        choice(KEY, image, 4)
+
+
+def test_parts_follow_one_another_without_rounding():
+    both = corruptions.compose("noc/brightness", "imagenet_c/contrast")
+    assert both.rounding == "nearest"
+    for image, params, corrupted in zip(
+        IMAGES[:2], drawn_for(both, 2), corruptions.corrupt(KEY, IMAGES[:2], both), strict=True
+    ):
+        first, second = jax.random.split(params["key"])
+        level = min(int(np.floor(params["severity"] * 5)) + 1, 5)
+        expected = corruptions.noc.brightness(first, image, params["severity"])
+        np.testing.assert_allclose(corrupted, corruptions.imagenet_c.contrast(second, expected, level), **CLOSE)
+    never = corruptions.compose("noc/brightness", probability=0)
+    np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], never), IMAGES[:2])
+
+
+def test_the_example_of_the_how_to(registered):
+    found = {"corruptions": corruptions, "key": KEY, "images": IMAGES[:2]}
+    exec(example_of("docs/howto.md", "Draw one of several corruptions, or apply several"), found)
+    assert len(found["anything"].parameters[0].source.split(", ")) == 15
+    assert corruptions.get("mine/both") is found["both"]
+    np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], "mine/both"), found["corrupted"])
+
+
+def test_one_transform_of_a_choice_for_many_images_as_distances_have_it(registered):
+    choice = corruptions.register(corruptions.random_choice(MEMBERS, name="mine/any"))
+    (transform,) = transforms.find(["mine/any"])
+    params = transform.sample(KEY, (32, 32, 3), transform.argument)
+    found = jax.vmap(transform.apply, (0, None))(IMAGES, params)
+    for image, corrupted in zip(IMAGES, found, strict=True):
+        np.testing.assert_allclose(corrupted, alone(params, MEMBERS, image), atol=1 / 255)
+    assert choice.qualified_name == transform.name
+
+
+def test_a_symbolic_number_of_images():
+    (number,) = jax.export.symbolic_shape("n")
+    images = jax.ShapeDtypeStruct((number, *IMAGES.shape[1:]), np.uint8)
+    choice = corruptions.random_choice(MEMBERS)
+    artifact = jax.export.export(jax.jit(lambda x: corruptions.corrupt(KEY, x, choice)))(images)
+    levels = photographs(9, 32, 32)
+    np.testing.assert_array_equal(artifact.call(levels), corruptions.corrupt(KEY, levels, choice))
+
+
+def test_gradients_pass_through_a_batch():
+    choice = corruptions.random_choice(MEMBERS[:2])
+    gradient = jax.grad(lambda x: corruptions.corrupt(KEY, x, choice, 0.2).sum())(jnp.asarray(IMAGES))
+    assert (np.abs(gradient) > 0).any((1, 2, 3)).all()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: corruptions.random_choice("imagenetc"), "did you mean 'imagenet_c'"),
+        (lambda: corruptions.random_choice([]), "at least one corruption, found none"),
+        (lambda: corruptions.compose(), "at least one corruption, found none"),
+        (lambda: corruptions.random_choice(MEMBERS, (1, 2)), "a weight for each of 3 members, found 2"),
+        (lambda: corruptions.random_choice(MEMBERS, (1, 2, -1)), "not negative"),
+        (lambda: corruptions.random_choice(MEMBERS, (0, 0, 0)), "one of them positive"),
+        (lambda: corruptions.compose("noc/border", probability=2), r"a probability in \[0, 1\], found 2"),
+        (lambda: corruptions.compose("noc/border", name="mine"), "expected name='PREFIX/NAME', found 'mine'"),
+    ],
+)
+def test_wrong_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
