@@ -9,21 +9,15 @@ from typing import BinaryIO
 
 import numpy as np
 
-from corruptions.write import pixels
+from corruptions.write import preprocessing
 
 # What Pillow raises on files that are cut off, are no image, or claim absurd sizes.
 DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
-
 
 RESIZE = ("crop", "squash")
 """Ways to a square: the shorter side, then the centre; or both sides, proportions not kept."""
 BOTH = 0
 """In place of the shorter side before the crop: both sides become the side of the square."""
-
-
-def shorter_side(image_size: int) -> int:
-    """Pixels of the shorter side before the crop: image_size * 256 / 224."""
-    return round(image_size * 256 / 224)
 
 
 def sides(image_size: int, train_size: int | None = None, resize: str = "crop") -> dict[str, tuple[int, int]]:
@@ -39,7 +33,7 @@ def sides(image_size: int, train_size: int | None = None, resize: str = "crop") 
     if image_size < 1:
         raise ValueError(f"expected image_size >= 1, found {image_size}")
     squash = resize == "squash"
-    usual = (image_size, BOTH if squash else shorter_side(image_size))
+    usual = (image_size, BOTH if squash else preprocessing.shorter_side(image_size))
     if train_size in (None, image_size):
         return {"train": usual, "test": usual}
     if train_size < image_size:
@@ -100,15 +94,12 @@ def printable(name: object) -> str:
 def square(image, image_size: int, short: int | None = None) -> np.ndarray:
     """A Pillow image of any mode and size as uint8[image_size, image_size, 3].
 
-    The shorter side becomes `short` pixels (None: `shorter_side(image_size)`), the longer one keeps
-    the proportion (rounded down), bilinear with antialiasing; then the centre is cut out. With
-    `BOTH` as `short`, both sides become image_size. What the colours of each mode are, and how
-    memory is bounded, says `corruptions.write.pixels`.
+    The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the
+    proportion (rounded down), bilinear with antialiasing; then the centre is cut out. With `BOTH`
+    as `short`, both sides become image_size. What the colours of each mode are, and how memory is
+    bounded, says `corruptions.write.pixels`.
     """
     if short == BOTH:
-        return np.asarray(pixels.resized(image, (image_size, image_size)))
-    short = shorter_side(image_size) if short is None else short
-    width, height = image.size
-    width, height = width * short // min(image.size), height * short // min(image.size)
-    left, top = round((width - image_size) / 2), round((height - image_size) / 2)
-    return np.asarray(pixels.resized(image, (width, height), (left, top, left + image_size, top + image_size)))
+        return np.asarray(preprocessing.both_sides(image, image_size))
+    short = preprocessing.shorter_side(image_size) if short is None else short
+    return np.asarray(preprocessing.centre(image, image_size, short))

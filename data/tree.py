@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from corruptions.write.sources import SUFFIXES
 from data import decode
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 TEST_FOLDERS = ("val", "test", "validation")
 
 # What a split is made of: (path, label, index in the whole split).

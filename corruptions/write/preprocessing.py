@@ -18,19 +18,30 @@ def _unchanged(image, size):
     return image
 
 
-def _imagenet(image, size):
-    """Shorter side to size * 256 / 224, the longer one in proportion (rounded down), then the
-    centre: ImageNet-C.
+def shorter_side(size: int) -> int:
+    """Computes the pixels of the shorter side before the centre of `size` is cut out: size * 256 /
+    224.
     """
-    short = round(size * 256 / 224)
+    return round(size * 256 / 224)
+
+
+def centre(image: Any, size: int, short: int) -> Any:
+    """Resizes the shorter side to `short` pixels, the longer one in proportion (rounded down), and
+    cuts out the centre, size x size.
+    """
     width, height = (side * short // min(image.size) for side in image.size)
     left, top = round((width - size) / 2), round((height - size) / 2)
     return pixels.resized(image, (width, height), (left, top, left + size, top + size))
 
 
-def _resize_both(image, size):
-    """Both sides to size, proportions not kept: Tiny-ImageNet-C, ImageNet-64x64-C."""
+def both_sides(image: Any, size: int) -> Any:
+    """Resizes both sides to size, proportions not kept: Tiny-ImageNet-C, ImageNet-64x64-C."""
     return pixels.resized(image, (size, size))
+
+
+def _imagenet(image, size):
+    """The test images of ImageNet, hence ImageNet-C."""
+    return centre(image, size, shorter_side(size))
 
 
 def _inception(image, size):
@@ -40,7 +51,7 @@ def _inception(image, size):
     return pixels.resized(image.crop((left, top, left + width, top + height)), (size, size))
 
 
-PREPROCESS = {"none": _unchanged, "imagenet": _imagenet, "resize": _resize_both, "inception": _inception}
+PREPROCESS = {"none": _unchanged, "imagenet": _imagenet, "resize": both_sides, "inception": _inception}
 
 
 def get(name: str, size: int | None) -> Callable[[Any], Any]:

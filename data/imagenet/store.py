@@ -218,13 +218,12 @@ def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:
 def _split(path: Path, meta: dict[str, Any], name: str, checked: bool = False) -> Split:
     known = meta["splits"][name]
     shape = (known["image_size"], known["image_size"], 3)
-    # An empty shard (all its images damaged) cannot be mapped.
-    again = "mend it with data.prepare --verify"
+    mend = f"mend it with:\n  {_again(path, meta)}"
     shards, checks = [], []
+    # An empty shard (all its images damaged) cannot be mapped.
     for shard in (shard for shard in known["shards"] if shard["count"]):
         file = path / "shards" / shard["file"]
-        shards.append(files.read_array(file, again, mapped=True))
-        mend = f"mend it with:\n  {_again(path, meta)}"
+        shards.append(files.read_array(file, "mend it with data.prepare --verify", mapped=True))
         compared = checked and "blocks" in shard
         checks.append(blocks.Blocks(file, shards[-1], shard["blocks"], mend) if compared else None)
     images = ShardedImages(shards, shape, checks)

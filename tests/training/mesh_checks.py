@@ -1,4 +1,4 @@
-"""Checks of a block of steps on eight devices; mesh_test.py runs each in a process. Every one ends
+"""Checks of a block of steps on eight devices; tests/runtime/meshes_test.py runs each in a process. Every one ends
 or raises."""
 
 import re

@@ -1,4 +1,4 @@
-"""Checks of whole runs on eight devices; mesh_test.py runs each in a process. Every one ends or
+"""Checks of whole runs on eight devices; tests/runtime/meshes_test.py runs each in a process. Every one ends or
 raises."""
 
 import contextlib
