@@ -22,7 +22,8 @@
 - `shapes`: what JSON files of a study must hold
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness
-- `figures`: heatmap, balance bars, threshold sweep; PNG and PDF
+- `heatmaps`: of overlap and transfer
+- `figures`: balance bars, threshold sweep; PNG and PDF
 - `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the
   scene it shows
 - `intervals`: of resampled statistics

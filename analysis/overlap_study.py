@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis import accuracies, answers, derived, figures
+from analysis import accuracies, answers, derived, figures, heatmaps
 from analysis.comparison import mixtures
 from analysis.overlap import Overlap, overlap_matrix
 from analysis.overlap.errors import standard_errors
@@ -62,7 +62,7 @@ def write_results(
     errors = standard_errors(accuracy, number, _bits(correctness, names, seeds))
     write_overlap(path / "overlap.csv", names, overlap.overlap, comment)
     write_overlap_long(path / "overlap_long.csv", dataclasses.replace(overlap, se=errors.overlap), comment)
-    heatmap = figures.heatmap(
+    heatmap = heatmaps.heatmap(
         overlap.overlap,
         names,
         flags=overlap.flags,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis.comparison.files import compare_studies
 from analysis.errors import joint
-from analysis.figures import OVERLAP
+from analysis.heatmaps import OVERLAP, draw_cells
 from analysis.overlap.balance import mean_overlap
 from analysis.overlap.files import MeasuredOverlap, read_measured
 from analysis.rounding import fixed
@@ -122,16 +122,9 @@ def matrices_figure(studies: dict[str, MeasuredOverlap]) -> Figure:
     figure = Figure(figsize=(side * len(studies) + 1.5, side + 1), layout="constrained")
     panels = figure.subplots(1, len(studies), sharey=True, squeeze=False)[0]
     for axes, (label, study) in zip(panels, studies.items(), strict=True):
-        shown = np.ma.masked_invalid(study.overlap)
-        shown[np.eye(n, dtype=bool)] = np.ma.masked
-        axes.set_facecolor("#dddddd")
-        image = axes.pcolormesh(
-            shown, cmap=OVERLAP.colours, vmin=OVERLAP.low, vmax=OVERLAP.high, edgecolors="white", linewidth=0.3
-        )
+        image = draw_cells(axes, study.overlap, OVERLAP, linewidth=0.3)
         axes.set_xticks(np.arange(n) + 0.5, names, rotation=90, fontsize=6)
         axes.set_yticks(np.arange(n) + 0.5, names, fontsize=6)
-        axes.tick_params(length=0)
-        axes.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
         axes.set_title(label, fontsize=9)
     bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, extend="max")
     bar.set_label(OVERLAP.label, fontsize=8)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis import figures
+from analysis import heatmaps
 from analysis.overlap.balance import balance, mean_overlap
 from analysis.report import svg
 from analysis.report.html import Html, data_uri, figure_files, join, missing, section, table, tag
@@ -78,7 +78,7 @@ def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
         ("members", *((s.size, k) for s, k in zip(swept, kind))),
         ("mean overlap", *((fixed(s.mean_overlap, 2).replace("0.", ".", 1), k) for s, k in zip(swept, kind))),
     ]
-    for k in figures.cluster_order(study.overlap.overlap):
+    for k in heatmaps.cluster_order(study.overlap.overlap):
         cells = [(tag("b", "●") if study.names[k] in s.members else "", c) for s, c in zip(swept, kind)]
         rows.append((tag("span", study.labels[k], title=study.names[k]), *cells))
     header = ("largest overlap allowed", *((f"{s.threshold:g}".replace("0.", ".", 1), k) for s, k in zip(swept, kind)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from analysis import figures
+from analysis import figures, heatmaps
 from analysis.overlap.balance import mean_overlap
 from analysis.report import study_figures
 from analysis.report.inputs import Study
@@ -36,7 +36,7 @@ def _figures(study, selections, strips):
         study_figures.transfer(
             overlap.transfer,
             labels,
-            figures.cluster_order(overlap.overlap),
+            heatmaps.cluster_order(overlap.overlap),
             errors.transfer,
             flags=overlap.flags,
             title="Directed transfer",

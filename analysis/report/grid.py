@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 from matplotlib.colors import to_hex
 
-from analysis import figures
+from analysis import heatmaps
 from analysis.report import study_figures
 from analysis.report.html import join, tag
 from analysis.rounding import compact, with_error
@@ -21,7 +21,7 @@ _WIDTH = 47  # rem, what the cells of a row should fit into
 
 def matrix(study, values, ses, colours, limits, describe, label, margins=None, directed=False):
     """The table. A pair with a weak gain says `weak` in place of its numbers
-    (`figures.weak_pairs`).
+    (`heatmaps.weak_pairs`).
 
     Args:
       study: `analysis.report.inputs.Study`.
@@ -32,10 +32,10 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None, d
       margins: ((values, errors) of a last column, the same of a last row), or None.
       directed: whether the cells are transfers from the row to the column.
     """
-    order, n = figures.cluster_order(study.overlap.overlap), len(study.names)
+    order, n = heatmaps.cluster_order(study.overlap.overlap), len(study.names)
     alphabetical = np.argsort(np.argsort(study.labels))
     ranks = {k: {"data_clusters": rank, "data_alphabetical": alphabetical[k]} for rank, k in enumerate(order)}
-    palette, weak = matplotlib.colormaps[colours], figures.weak_pairs(study.overlap.flags, directed)
+    palette, weak = matplotlib.colormaps[colours], heatmaps.weak_pairs(study.overlap.flags, directed)
 
     def heading(k, scope):
         text = tag("span", study.labels[k], _mark(study.overlap.flags[k]))
@@ -46,7 +46,7 @@ def matrix(study, values, ses, colours, limits, describe, label, margins=None, d
             text = "1" if np.isfinite(values[i, i]) else "\N{EN DASH}"
             return tag("td", text, class_="self", title=f"{study.names[i]} with itself", tabindex=0 if first else -1)
         value, se = values[i, j], ses[i, j]
-        kinds = ["none"] if np.isnan(value) else ["unsure"] if weak[i, j] or se > figures.UNCERTAIN else []
+        kinds = ["none"] if np.isnan(value) else ["unsure"] if weak[i, j] or se > heatmaps.UNCERTAIN else []
         style = None if np.isnan(value) else _colours(palette, value, limits)
         text = ("weak", "") if weak[i, j] and not np.isnan(value) else compact(value, se)
         return _cell(text, n, kinds, style, describe(study, i, j), 0 if first else -1)
@@ -99,7 +99,7 @@ def _cell(printed, n, kinds, style, title, tabindex):
 def _colours(palette, value, limits):
     low, high = limits
     colour = palette(np.clip((value - low) / (high - low), 0, 1))
-    return f"background-color:{to_hex(colour)};color:{'#000' if figures.luminance(colour) > 0.179 else '#fff'}"
+    return f"background-color:{to_hex(colour)};color:{'#000' if heatmaps.luminance(colour) > 0.179 else '#fff'}"
 
 
 def _mark(flag):
@@ -145,7 +145,7 @@ def legend(study, colours, low, what, high):
     ramp = tag("span", class_="ramp", style=f"background:linear-gradient(to right, {stops})")
     parts = [tag("span", what, class_="what"), tag("span", low), ramp, tag("span", high)]
     parts.append(
-        tag("span", tag("i", class_="swatch unsure"), f" weak gain, or standard error above {figures.UNCERTAIN}")
+        tag("span", tag("i", class_="swatch unsure"), f" weak gain, or standard error above {heatmaps.UNCERTAIN}")
     )
     if "weak" in study.overlap.flags:
         parts.append(tag("span", "* weak gain: not to be trusted"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis import figures
+from analysis import heatmaps
 from analysis.overlap.balance import mean_transfer
 from analysis.report import svg
 from analysis.report.grid import framed, legend, matrix
@@ -17,7 +17,7 @@ def overlap_section(study: Study) -> Html:
     grid = matrix(study, overlap.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
     tree = tag(
         "div",
-        svg.dendrogram(figures.cluster_tree(overlap.overlap), n),
+        svg.dendrogram(heatmaps.cluster_tree(overlap.overlap), n),
         tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"),
         class_="side",
     )

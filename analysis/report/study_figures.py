@@ -6,21 +6,23 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.cluster import hierarchy
 
-from analysis import figures
+from analysis import figures, heatmaps
 
 VALUES, ERRORS = 30, 16  # largest matrices whose cells show values, and errors too
 
 
 def overlap(matrix, names, se=None, **options):
-    """`figures.heatmap` in the order of the clusters, with their dendrogram at the right: two
+    """`heatmaps.heatmap` in the order of the clusters, with their dendrogram at the right: two
     branches join at the mean overlap of their members."""
     n = len(names)
-    figure = figures.heatmap(matrix, names, se=se if n <= ERRORS else None, values=n <= VALUES, cluster=True, **options)
+    figure = heatmaps.heatmap(
+        matrix, names, se=se if n <= ERRORS else None, values=n <= VALUES, cluster=True, **options
+    )
     if n < 3:
         return figure
     axes = figure.axes[0]
     beside = axes.inset_axes((1.01, 0, 0.16, 1))
-    drawn = hierarchy.dendrogram(figures.cluster_tree(matrix), no_plot=True)
+    drawn = hierarchy.dendrogram(heatmaps.cluster_tree(matrix), no_plot=True)
     for y, x in zip(drawn["icoord"], drawn["dcoord"]):
         beside.plot(1 - np.array(x), np.array(y) / 10, color="black", linewidth=0.7)
     beside.set(xlim=(1, 0), ylim=(n, 0))
@@ -34,14 +36,14 @@ def overlap(matrix, names, se=None, **options):
 
 
 def transfer(matrix, names, order, se=None, **options):
-    """`figures.heatmap` of directed transfers, rows trained and columns tested."""
+    """`heatmaps.heatmap` of directed transfers, rows trained and columns tested."""
     n = len(names)
-    figure = figures.heatmap(
+    figure = heatmaps.heatmap(
         matrix,
         names,
         se=se if n <= ERRORS else None,
         values=n <= VALUES,
-        scale=figures.TRANSFER,
+        scale=heatmaps.TRANSFER,
         order=order,
         directed=True,
         **options,

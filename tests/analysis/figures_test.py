@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from analysis import figures
+from analysis import figures, heatmaps
 from analysis.selection import algorithm
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
@@ -28,7 +28,7 @@ def luminance(rgba):
 
 
 def test_heatmap_prints_every_value_and_greys_the_diagonal():
-    axes = figures.heatmap(FIGURE3, IMAGENET_C).axes[0]
+    axes = heatmaps.heatmap(FIGURE3, IMAGENET_C).axes[0]
     assert [t.get_text() for t in axes.get_xticklabels()] == list(IMAGENET_C)
     assert [t.get_text() for t in axes.get_yticklabels()] == list(IMAGENET_C)
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
@@ -40,7 +40,7 @@ def test_heatmap_prints_every_value_and_greys_the_diagonal():
 
 def test_heatmap_text_is_readable_on_every_colour():
     values = np.linspace(0, 1, 100).reshape(10, 10)
-    figure = figures.heatmap(values, [str(i) for i in range(10)])
+    figure = heatmaps.heatmap(values, [str(i) for i in range(10)])
     axes = figure.axes[0]
     mesh = axes.collections[0]
     back = luminance(mesh.cmap(mesh.norm(values)))
@@ -52,7 +52,7 @@ def test_heatmap_text_is_readable_on_every_colour():
 def test_heatmap_marks_flags_and_hatches_what_is_undefined():
     matrix = FIGURE3[:4, :4].copy()
     matrix[2] = matrix[:, 2] = np.nan
-    figure = figures.heatmap(
+    figure = heatmaps.heatmap(
         matrix, "abcd", flags=("", "weak", "invalid", ""), title="Title", provenance="rev 123, seed 0", se=matrix / 10
     )
     axes = figure.axes[0]
@@ -70,7 +70,7 @@ def test_heatmap_marks_flags_and_hatches_what_is_undefined():
 def test_heatmap_hatches_what_is_hardly_known():
     se = np.full((4, 4), 0.1)
     se[0, 1] = se[1, 0] = 0.8
-    axes = figures.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
+    axes = heatmaps.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch() is not None]
     assert sorted(hatched) == [(0, 1), (1, 0)]
     assert "hatched colour: weak gain, or standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
@@ -83,11 +83,11 @@ def test_a_pair_with_a_weak_gain_prints_no_number(directed):
     values[1], values[:, 1], se[1], se[:, 1] = 48.0, -48.0, 271.0, 271.0
     np.fill_diagonal(values, 1)
     flags = ("", "weak", "")
-    axes = figures.heatmap(values, "abc", flags=flags, se=se, directed=directed, scale=figures.TRANSFER).axes[0]
+    axes = heatmaps.heatmap(values, "abc", flags=flags, se=se, directed=directed, scale=heatmaps.TRANSFER).axes[0]
     printed = np.array(texts(axes)[:9]).reshape(3, 3)
     weak = [[0, 1, 0], [0, 0, 0], [0, 1, 0]] if directed else [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     np.testing.assert_array_equal(printed == "weak", weak)
-    np.testing.assert_array_equal(figures.weak_pairs(flags, directed), weak)
+    np.testing.assert_array_equal(heatmaps.weak_pairs(flags, directed), weak)
     assert printed[0, 2] == printed[2, 0] == ".50\n±.06"
     if not directed:
         assert not any("271" in text or "48" in text for text in texts(axes))
@@ -96,13 +96,13 @@ def test_a_pair_with_a_weak_gain_prints_no_number(directed):
 def test_clustering_brings_families_together():
     order = np.random.default_rng(0).permutation(15)
     names = [IMAGENET_C[i] for i in order]
-    found = figures.cluster_order(FIGURE3[np.ix_(order, order)])
+    found = heatmaps.cluster_order(FIGURE3[np.ix_(order, order)])
     assert sorted(found) == list(range(15))
     position = {names[i]: k for k, i in enumerate(found)}
     for family in (IMAGENET_C[:3], IMAGENET_C[3:7]):
         places = sorted(position[name] for name in family)
         assert places[-1] - places[0] == len(family) - 1, family
-    axes = figures.heatmap(FIGURE3[np.ix_(order, order)], names, cluster=True).axes[0]
+    axes = heatmaps.heatmap(FIGURE3[np.ix_(order, order)], names, cluster=True).axes[0]
     shown = [t.get_text() for t in axes.get_xticklabels()]
     assert shown == [names[i] for i in found]
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
@@ -128,7 +128,7 @@ def test_sweep_shows_sizes_and_means():
 
 def test_files_are_real_pictures_and_reproducible(tmp_path):
     for folder in ("one", "two"):
-        figure = figures.heatmap(np.eye(8), NOC, flags=("weak",) * 8, provenance="a line")
+        figure = heatmaps.heatmap(np.eye(8), NOC, flags=("weak",) * 8, provenance="a line")
         paths = figures.save(figure, tmp_path / folder / "overlap")
         assert [p.name for p in paths] == ["overlap.png", "overlap.pdf"]
     picture = matplotlib.image.imread(io.BytesIO((tmp_path / "one" / "overlap.png").read_bytes()))
@@ -154,9 +154,9 @@ def test_a_crash_keeps_the_old_picture(tmp_path, monkeypatch):
 
 def test_impossible_inputs_are_refused():
     with pytest.raises(ValueError, match="matrix of 2 names"):
-        figures.heatmap(np.eye(3), "ab")
+        heatmaps.heatmap(np.eye(3), "ab")
     with pytest.raises(ValueError, match="2 flags"):
-        figures.heatmap(np.eye(2), "ab", flags=("", "odd"))
+        heatmaps.heatmap(np.eye(2), "ab", flags=("", "odd"))
     with pytest.raises(ValueError, match="one value for each of 2 names"):
         figures.balance_bars([1], "ab")
     with pytest.raises(ValueError, match="at least one selection"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from analysis import figures
+from analysis import heatmaps
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from tests.tools import report_studies
@@ -116,7 +116,7 @@ def test_the_order_can_be_changed_and_every_value_stays_with_its_pair(browser, s
 
 def test_clusters_are_the_first_order(rendered, study):
     names, matrix = (inputs.read(study.parent).names, inputs.read(study.parent).overlap.overlap)
-    order = figures.cluster_order(matrix)
+    order = heatmaps.cluster_order(matrix)
     titles = [e[1]["title"] for e in rendered.cells("Overlap matrix")]
     assert [t.split(" with itself")[0] for t in titles[:: len(names) + 1]] == [names[k] for k in order]
 

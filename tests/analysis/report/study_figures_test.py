@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 from scipy.cluster import hierarchy
 
-from analysis import figures
+from analysis import figures, heatmaps
 from analysis.report import study_figures
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C
@@ -18,10 +18,10 @@ def test_branches_join_at_the_mean_overlap_of_their_members():
     joints = sorted(line.get_xdata()[1] for line in beside.lines)
     distance = 1 - FIGURE3
     groups = {k: [k] for k in range(15)}
-    for step, (a, b, height, _) in enumerate(figures.cluster_tree(FIGURE3)):
+    for step, (a, b, height, _) in enumerate(heatmaps.cluster_tree(FIGURE3)):
         groups[15 + step] = groups[int(a)] + groups[int(b)]
         assert distance[np.ix_(groups[int(a)], groups[int(b)])].mean() == pytest.approx(height)
-    expected = sorted(1 - height for height in figures.cluster_tree(FIGURE3)[:, 2])
+    expected = sorted(1 - height for height in heatmaps.cluster_tree(FIGURE3)[:, 2])
     np.testing.assert_allclose(joints, expected, atol=1e-12)
     leaves = sorted(y for line in beside.lines for x, y in zip(line.get_xdata(), line.get_ydata()) if x == 1)
     np.testing.assert_allclose(leaves, np.arange(15) + 0.5)
@@ -29,7 +29,7 @@ def test_branches_join_at_the_mean_overlap_of_their_members():
 
 def test_rows_are_in_the_order_of_the_leaves():
     labels = [t.get_text() for t in study_figures.overlap(FIGURE3, IMAGENET_C).axes[0].get_yticklabels()]
-    assert labels == [IMAGENET_C[k] for k in hierarchy.leaves_list(figures.cluster_tree(FIGURE3))]
+    assert labels == [IMAGENET_C[k] for k in hierarchy.leaves_list(heatmaps.cluster_tree(FIGURE3))]
 
 
 def test_two_corruptions_have_no_tree():
