@@ -3,6 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# uv fetches and unpacks packages side by side; pip does it where uv cannot be had or does not find them.
+define install
+$(PYTHON) -m venv $(VENV)
+{ $(BIN)/python -m pip install -q uv && $(BIN)/python -m uv pip install -q --python $(BIN)/python -e '.[$(1)]'; } || \
+	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
+endef
+
 .PHONY: demo test suite slow torture lint docs clean
 
 demo: $(VENV)/.study
@@ -34,18 +41,15 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 $(VENV)/.study: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --no-compile -e '.[study]'
+	$(call install,study)
 	touch $@
 
 $(VENV)/.docs: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --no-compile -e '.[docs]'
+	$(call install,docs)
 	touch $@
 
 $(VENV)/.dev: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --no-compile -e '.[dev]'
+	$(call install,dev)
 	touch $@ $(VENV)/.study $(VENV)/.docs
 
 clean:

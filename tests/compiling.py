@@ -8,28 +8,28 @@ that share the cores compute each on one.
 
 import os
 
-_LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 _FLAGS = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
 )
-_LOWEST = os.environ.get(_LEVEL, "1")
+_LOWEST = os.environ.get(LEVEL, "1")
 
 
 def apply() -> None:
     """Sets this up for a process that has not imported JAX, and but for LLVM's optimisations for
     the scripts it starts: most of them train, and their training takes longer without.
     """
-    if _LEVEL in os.environ:
+    if LEVEL in os.environ:
         return
-    os.environ[_LEVEL] = _LOWEST
+    os.environ[LEVEL] = _LOWEST
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAGS}".strip()
     import jax  # noqa: F401 - asks for the level, once
 
-    del os.environ[_LEVEL]
+    del os.environ[LEVEL]
 
 
 def environment() -> dict[str, str]:
     """Gives the environment of a script that compiles as the tests do: one that compiles much, or
     whose results are compared with a test's byte for byte.
     """
-    return os.environ | {_LEVEL: _LOWEST}
+    return os.environ | {LEVEL: _LOWEST}

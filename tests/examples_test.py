@@ -1,13 +1,14 @@
 """Every example runs, as its own process, and does what it says."""
 
 import importlib.util
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+
+from tests import compiling
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "torch_dlpack": "torch"}
@@ -19,7 +20,8 @@ def run(name):
     """
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
-    environment = {k: v for k, v in os.environ.items() if "PROMOTION" not in k}  # as a user runs it, not as a test
+    # As a user runs it, not as a test.
+    environment = {k: v for k, v in compiling.environment().items() if "PROMOTION" not in k}
     environment |= {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
     command = [sys.executable, "-m", f"examples.{name}"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)

@@ -3,7 +3,6 @@ what is wrong.
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import data
 from analysis import tables
 from analysis.overlap.files import read_overlap
 from corruptions import write_dataset
+from tests import compiling
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = [
@@ -35,7 +35,7 @@ def script(name, *arguments):
     done = subprocess.run(
         [sys.executable, *([name] if name.endswith(".py") else ["-m", name]), *arguments],
         cwd=ROOT,
-        env=dict(os.environ),
+        env=compiling.environment(),
         capture_output=True,
         text=True,
         timeout=280,

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from data import decode
 from evaluation import trained_models
 from runtime import meshes
 from runtime.workdirs import WorkdirError
+from tests import compiling
 from tests.models import torch_reference
 from tools import calibrate
 from training import study
@@ -99,7 +99,7 @@ def workdir(root):
         "--config.eval.batch_size=16",
     ]
     command = [sys.executable, "eval.py", "--config=configs/imagenet.py:squeezenet1_1", f"--workdir={root / 'work'}"]
-    environment = os.environ | {"JAXC_CACHE_DIR": str(root / "cache")}
+    environment = compiling.environment() | {"JAXC_CACHE_DIR": str(root / "cache")}
     done = subprocess.run(command + flags, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert "standard, seed 0" in done.stdout

@@ -4,7 +4,6 @@ after a death.
 
 import contextlib
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 from runtime import distributed
+from tests import compiling
 from training.checkpoint import Checkpoints
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,7 +40,11 @@ STEPS = 16
 
 
 def environment(devices, **more):
-    return os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices), "PYTHONPATH": str(ROOT)} | more
+    return (
+        compiling.environment()
+        | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices), "PYTHONPATH": str(ROOT)}
+        | more
+    )
 
 
 def free_port():

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from runtime import workdirs
+from tests import compiling
 from tests.training.running import COMMAND, ROOT, start
 
 EPOCHS = 8
@@ -30,6 +31,7 @@ def environment(tmp_path_factory):
     """A cache of compiled programs of its own, where train.py puts it by itself."""
     cache = str(tmp_path_factory.mktemp("cache"))
     own = {"XDG_CACHE_HOME": cache, "JAXC_CACHE_DIR": None}
+    own |= {compiling.LEVEL: compiling.environment()[compiling.LEVEL]}
     return own | {"JAX_COMPILATION_CACHE_DIR": None, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": None}
 
 
