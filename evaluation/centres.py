@@ -9,16 +9,14 @@ settings, network and images; each file tells their digests, and what has others
 """
 
 import dataclasses
-import functools
 import pathlib
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 from ml_collections import ConfigDict
-from tqdm import tqdm
 
 from analysis import tables
 from analysis.distances import msd_mmd
@@ -35,8 +33,6 @@ from training.checkpoint import digest
 
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
-PART = 4096
-"""Transforms of a pool whose distances are saved together."""
 IMAGES, DRAWS, TRANSFORMS, SUBSETS, PAIRS = range(5)  # streams of random choices
 _REMEDY = "remove it to measure it again"
 
@@ -179,26 +175,6 @@ class Measured:
 
     def _number(self, scheme):
         return self.asked.transforms if scheme.random else 1
-
-    def pool_distances(self, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
-        """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
-        key = self.key(f"scheme {scheme.name}")
-
-        def measure(first):
-            number = min(PART, pool - first)
-            chunks = self.extractor.stream(scheme, key, number, first=first, description=scheme.name)
-            return np.concatenate([np.linalg.norm(one[:, :1].astype(np.float64) - centres, axis=-1) for one in chunks])
-
-        parts = tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True)
-        return np.concatenate(
-            [self.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
-        )
-
-    def pool_params(self, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
-        """Draws the parameters of the transforms of the pool with these numbers, the first axis."""
-        shape = tuple(self.extractor.images.shape[1:])
-        params = features.drawn(scheme, self.key(f"scheme {scheme.name}"), numbers, shape)
-        return {name: np.asarray(value) for name, value in params.items()}
 
     def once(self, file: str, name: str, measure: Callable[[], np.ndarray]) -> np.ndarray:
         """Reads an array that an earlier run left in a file of the folder; measures and writes what

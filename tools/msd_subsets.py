@@ -25,7 +25,7 @@ from analysis.distances import files, subsets
 from analysis.distances.text import subsets_text
 from corruptions import augment
 from corruptions.augment import stored
-from evaluation import trained_models, transforms
+from evaluation import pool, trained_models, transforms
 from evaluation.centres import SUBSETS, Measured, setting
 from evaluation.conditions import list_conditions
 from runtime.log import log
@@ -39,18 +39,18 @@ _DETERMINING = ("model", "model_seed", "seed", "images", "draws", "corruptions",
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.SubsetDistance]:
     """Writes the subsets of config.msd.subsets; returns what subsets.csv holds."""
     asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
-    pool, sizes = asked.subsets.pool, tuple(asked.subsets.sizes)
+    number, sizes = asked.subsets.pool, tuple(asked.subsets.sizes)
     if augment.is_stored(asked.subsets.scheme):
         raise ValueError(f"expected a scheme that transforms are drawn from, found {asked.subsets.scheme!r}")
     scheme = transforms.of_scheme(asked.subsets.scheme)
-    if not sizes or not all(1 <= size <= pool for size in sizes):
-        raise ValueError(f"expected config.msd.subsets.sizes in 1..{pool}, the pool, found {sizes}")
+    if not sizes or not all(1 <= size <= number for size in sizes):
+        raise ValueError(f"expected config.msd.subsets.sizes in 1..{number}, the pool, found {sizes}")
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     with trained_models.open_workdir(workdir, config) as trained:
-        determining = setting(asked, _DETERMINING) | {"pool": pool, "scheme": scheme.name}
+        determining = setting(asked, _DETERMINING) | {"pool": number, "scheme": scheme.name}
         measured = Measured.by(trained, asked, workdir, asked.subsets.out, determining)
         centres = np.stack([measured.centre(condition)[0] for condition in bar("condition", conditions)])
-        distances = measured.pool_distances(scheme, pool, centres)
+        distances = pool.distances(measured, scheme, number, centres)
         record = provenance()
         settings = determining | {"options": measured.options}
         origin = {"settings": settings, "dataset": trained.dataset.name, "provenance": record}
@@ -75,7 +75,7 @@ def _write_subsets(
         for size in sizes:
             numbers = subsets.choose(order, size, kind, measured.generator(SUBSETS, f"{kind} {size}"))
             about = origin | {"kind": kind, "size": size, "numbers": numbers.tolist()}
-            params = measured.pool_params(scheme, numbers)
+            params = pool.params(measured, scheme, numbers)
             content = stored.Stored(scheme.name, shape, f"{kind}_{size}", params, about)
             stored.write(measured.folder / f"{kind}_{size}.npz", content)
             rows.append(files.SubsetDistance(kind, size, float(distances[numbers].min(axis=0).mean())))

@@ -13,7 +13,7 @@ import data
 import train
 from corruptions import augment
 from corruptions.augment import stored
-from evaluation import centres, features, trained_models
+from evaluation import features, pool, trained_models
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd_subsets
@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(trained):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(centres, "PART", 8)  # two parts
+        patch.setattr(pool, "PART", 8)  # two parts
         return trained, msd_subsets.run(settings(), trained)
 
 
@@ -80,7 +80,7 @@ def test_files_hold_both_ends_of_the_order(measured):
 
 def test_a_second_run_measures_nothing_again(measured, monkeypatch):
     folder, rows = measured
-    monkeypatch.setattr(centres, "PART", 8)
+    monkeypatch.setattr(pool, "PART", 8)
     monkeypatch.setattr(features.Extractor, "stream", None)
     assert msd_subsets.run(settings(), folder) == rows
     more = msd_subsets.run(settings(sizes=(12,)), folder)  # the whole pool: three times the same set
