@@ -39,6 +39,11 @@ gives the network, for each condition, the BatchNorm statistics of its own corru
 without labels (S. Schneider et al., 2020, with the pseudo-count config.eval.pseudo_count; batches
 of 500). Such a model has seen the test's images: its rows are marked MODEL+bn=test and are not to
 be compared with others. tools.adapt adapts to augmented training images instead.
+
+    python eval.py --workdir=runs/aug_fog --config.eval.enhance=clahe
+
+equalises every test image before the networks see it, after it was corrupted: rows
+MODEL+enhance=clahe (`evaluation.enhancements` has the others: nlm, ten_crop ...).
 """
 
 from runtime import command  # isort: skip
@@ -53,7 +58,7 @@ from data.corrupted import open_corrupted
 from evaluation import adaptation, measured, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import digests, evaluate_models
+from evaluation.evaluate import digests, evaluate_models, marked
 from evaluation.results import Frame, count_answers, print_scores, write_tables
 from evaluation.shown import Shown, ShownStored
 from runtime import distributed, meshes
@@ -83,18 +88,20 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
         prepare = None
         if config.eval.adapt:
-            label = adaptation.label(config.eval)
-            models = {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
+            models = marked(models, adaptation.label(config.eval))
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
+        enhance = config.eval.enhance
+        if enhance:
+            models = marked(models, f"enhance={enhance}")
         results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, stored, conditions, workdir))
-        answers = evaluate_models(models, shown, conditions, workdir, prepare)
+        answers = evaluate_models(models, shown, conditions, workdir, prepare, enhance)
         answers |= natural.evaluate_natural(models, trained, dataset, shown, workdir, prepare)
         if stored:
             results = workdir / "stored" / stored.path.name
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             shown = ShownStored(stored, mesh, config.eval.batch_size)
-            answers |= evaluate_models(models, shown, shown.conditions, results)
+            answers |= evaluate_models(models, shown, shown.conditions, results, enhance=enhance)
         counts, of_models, settings = count_answers(answers), digests(models), config.eval.to_dict()
         return distributed.on_main(lambda: write_tables(results, counts, settings, dataset.name, frame, of_models))
 

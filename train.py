@@ -43,7 +43,7 @@ def train_and_evaluate(config, workdir):
             else None,
         )
         clean = Shown(test_split, mesh, config.eval.batch_size)
-        correct = correctness.of_models({"": (graphdef, state)}, clean)[""]
+        correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
         workdirs.write_json(

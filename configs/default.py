@@ -49,6 +49,7 @@ def get_config():
                 "flip_alternates": False,
                 "crop": 0,
                 "random_resized_crop": 0,
+                "enhance": "",
                 "scheme": "",
                 "transforms": "",
                 "mix_in": {
@@ -82,6 +83,7 @@ def get_config():
                 "batch_size": 500,
                 "reference": "",
                 "reference_mismatch": "refuse",
+                "enhance": "",
                 "adapt": "",
                 "pseudo_count": 0.0,
             },

@@ -16,6 +16,7 @@ Around it:
     any_classifier   the same for a function from images to logits: `from eval import evaluate`
     imported         a workdir made of weights that were trained elsewhere
     adaptation       BatchNorm statistics of other images in place of a network's
+    enhancements     what is done to images or answers at test time, by name
     robustness       R against severity, for the calibration of ranges
     strength         PSNR and SSIM of corrupted images to their originals
     transforms       augmentation schemes and corruptions as distributions of transforms

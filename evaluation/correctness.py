@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from evaluation import enhancements
 from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import distributed, meshes
+from training import augmentation
 from training.states import TrainState
 
 Model = tuple[nnx.GraphDef, TrainState]
@@ -24,13 +26,17 @@ Model = tuple[nnx.GraphDef, TrainState]
 
 
 def of_models(
-    models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural
+    models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
 ) -> dict[Hashable, np.ndarray]:
-    """Tells which of the images shown each model answers correctly: {key: bool [N]}."""
+    """Tells which of the images shown, with an enhancement of `evaluation.enhancements` or as they
+    are, each model answers correctly: {key: bool [N]}.
+    """
     correct = {key: [] for key in models}
     for images, labels in shown:
+        if enhance in enhancements.of_pixels():
+            images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
         for key, model in models.items():
-            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups))
+            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups, enhance))
     return {key: np.concatenate(parts) for key, parts in correct.items()}
 
 
@@ -41,6 +47,7 @@ def of_model(
     batch_size: int,
     mesh: jax.sharding.Mesh,
     groups: np.ndarray | None = None,
+    enhance: str = "",
 ) -> np.ndarray:
     """Tells which images a model answers correctly.
 
@@ -50,7 +57,7 @@ def of_model(
       labels: int32 [N].
       batch_size: images at once, rounded up to a multiple of the devices; the last batch is padded.
       mesh: devices, over which each batch is split.
-      groups: see `correct_answers`.
+      groups, enhance: see `correct_answers`.
 
     Returns:
       bool [N], on the host.
@@ -60,11 +67,11 @@ def of_model(
     sharding = meshes.batch_sharding(mesh, axis=1)
     batches = meshes.place_tree(pad_to_batches(images, batch_size, 0), sharding)
     answers = meshes.place_tree(pad_to_batches(labels, batch_size, -1), sharding)
-    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers, groups)
+    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers, groups, enhance)
     return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
 
 
-@functools.partial(jax.jit, static_argnames=("graphdef",))
+@functools.partial(jax.jit, static_argnames=("graphdef", "enhance"))
 def correct_answers(
     graphdef: nnx.GraphDef,
     params: Any,
@@ -72,6 +79,7 @@ def correct_answers(
     images: jax.Array,
     labels: jax.Array,
     groups: jax.Array | None = None,
+    enhance: str = "",
 ) -> jax.Array:
     """Tells which images of M batches a network classifies correctly.
 
@@ -81,6 +89,7 @@ def correct_answers(
       labels: int32 [M, B], -1 where padded (never correct).
       groups: int32 [classes], what each class counts as: labels are these, and classes of -1 are no
         answer, whatever their logit. None counts each as itself.
+      enhance: enhancement of answers (`enhancements.averaged`); those of images were made before.
 
     Returns:
       bool [M, B].
@@ -89,12 +98,14 @@ def correct_answers(
     chex.assert_equal_shape_prefix([images, labels], 2)
     model = nnx.merge(graphdef, params, statistics, copy=True)
 
+    answers = enhancements.averaged(lambda images: model(images, train=False)[0], enhance)
+
     def batch_correct(batch):
         images, labels = batch
-        logits, _ = model(images, train=False)
+        scores = answers(images)
         if groups is None:
-            return logits.argmax(-1) == labels
-        return groups[jnp.where(groups >= 0, logits, -jnp.inf).argmax(-1)] == labels
+            return scores.argmax(-1) == labels
+        return groups[jnp.where(groups >= 0, scores, -jnp.inf).argmax(-1)] == labels
 
     return jax.lax.map(batch_correct, (images, labels))
 

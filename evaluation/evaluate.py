@@ -23,6 +23,7 @@ def evaluate_models(
     conditions: Iterable[Condition],
     workdir: pathlib.Path,
     prepare: Callable[[Model, Shown], Model] | None = None,
+    enhance: str = "",
 ) -> dict[Condition, dict[Key, np.ndarray]]:
     """Evaluates every model under every condition, but for the answers that the workdir holds.
 
@@ -32,6 +33,8 @@ def evaluate_models(
       conditions: under which they are shown.
       workdir: directory that keeps the answers, each condition as soon as it is done.
       prepare: gives the model for a condition from its images, such as one adapted to them.
+      enhance: enhancement that the models work with (`evaluation.enhancements`); their names tell
+        which, see `marked`.
 
     Returns:
       {condition: {(name, seed): bool [N], which images are answered correctly}}.
@@ -49,10 +52,15 @@ def evaluate_models(
             images = shown.under(condition)
             if prepare:
                 missing = {key: prepare(model, images) for key, model in missing.items()}
-            known |= correctness.of_models(missing, images)
+            known |= correctness.of_models(missing, images, enhance)
             answers.write(condition, known)
         correct[condition] = {key: known[key] for key in models}
     return correct
+
+
+def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
+    """Names models after what is done at test time, for their answers are others: MODEL+label."""
+    return {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
 
 
 def digests(models: Mapping[Key, Model]) -> dict[Key, str]:

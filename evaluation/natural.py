@@ -37,8 +37,8 @@ def evaluate_natural(
 
     Args:
       models: {(name, seed): (graphdef, state)}.
-      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of
-        the models.
+      config: `eval.natural`, names separated by commas, `eval.natural_dir`, `eval.enhance`, and
+        `dataset.resize` of the models.
       dataset: that the models were trained for; its class names tell which logits count.
       shown: its test images.
       workdir: directory that keeps the answers.
@@ -58,7 +58,7 @@ def evaluate_natural(
     answers = {}
     for images, of_classes in zip(opened, groups, strict=True):
         for condition, natural in _conditions(images, of_classes, dataset, shown):
-            answers |= evaluate_models(models, natural, [condition], workdir, prepare)
+            answers |= evaluate_models(models, natural, [condition], workdir, prepare, config.eval.enhance)
     return answers
 
 

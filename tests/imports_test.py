@@ -22,18 +22,25 @@ ALLOWED = {  # package -> our packages it may import, besides itself
     "benchmarks": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "configs": set(),
 }
+LEAVES = {"evaluation.enhancements": {"corruptions"}}  # any room may import these: module -> what of ours it may import
 SCRIPTS = {"train", "eval", "overlap", "select_noc"}
 OURS = set(ALLOWED) | {"tests"} | {path.stem for path in ROOT.glob("*.py")}
 
 
-def imported(path):
-    """Top-level names of modules imported anywhere in a file."""
+def modules(path):
+    """Dotted names of what is imported anywhere in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module.split(".")[0]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported(path):
+    """Top-level names of modules imported anywhere in a file, leaves apart."""
+    leaves = tuple(f"{leaf}." for leaf in LEAVES)
+    return {name.split(".")[0] for name in modules(path) if not f"{name}.".startswith(leaves)}
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
@@ -43,6 +50,20 @@ def test_imports_point_one_way(package):
     for path in files:
         wrong = set(imported(path)) & OURS - ALLOWED[package] - {package}
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+@pytest.mark.parametrize("leaf", sorted(LEAVES))
+def test_a_leaf_imports_next_to_nothing_of_ours(leaf):
+    files = list((ROOT / leaf.replace(".", "/")).rglob("*.py"))
+    assert files, f"no files in {leaf}"
+    for path in files:
+        wrong = imported(path) & OURS - LEAVES[leaf]
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+    assert not modules_of_ours(ROOT / leaf.split(".")[0] / "__init__.py")  # which is imported on the way
+
+
+def modules_of_ours(path):
+    return [name for name in modules(path) if name.split(".")[0] in OURS]
 
 
 def test_the_four_scripts_are_the_only_ones_at_the_top_and_do_not_import_each_other():

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, PartitionSpec
 from ml_collections import ConfigDict
 
 import corruptions
+from evaluation import enhancements
 from runtime import meshes
 
 STANDARD = "standard"
@@ -151,6 +152,13 @@ def scheme_on_mesh(
     return program(key, images, index, choices)
 
 
+def enhance_on_mesh(mesh: Mesh, name: str, images: jax.Array) -> jax.Array:
+    """Enhances images [M, H, W, 3], split over the mesh, as `evaluation.enhancements.enhance`."""
+    if _stays_whole(mesh, images):
+        return enhancements.enhance(images, name, validate=False)
+    return _enhance_shards(mesh, name)(None, images, jnp.arange(images.shape[0]), None)
+
+
 def _augmented(key, images, index, scheme):
     return corruptions.augment.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
 
@@ -175,6 +183,14 @@ def _scheme_shards(mesh, scheme):
 def _corrupt_shards(mesh, name, options):
     def local(key, images, index, severity):
         return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
+
+    return _shards(mesh, local)
+
+
+@functools.lru_cache(maxsize=8)
+def _enhance_shards(mesh, name):
+    def local(key, images, index, argument):
+        return enhancements.enhance(images, name)
 
     return _shards(mesh, local)
 

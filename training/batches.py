@@ -118,7 +118,7 @@ def block(
     """Makes images and labels of the steps begin .. begin + K - 1.
 
     Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its
-    part of each batch). Patch Gaussian for CIFAR comes before mirror and crop and is truncated to 8
+    part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is truncated to 8
     bits, as its authors do; with a JSD weight it is a view like any other.
 
     Args:
@@ -167,6 +167,9 @@ def block(
         images = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
     if recipe.corruption != augmentation.STANDARD:
         images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
+    if recipe.enhance:
+        views = images.reshape(-1, *images.shape[-3:])
+        images = augmentation.enhance_on_mesh(mesh, recipe.enhance, views).reshape(images.shape)
     sharding = meshes.batch_sharding(mesh, axis=1)
     images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
     return images, jax.device_put(labels.reshape(count, size), sharding)

@@ -86,9 +86,11 @@ def name_of(recipe: ConfigDict) -> str:
     """Names what a config.train, perhaps of an earlier revision, trains with.
 
     `standard`, a corruption, a mixture, or a scheme, with `+jsd` for its consistency loss; both
-    joined by `+` where a scheme and a corruption are used together.
+    joined by `+` where a scheme and a corruption are used together; `+train=clahe` where training
+    images were enhanced.
     """
-    if not recipe.get("scheme", ""):
-        return recipe.corruption
-    name = augment.canonical(recipe.scheme) + (JSD if recipe.jsd_weight else "")
-    return name if recipe.corruption == augmentation.STANDARD else f"{name}+{recipe.corruption}"
+    name = recipe.corruption
+    if recipe.get("scheme", ""):
+        scheme = augment.canonical(recipe.scheme) + (JSD if recipe.jsd_weight else "")
+        name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
+    return name + (f"+train={recipe.enhance}" if recipe.get("enhance", "") else "")

@@ -32,6 +32,7 @@ STUDY_FREE = (  # how much is asked for, not what a result is: may differ betwee
     "eval.severity",
     "eval.batch_size",
     "eval.adapt",
+    "eval.enhance",
     "eval.reference",
     "eval.reference_mismatch",
     "eval.pseudo_count",

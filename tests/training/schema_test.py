@@ -43,6 +43,7 @@ def changed(**values):
         ),
         ({"adapt__images": 100}, "expected config.adapt.images of at least a batch of 500, found 100"),
         ({"eval__adapt": "test", "eval__stored": "DIR"}, "expected no config.eval.stored with config.eval.adapt"),
+        ({"eval__adapt": "test", "eval__enhance": "clahe"}, "expected no config.eval.enhance with config.eval.adapt"),
         ({"calibrate__targets": (0.5, 0.95)}, "mild > severe, found (0.5, 0.95)"),
         ({"msd__subsets__pool": 100}, "expected config.msd.subsets.sizes up to the pool of 100, found 1000"),
         ({"msd__toy__second": "imagenet_c/motion_blur"}, "expected two corruptions in config.msd.toy"),

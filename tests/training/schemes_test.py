@@ -51,6 +51,15 @@ def test_a_model_is_called_by_its_scheme(name):
     assert study.model_dir("work", name, 3).parts == ("work", "models", name, "seed3")
 
 
+def test_a_model_is_called_by_the_enhancement_of_its_training_images():
+    config = tiny.config(enhance="clahe")
+    assert schemes.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
+    assert schemes.name_of(schemes.applied(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
+    with config.unlocked():
+        del config.train.enhance  # of an earlier revision
+    assert schemes.name_of(config.train) == "standard"
+
+
 def _recorded(monkeypatch, config, trainings, tmp_path, **given):
     """The parts that are trained, each as its jobs' (scheme, JSD weight, seed, devices)."""
     seen = []

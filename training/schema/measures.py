@@ -3,6 +3,7 @@
 import functools
 
 from data.natural.sets import listed as natural_sets
+from evaluation import enhancements
 from runtime.schema import choice, names, number, several, switch, text, whole, word
 from training.schema import named
 from training.schema.inputs import SEED
@@ -33,6 +34,9 @@ SETTINGS = {
         "alexnet, a file, an evaluated workdir, or ''",
     ),
     "eval.reference_mismatch": choice("a named reference that holds for other conditions", "refuse", "label"),
+    "eval.enhance": choice(
+        "what is done to every test image before the networks see it (eval.py)", "", *enhancements.names()
+    ),
     "eval.adapt": choice("test: BatchNorm statistics of each corrupted test set (eval.py)", "", "test"),
     "eval.pseudo_count": number(
         "images that the statistics from training count as, against one for each image adapted to", 0

@@ -1,5 +1,6 @@
 """How a model is trained: `train`."""
 
+from evaluation import enhancements
 from runtime.schema import Setting, choice, number, several, switch, text, whole, word
 from training.schema import named
 
@@ -30,6 +31,11 @@ SETTINGS = {
         "side in pixels of random boxes, resized, cut from training images (ImageNet: 224 with dataset.train_size 256); 0 is none",
         0,
         4096,
+    ),
+    "train.enhance": choice(
+        "of training images, last before the network; eval.enhance says which at test time",
+        "",
+        *enhancements.of_pixels(),
     ),
     "train.scheme": word(
         "augmentation of every image: augmix, autoaugment_cifar, patch_gaussian, augmix=rotate+equalize, stored=FILE",

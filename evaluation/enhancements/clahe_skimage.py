@@ -1,0 +1,97 @@
+"""The equalisation of scikit-image, `exposure.equalize_adapthist` with its defaults.
+
+It differs from OpenCV's (`clahe`): of the HSV value, stretched to 14 bits; tiles of an eighth of a
+side whatever is left over, half a tile of reflection around the image; a limit of 1 % of a tile
+that holds after what was cut off has been given back; interpolation from centre to centre; at last
+the value is stretched to the whole range.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.primitives.color import value_and_chroma
+from evaluation.enhancements import tiles
+from evaluation.enhancements.clahe import with_value
+
+CLIP, TILES, BINS = 0.01, 8, 256
+_HIGHEST = 2**14 - 1
+
+
+def equalize(image: jax.Array) -> jax.Array:
+    """Equalises the HSV value of an image, uint8 [H, W, 3]."""
+    value, _ = value_and_chroma(image)
+    equalized = _stretched(equalize_value(value[..., 0]).astype(jnp.float32), 1.0)
+    return jnp.round(255 * with_value(image, equalized)).astype(jnp.uint8)
+
+
+def equalize_value(value: jax.Array) -> jax.Array:
+    """Equalises one channel, before it is stretched to the whole range.
+
+    Args:
+      value: uint8 [H, W].
+
+    Returns:
+      int32 [H, W] in 0..16383.
+    """
+    sides = [max(size // TILES, 1) for size in value.shape]
+    levels = jnp.round(_stretched(257 * value.astype(jnp.float32), float(_HIGHEST))).astype(jnp.int32)
+    around = [(k // 2, (k - n % k) % k + -(-k // 2)) for n, k in zip(value.shape, sides)]
+    padded = jnp.pad(levels, around, mode="reflect") // (1 + (_HIGHEST + 1) // BINS)
+    numbers = [n // k - 1 for n, k in zip(padded.shape, sides)]
+    inner = padded[tuple(slice(k // 2, k // 2 + n * k) for n, k in zip(numbers, sides))]
+    own = tiles.cut(inner, *numbers)
+    area = own.shape[1]
+    counts = clipped(tiles.histograms(own, BINS), max(int(CLIP * area), 1))
+    running = jnp.cumsum(counts, axis=1).astype(jnp.uint32)  # times 16383 below 2^32 up to sides of 4,096 pixels
+    tables = jnp.minimum(running * _HIGHEST // area, _HIGHEST).astype(jnp.int32).reshape(*numbers, BINS)
+    down, right = (_neighbours(*given) for given in zip(value.shape, sides, numbers))
+    bins = padded[tuple(slice(a, a + n) for (a, _), n in zip(around, value.shape))]
+    return tiles.blend(tables, bins, down, right, 16).astype(jnp.int32)
+
+
+def clipped(counts: jax.Array, limit: int) -> jax.Array:
+    """Cuts histograms off at a limit and gives back what was cut off, no bin beyond the limit.
+
+    Every bin gets an equal part as far as the limit allows. The rest goes one by one to bins below
+    the limit: in turn from bin 0, 1, 2 .., with steps as long as what is left allows.
+
+    Args:
+      counts: int32 [T, bins].
+      limit: of a bin.
+    """
+    return jax.vmap(lambda own: _clipped(own, limit))(counts)
+
+
+def _clipped(counts, limit):
+    bins = counts.shape[0]
+    excess = jnp.maximum(counts - limit, 0).sum()
+    counts = jnp.minimum(counts, limit)
+    part = excess // bins
+    given = jnp.where(counts < limit - part, counts + part, counts)
+    given = jnp.where(given >= limit - part, limit, given)
+    level = jnp.arange(bins)
+
+    def give(state):
+        counts, left, start = state
+        below = counts < limit
+        step = jnp.maximum(1, below.sum() // left)
+        chosen = below & (level >= start) & ((level - start) % step == 0)
+        return counts + chosen.astype(counts.dtype), left - chosen.sum(), (start + 1) % bins
+
+    # All bins together hold more than a tile's pixels, so that something is given in every turn.
+    state = given, excess - (given - counts).sum(), jnp.zeros_like(excess)
+    return jax.lax.while_loop(lambda state: state[1] > 0, give, state)[0]
+
+
+def _neighbours(size: int, side: int, number: int) -> tiles.Neighbours:
+    """The tiles around each of `size` pixels."""
+    place = np.arange(size) + side // 2
+    return tiles.neighbours(place // side, place % side / side, number)
+
+
+def _stretched(channel, highest):
+    """Stretches a channel to 0..highest; a constant one is cut off at `highest`."""
+    low, high = channel.min(), channel.max()
+    spread = jnp.where(high > low, high - low, 1.0)
+    return jnp.where(high > low, (channel - low) / spread * highest, jnp.minimum(channel, highest))
