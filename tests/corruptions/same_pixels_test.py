@@ -35,8 +35,8 @@ def assert_the_same_pixels(name, images):
 
 def mixed(side, number):
     """Photographs and pictures of few colours, uint8 [2 number, side, side, 3]."""
-    few = pictures(side, side, np.random.default_rng(0))
-    return np.concatenate([photographs(number, side, side), few[[1, 4, 10, 17, 18, 0, 14, 15, 16, 5][:number]]])
+    extreme = pictures(side, side, np.random.default_rng(0))
+    return np.concatenate([photographs(number, side, side), extreme[[1, 4, 10, 17, 18, 0, 14, 15, 16, 5][:number]]])
 
 
 @pytest.mark.parametrize("name", ["cbar/circular_motion_blur", "noc/contrast"])

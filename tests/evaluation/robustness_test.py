@@ -109,8 +109,8 @@ def test_ranges_become_options_and_given_options_win(tmp_path):
         "noc/gaussian": {"half_normal": False},
         "imagenet_c/fog": {"range": (1.0, 2.5)},
     }
-    one = study.model_config(config, "noc/border", 0)
-    assert one.train.corruption_options.to_dict() == {"noc/border": {"range": (3, 4)}}
+    single = study.model_config(config, "noc/border", 0)
+    assert single.train.corruption_options.to_dict() == {"noc/border": {"range": (3, 4)}}
     assert study.model_config(config, "standard", 0).train.corruption_options.to_dict() == {}
 
 

@@ -34,14 +34,19 @@ def without_networks(monkeypatch):
 
     def answers(models, shown, conditions, workdir):
         """Errors of 2 + 3 k percent at level k of a candidate, 10 + 3 k of a reference, and the seed."""
-        base = {one: 2 if one.corruption.startswith("cbar/") else 10 for one in conditions}
-        wrong = {one: 4 * (base[one] + 3 * int(one.severity)) for one in conditions}
-        return {one: {key: np.arange(IMAGES) >= wrong[one] + 4 * key[1] for key in models} for one in conditions}
+        base = {condition: 2 if condition.corruption.startswith("cbar/") else 10 for condition in conditions}
+        wrong = {condition: 4 * (base[condition] + 3 * int(condition.severity)) for condition in conditions}
+        return {
+            condition: {key: np.arange(IMAGES) >= wrong[condition] + 4 * key[1] for key in models}
+            for condition in conditions
+        }
 
     def centres(config, path, number, seed, conditions):
         asked["features"].append((number, seed))
         rng = np.random.default_rng(seed)
-        return {(one.corruption, one.label): rng.normal(size=3).astype(np.float32) for one in conditions}
+        return {
+            (condition.corruption, condition.label): rng.normal(size=3).astype(np.float32) for condition in conditions
+        }
 
     monkeypatch.setattr(search_cbar.parts.Trainings, "train_in_parts", train_in_parts)
     monkeypatch.setattr(search_cbar, "evaluate_models", answers)

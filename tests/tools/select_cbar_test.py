@@ -57,10 +57,10 @@ def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans
     for name, levels in found["members"].items():
         assert f"{name}  levels {', '.join(map(str, levels))}" in done.stdout
     # The errors of the chosen levels, from the run they were chosen in, average to the benchmark's.
-    one = scans.read_scan(found["severities_from"])
-    chosen = [one.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
+    scan = scans.read_scan(found["severities_from"])
+    chosen = [scan.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
     assert len(chosen) == 50 and np.mean(chosen) == pytest.approx(found["error"])
-    table = groups.group_table(one)
+    table = groups.group_table(scan)
     assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
     assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
     assert len(found["inputs"]) == 4 and f"written to {out}" in done.stdout
@@ -95,14 +95,14 @@ def test_what_is_wrong_is_refused_without_a_traceback(folder_of_scans, flags, me
 
 
 def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
-    one = make_scan(2)
+    scan = make_scan(2)
     other = scans.Scan(
         (*NAMES[:-1], "cbar/other"),
-        one.candidate_errors,
-        one.candidate_features,
-        one.references,
-        one.reference_errors,
-        one.reference_features,
+        scan.candidate_errors,
+        scan.candidate_features,
+        scan.references,
+        scan.reference_errors,
+        scan.reference_features,
     )
     scans.write_scan(tmp_path / "other.csv", other)
     with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):

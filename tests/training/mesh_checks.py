@@ -1,5 +1,6 @@
-"""Checks of a block of steps on eight devices; tests/runtime/meshes_test.py runs each in a process. Every one ends
-or raises."""
+"""Checks of a block of steps on eight devices; tests/runtime/meshes_test.py runs each in a process.
+Every one ends or raises.
+"""
 
 import re
 import sys

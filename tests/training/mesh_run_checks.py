@@ -1,5 +1,6 @@
-"""Checks of whole runs on eight devices; tests/runtime/meshes_test.py runs each in a process. Every one ends or
-raises."""
+"""Checks of whole runs on eight devices; tests/runtime/meshes_test.py runs each in a process. Every
+one ends or raises.
+"""
 
 import contextlib
 import json

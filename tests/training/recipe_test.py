@@ -50,8 +50,8 @@ def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
     assert not {"mean", "std", "init"} & set(plain.model)
     given = tiny.config(reading="code")
     given.model.init, given.model.mean = "he", (0.5, 0.5, 0.5)
-    one = study.model_config(given, "standard", 0).model
-    assert (one.init, one.mean, one.std) == ("he", (0.5, 0.5, 0.5), (1.0, 1.0, 1.0))
+    single = study.model_config(given, "standard", 0).model
+    assert (single.init, single.mean, single.std) == ("he", (0.5, 0.5, 0.5), (1.0, 1.0, 1.0))
     given.model.checkpoint = "resnet.pth"  # imported weights have their own normalisation
     assert "std" not in study.model_config(given, "standard", 0).model
 
@@ -116,8 +116,8 @@ def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
     config.model.widths = (8, 8)
     config.train.update(epochs=3, batch_size=32, learning_rate=0.2, warmup_epochs=1)
     split = data.load("shapes", train_limit=160, test_limit=10).train.to_device()
-    one = study.model_config(config, "standard", 0)
-    _, trained = loop.train(one, split, 10, tmp_path, mesh=meshes.data_mesh(32))
+    single = study.model_config(config, "standard", 0)
+    _, trained = loop.train(single, split, 10, tmp_path, mesh=meshes.data_mesh(32))
     mean, std = (trained.statistics["normalize"][name][...] for name in ("mean", "std"))
     expected = whitening.filters(split.images, 2, mean, std)
     np.testing.assert_allclose(trained.statistics["whitening"][...], expected, rtol=1e-5)
@@ -125,8 +125,8 @@ def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
 
 
 def test_other_networks_have_nothing_to_whiten():
-    one = study.model_config(tiny.config(), "standard", 0)
-    _, params, statistics = states.build_model(one, 10, 32)
+    single = study.model_config(tiny.config(), "standard", 0)
+    _, params, statistics = states.build_model(single, 10, 32)
     fresh = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
     assert whitening.fitted(fresh, None) is fresh
 

@@ -105,8 +105,8 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
 
 def train(config, split, folder, mesh):
     folder.mkdir()
-    one = study.model_config(config, config.train.corruption, config.seed)
-    return loop.train(one, split, 10, folder, mesh=mesh)
+    single = study.model_config(config, config.train.corruption, config.seed)
+    return loop.train(single, split, 10, folder, mesh=mesh)
 
 
 def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_path, monkeypatch):

@@ -26,9 +26,9 @@ def config(**train):
 def untrained_workdir(folder, given):
     """A workdir as train.py leaves it, of a network that saw no training: its first state is its
     last."""
-    one = study.model_config(given, "standard", 0)
-    with workdirs.open_workdir(folder, one.to_dict()):
-        _finish(folder, one, *states.build_model(one, 10, 32)[1:])
+    single = study.model_config(given, "standard", 0)
+    with workdirs.open_workdir(folder, single.to_dict()):
+        _finish(folder, single, *states.build_model(single, 10, 32)[1:])
     return folder
 
 
@@ -36,13 +36,13 @@ def train_again(folder, given):
     """Gives such a workdir another model of the same settings, as training on other hardware
     may.
     """
-    one = study.model_config(given, "standard", 0)
+    single = study.model_config(given, "standard", 0)
     shutil.rmtree(folder / "checkpoints")
-    _finish(folder, one, *states.build_model(study.model_config(given, "standard", 1), 10, 32)[1:])
+    _finish(folder, single, *states.build_model(study.model_config(given, "standard", 1), 10, 32)[1:])
 
 
-def _finish(folder, one, params, statistics):
-    state = states.initial_state(params, statistics, states.make_optimizer(one.train, 1))
+def _finish(folder, single, params, statistics):
+    state = states.initial_state(params, statistics, states.make_optimizer(single.train, 1))
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
     workdirs.write_json(folder / "final.json", {"step": 0, "digest": digest(state), "num_classes": 10})

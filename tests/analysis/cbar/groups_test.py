@@ -79,19 +79,19 @@ def test_every_published_group_is_one_the_rule_can_give(benchmark):
 
 
 def test_tables_are_means_over_the_levels_of_a_group():
-    one = scan()
-    table = groups.group_table(one)
-    spread = np.mean([(abs(e[0] / e[2] - 1) + abs(e[4] / e[2] - 1)) / 2 for e in one.reference_errors[[0, 2]]])
+    scanned = scan()
+    table = groups.group_table(scanned)
+    spread = np.mean([(abs(e[0] / e[2] - 1) + abs(e[4] / e[2] - 1)) / 2 for e in scanned.reference_errors[[0, 2]]])
     assert table.spread == pytest.approx(spread)
-    assert table.references == ("a", "b") and table.names == one.candidates
-    others = one.reference_features[[0, 2]].reshape(10, -1).astype(float)
+    assert table.references == ("a", "b") and table.names == scanned.candidates
+    others = scanned.reference_features[[0, 2]].reshape(10, -1).astype(float)
     for c in range(4):
-        expected = slow_groups(one.candidate_errors[c], spread)
+        expected = slow_groups(scanned.candidate_errors[c], spread)
         assert table.levels[c].tolist() == expected
         for g, levels in enumerate(expected):
-            error = np.mean([one.candidate_errors[c, k - 1] for k in levels])
+            error = np.mean([scanned.candidate_errors[c, k - 1] for k in levels])
             distance = np.mean(
-                [min(np.linalg.norm(one.candidate_features[c, k - 1] - r) for r in others) for k in levels]
+                [min(np.linalg.norm(scanned.candidate_features[c, k - 1] - r) for r in others) for k in levels]
             )
             assert table.error[c, g] == pytest.approx(error)
             assert table.distance[c, g] == pytest.approx(distance)
@@ -104,9 +104,9 @@ def test_the_extra_corruptions_are_no_references_however_they_are_qualified():
 
 
 def test_errors_of_zero_are_refused_by_name():
-    one = scan()
-    one.candidate_errors[2, 4] = 0
+    scanned = scan()
+    scanned.candidate_errors[2, 4] = 0
     with pytest.raises(ValueError, match=r"c2: expected 10 errors, above 0 at levels 3\.\.8"):
-        groups.group_table(one)
+        groups.group_table(scanned)
     with pytest.raises(ValueError, match="above 0 at severity 3"):
         groups.severity_spread([[1, 1, 0, 1, 1]])

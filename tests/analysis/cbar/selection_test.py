@@ -31,29 +31,29 @@ def valid_choices(error, subset, target, precision=0.01):
 
 
 def test_half_sets_exist_exactly_where_brute_force_finds_a_choice():
-    one = table(0, 7)
-    one.error[:2] += 30  # no choice for sets with both, few for sets with one
-    found = half_sets.half_sets(one.error, one.distance, TARGET, np.random.default_rng(0))
+    scan = table(0, 7)
+    scan.error[:2] += 30  # no choice for sets with both, few for sets with one
+    found = half_sets.half_sets(scan.error, scan.distance, TARGET, np.random.default_rng(0))
     by_set = {tuple(m): tuple(g) for m, g in zip(found.members.tolist(), found.groups.tolist())}
     assert len(by_set) == len(found.members)
-    choices = {subset: valid_choices(one.error, subset, TARGET) for subset in itertools.combinations(range(7), 5)}
+    choices = {subset: valid_choices(scan.error, subset, TARGET) for subset in itertools.combinations(range(7), 5)}
     assert set(by_set) == {subset for subset, valid in choices.items() if valid}
     assert 0 < len(by_set) < len(choices)
     for k, (subset, groups) in enumerate(by_set.items()):
         assert groups in choices[subset]
-        assert found.error[k] == pytest.approx(np.mean([one.error[c, g] for c, g in zip(subset, groups)]))
-        assert found.distance[k] == pytest.approx(np.mean([one.distance[c, g] for c, g in zip(subset, groups)]))
+        assert found.error[k] == pytest.approx(np.mean([scan.error[c, g] for c, g in zip(subset, groups)]))
+        assert found.distance[k] == pytest.approx(np.mean([scan.distance[c, g] for c, g in zip(subset, groups)]))
         assert found.masks[k] == sum(1 << c for c in subset)
 
 
 def test_choices_are_uniform():
-    one = table(3, 5, width=12)
-    valid = valid_choices(one.error, range(5), TARGET, 0.0005)
+    scan = table(3, 5, width=12)
+    valid = valid_choices(scan.error, range(5), TARGET, 0.0005)
     assert 20 < len(valid) < 80
     rng = np.random.default_rng(0)
     draws = 100 * len(valid)
     counts = Counter(
-        tuple(half_sets.half_sets(one.error, one.distance, TARGET, rng, 0.0005).groups[0].tolist())
+        tuple(half_sets.half_sets(scan.error, scan.distance, TARGET, rng, 0.0005).groups[0].tolist())
         for _ in range(draws)
     )
     assert set(counts) == set(valid)
@@ -74,16 +74,16 @@ def test_a_deviation_of_exactly_the_precision_is_outside():
 
 
 def test_thirty_candidates_have_every_half_set_and_meet_the_target():
-    one = table(1, 30)
-    run = selection.measure(one, TARGET, 0)
+    scan = table(1, 30)
+    run = selection.measure(scan, TARGET, 0)
     assert len(run.halves.error) == 142_506 == len(np.unique(run.halves.masks))
     assert (abs(run.halves.error - TARGET) < 0.01 * TARGET).all()
     assert len(run.distances) == 100_000
 
 
 def test_a_seed_gives_one_result():
-    one = table(1, 12)
-    run, again, other = (selection.measure(one, TARGET, seed, number=5000) for seed in (0, 0, 1))
+    scan = table(1, 12)
+    run, again, other = (selection.measure(scan, TARGET, seed, number=5000) for seed in (0, 0, 1))
     np.testing.assert_array_equal(run.halves.groups, again.halves.groups)
     assert run.contribution == again.contribution
     assert (run.halves.groups != other.halves.groups).any() and run.contribution != other.contribution
@@ -132,10 +132,10 @@ def test_distant_candidates_are_ranked_first_whatever_their_order_in_a_run():
     runs = []
     for seed in range(3):
         order = tuple(np.random.default_rng(seed).permutation(names).tolist())
-        one = table(seed, 14, order, width=4)
+        scan = table(seed, 14, order, width=4)
         distance = np.array([1 + names.index(name) for name in order], float)
-        one = one._replace(distance=np.tile(distance[:, None], 6))
-        runs.append(selection.measure(one, TARGET, seed, number=20_000))
+        scan = scan._replace(distance=np.tile(distance[:, None], 6))
+        runs.append(selection.measure(scan, TARGET, seed, number=20_000))
     ranking = selection.rank(runs)
     assert [name for name, *_ in ranking] == names[::-1]
     for name, mean, error in ranking:
@@ -180,21 +180,21 @@ def test_the_choice_is_the_pair_closest_to_the_target():
 
 
 def test_equally_good_choices_go_to_the_first_run():
-    one = table(0, 10)
+    scan = table(0, 10)
     halves = halves_of([range(5), range(5, 10)], [TARGET + 1, TARGET])
     mirrored = halves._replace(error=np.array([TARGET - 1, TARGET]), groups=np.ones((2, 5), np.int8))
-    runs = [selection.Run(one, h, dict.fromkeys(one.names, 0.0), None) for h in (halves, mirrored)]
-    assert selection.choose(runs, one.names, TARGET).run == 0
-    assert selection.choose(runs[::-1], one.names, TARGET).levels["c00"] == (2, 3, 4, 5, 6)
+    runs = [selection.Run(scan, h, dict.fromkeys(scan.names, 0.0), None) for h in (halves, mirrored)]
+    assert selection.choose(runs, scan.names, TARGET).run == 0
+    assert selection.choose(runs[::-1], scan.names, TARGET).levels["c00"] == (2, 3, 4, 5, 6)
 
 
 def test_choices_that_do_not_exist_are_refused():
-    one = table(0, 11)
-    run = selection.Run(one, halves_of([range(5), range(6, 11)]), dict.fromkeys(one.names, 0.0), None)
+    scan = table(0, 11)
+    run = selection.Run(scan, halves_of([range(5), range(6, 11)]), dict.fromkeys(scan.names, 0.0), None)
     with pytest.raises(ValueError, match="two half-sets of some run that together are"):
-        selection.choose([run], one.names[:10], TARGET)
+        selection.choose([run], scan.names[:10], TARGET)
     with pytest.raises(ValueError, match="10 different candidates"):
-        selection.choose([run], one.names[:9], TARGET)
+        selection.choose([run], scan.names[:9], TARGET)
 
 
 @pytest.mark.parametrize(

@@ -23,19 +23,19 @@ STANDARD = answers(clean=0.1, fog=0.5, border=0.3, easy=0.1)
 def test_gains_against_the_standard_model(tmp_path):
     model = answers(clean=0.12, fog=0.16, border=0.3, easy=0.05)
     found = mixtures.write_mixtures(tmp_path / "m.csv", STANDARD, {"mixture=x": model}, {"mixture=x": ("fog",)})
-    one = found["mixture=x"]
-    assert set(one.relative) == {"fog", "border"}  # nothing to gain where the standard model loses nothing
-    assert one.relative["fog"].standard == pytest.approx(100) and one.raw["border"].standard == pytest.approx(100)
-    assert one.relative["fog"].model == pytest.approx(100 * (0.16 - 0.12) / (0.5 - 0.1))
-    assert one.relative["border"].gain == pytest.approx(100 - 100 * (0.3 - 0.12) / (0.3 - 0.1))
-    assert one.raw["fog"].model == pytest.approx(100 * 0.16 / 0.5)
+    of_x = found["mixture=x"]
+    assert set(of_x.relative) == {"fog", "border"}  # nothing to gain where the standard model loses nothing
+    assert of_x.relative["fog"].standard == pytest.approx(100) and of_x.raw["border"].standard == pytest.approx(100)
+    assert of_x.relative["fog"].model == pytest.approx(100 * (0.16 - 0.12) / (0.5 - 0.1))
+    assert of_x.relative["border"].gain == pytest.approx(100 - 100 * (0.3 - 0.12) / (0.3 - 0.1))
+    assert of_x.raw["fog"].model == pytest.approx(100 * 0.16 / 0.5)
     # Paired: the images the two models disagree on, not all N.
     changed = (0.5 - 0.16) * N
     expected = 100 / 0.5 * np.sqrt(changed / N * (1 - changed / N) / (N - 1))
-    assert one.raw["fog"].se == pytest.approx(expected)
+    assert of_x.raw["fog"].se == pytest.approx(expected)
     rows = list(csv.DictReader((tmp_path / "m.csv").read_text().splitlines()))
     assert [(row["corruption"], row["member"]) for row in rows] == [("fog", "1"), ("border", "0")]
-    assert float(rows[0]["relative_gain"]) == one.relative["fog"].gain
+    assert float(rows[0]["relative_gain"]) == of_x.relative["fog"].gain
 
 
 def test_other_conditions_are_refused(tmp_path):

@@ -56,7 +56,7 @@ def counts(wrong):
 def scored(errors, choice, found):
     rows, summaries = files.score(errors, choice, found)
     by_row = {(row.seed, row.benchmark, row.corruption): row for row in rows}
-    return by_row, {(one.benchmark, one.measure): one for one in summaries}
+    return by_row, {(entry.benchmark, entry.measure): entry for entry in summaries}
 
 
 def se(images):
@@ -131,22 +131,22 @@ def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
     (line,) = [line for line in text.splitlines() if line.startswith("  imagenet_c (levels)")]
     assert "frost procedural" in line.partition("mCE")[2] and "imagenet_c/frost:frost" in line
     files.write(tmp_path, rows, summaries, "a comment")
-    read = {(one.benchmark, one.measure): one for one in summary.read(tmp_path / "errors_summary.csv")}
+    read = {(entry.benchmark, entry.measure): entry for entry in summary.read(tmp_path / "errors_summary.csv")}
     assert read["imagenet_c", "mCE"].frost == "procedural" and read["imagenet_c", "mCE"].mean == pytest.approx(
-        next(one.mean for one in summaries if (one.benchmark, one.measure) == ("imagenet_c", "mCE"))
+        next(entry.mean for entry in summaries if (entry.benchmark, entry.measure) == ("imagenet_c", "mCE"))
     )
 
 
 def test_only_complete_benchmarks_have_means_and_the_rest_is_listed():
     found = benchmarks.complete([("clean", 0), (C[0], 1), (C[0], 2), ("noc/hue", "random"), ("natural/imagenet_r", 0)])
-    assert [(one.name, one.severities, dict(one.members)) for one in found] == [
+    assert [(entry.name, entry.severities, dict(entry.members)) for entry in found] == [
         ("others", "levels", {C[0]: (1, 2)}),
         ("others", "random", {"noc/hue": ("random",)}),
     ]
     study = benchmarks.complete([(C[0], "random"), ("noc/hue", "random")], {"study": (C[0], "noc/hue")})
-    assert [(one.name, one.severities) for one in study] == [("study", "random")]
+    assert [(entry.name, entry.severities) for entry in study] == [("study", "random")]
     stored = [(name, s) for name in BAR for s in range(1, 6)]  # as a published C-bar counts them
-    assert [one.name for one in benchmarks.complete(stored, stored=True)] == ["imagenet_c_bar"]
+    assert [entry.name for entry in benchmarks.complete(stored, stored=True)] == ["imagenet_c_bar"]
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ FIFTEEN = (
 
 
 def test_drops_of_fifteen_models_like_those_of_the_paper(table):
-    few = table.chosen(FIFTEEN)
-    rows = predict(few, {"mean": few.mean(few.members())})
+    fifteen = table.chosen(FIFTEEN)
+    rows = predict(fifteen, {"mean": fifteen.mean(fifteen.members())})
     found = [row.drop.value for row in rows]
     np.testing.assert_allclose(found, [0.7700, 0.6050, 0.6718, 0.6906, 0.5758], rtol=0, atol=5e-4)

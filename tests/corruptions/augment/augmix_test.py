@@ -51,8 +51,8 @@ def test_loop_batch_and_shared_params_agree():
     shared = jax.jit(jax.vmap(augment.get("augmix").apply, (0, None)))
     looped = np.asarray(loop(images, params))
     np.testing.assert_allclose(at_once(images, params), looped, atol=2e-7)
-    one = {k: v[4] for k, v in params.items()}
-    np.testing.assert_allclose(shared(images, one)[4], looped[4], atol=2e-7)
+    drawn = {k: v[4] for k, v in params.items()}
+    np.testing.assert_allclose(shared(images, drawn)[4], looped[4], atol=2e-7)
 
 
 def test_weights_and_mix():

@@ -31,8 +31,8 @@ def test_npy_layout_is_that_of_cifar_10_c(clean, tmp_path):
         found = np.load(tmp_path / f"{name.split('/')[1]}.npy")
         assert found.dtype == np.uint8 and found.shape == (3 * NUMBER, 20, 24, 3)
         for block, severity in enumerate(severities[name]):
-            wanted = expected(images, name, severity, seed=7)
-            assert np.array_equal(found[block * NUMBER : (block + 1) * NUMBER], wanted), (name, severity)
+            target = expected(images, name, severity, seed=7)
+            assert np.array_equal(found[block * NUMBER : (block + 1) * NUMBER], target), (name, severity)
 
 
 def test_a_benchmark_with_levels_of_its_own_has_severities_1_to_5(clean, tmp_path, monkeypatch):
@@ -67,9 +67,9 @@ def test_options_and_table_reach_the_corruption_and_the_manifest(clean, tmp_path
     names = ["noc/border", "imagenet_c/brightness"]
     path = write_dataset(tmp_path, clean, corruptions=names, severities=[1], options=options, table="imagenet", seed=1)
     assert np.array_equal(np.load(tmp_path / "border.npy"), expected(images, "noc/border", 1, 1, range=(3, 5)))
-    wanted = expected(images, "imagenet_c/brightness", 1, 1, table="imagenet")
-    assert np.array_equal(np.load(tmp_path / "brightness.npy"), wanted)
-    assert not np.array_equal(wanted, expected(images, "imagenet_c/brightness", 1, 1))
+    target = expected(images, "imagenet_c/brightness", 1, 1, table="imagenet")
+    assert np.array_equal(np.load(tmp_path / "brightness.npy"), target)
+    assert not np.array_equal(target, expected(images, "imagenet_c/brightness", 1, 1))
     entries = json.loads(path.read_text())["corruptions"]
     assert entries["noc/border"]["options"] == {"range": [3, 5]}
     assert entries["imagenet_c/brightness"]["table"] == "imagenet"
@@ -103,10 +103,10 @@ def test_folders_as_published_are_jpeg_85(clean, tmp_path):
         reference = io.BytesIO()
         Image.fromarray(corrupted[i]).save(reference, "JPEG", quality=85, optimize=True)
         path = tmp_path / f"contrast/3/{labels[i]}/{i:02d}.JPEG"
-        with Image.open(path) as image, Image.open(reference) as wanted:
+        with Image.open(path) as image, Image.open(reference) as target:
             assert JpegImagePlugin.get_sampling(image) == 2  # 4:2:0
             assert image.quantization[0][:3] == [5, 3, 3]  # 16, 11, 10 of the standard, times 30 %
-            assert np.array_equal(np.asarray(image), np.asarray(wanted))
+            assert np.array_equal(np.asarray(image), np.asarray(target))
     lines = (tmp_path / "checksums/contrast-3.sha256").read_text().splitlines()
     assert len(lines) == NUMBER
     for line in lines:
@@ -126,10 +126,10 @@ def test_folders_without_jpeg_are_lossless(clean, tmp_path):
     options = {"severities": [0.25, "random"], "layout": "folders", "jpeg_quality": None}
     write_dataset(tmp_path, clean, corruptions=["noc/border"], **options)
     for severity, value in (("0.25", 0.25), ("random", None)):
-        wanted = expected(images, "noc/border", value, seed=0)
+        target = expected(images, "noc/border", value, seed=0)
         for i in range(NUMBER):
             with Image.open(tmp_path / f"border/{severity}/{labels[i]}/{i:02d}.png") as image:
-                assert np.array_equal(np.asarray(image), wanted[i])
+                assert np.array_equal(np.asarray(image), target[i])
 
 
 def test_folders_keep_class_and_file_names(clean, tmp_path):

@@ -66,9 +66,9 @@ def test_tfds(tfds_root, monkeypatch):
         assert np.array_equal(images, pixels(stored, severity)) and np.array_equal(labels, LABELS)
         assert images.dtype == np.uint8 and labels.dtype == np.int32
     monkeypatch.setenv("TFDS_DATA_DIR", str(tfds_root))
-    one = open_corrupted("cifar10_corrupted/fog_2")
-    assert one.conditions() == (("imagenet_c/fog", 2),)
-    assert np.array_equal(whole(one, "fog", 2)[0], pixels("fog", 2))
+    single = open_corrupted("cifar10_corrupted/fog_2")
+    assert single.conditions() == (("imagenet_c/fog", 2),)
+    assert np.array_equal(whole(single, "fog", 2)[0], pixels("fog", 2))
     assert "tensorflow" not in sys.modules
 
 

@@ -58,10 +58,10 @@ def source(tmp_path_factory):
 
 
 def check(loaded, split, theirs, stride):
-    wanted = [number for number, label in enumerate(LABELS[theirs]) if label % stride == 0]
-    assert split.labels.tolist() == [LABELS[theirs][number] // stride for number in wanted]
-    assert split.index.tolist() == list(range(len(wanted)))
-    for image, number in zip(split.images[:], wanted):
+    kept = [number for number, label in enumerate(LABELS[theirs]) if label % stride == 0]
+    assert split.labels.tolist() == [LABELS[theirs][number] // stride for number in kept]
+    assert split.index.tolist() == list(range(len(kept)))
+    for image, number in zip(split.images[:], kept):
         np.testing.assert_array_equal(image, trees.reference(encoded(theirs, number), 16, 18))
 
 
