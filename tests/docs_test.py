@@ -53,6 +53,13 @@ def made_by_the_site(path):
     return path.resolve() == ROOT / "docs/reference/list.md"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page):
+    rooms = "|".join(path.name for path in ROOT.iterdir() if path.is_dir())
+    for name in re.findall(rf"`((?:{rooms})/[\w/.-]+\.\w+)`", page.read_text()):
+        assert (ROOT / name).exists() or made_by_the_site(ROOT / name), f"{page.name} names {name}"
+
+
 @pytest.mark.parametrize("page", PAGES + PROGRAMS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_their_flags_exist(page):
     for command in commands(text_of(page)):
