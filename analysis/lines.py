@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from runtime.files import write_atomically
 from runtime.log import log
 
-NAME = re.compile(r"[^\s,\"'#]+")
+_NOT_IN_NAMES = r"\s,\"'#"
+NAME = re.compile(rf"[^{_NOT_IN_NAMES}]+")
 _SEAL = re.compile(r"#.* \| sha256 of the lines below ([0-9a-f]{64})\s*")
 
 
@@ -109,6 +110,11 @@ def sealed(text: str) -> bool | None:
         return None
     lines = (line.removesuffix("\r") for line in rest.split("\n"))
     return _digest([line for line in lines if line and not line.startswith("#")]) == seal[1]
+
+
+def as_name(text: str) -> str:
+    """Spells text as a name that tables can hold: each run of what they cannot becomes `_`."""
+    return re.sub(rf"[{_NOT_IN_NAMES}]+", "_", text)
 
 
 def _digest(lines):

@@ -48,6 +48,11 @@ class Count(NamedTuple):
         """What identifies the measurement."""
         return self[:4]
 
+    @property
+    def error(self) -> float:
+        """Part of the images that were classified wrongly, in [0, 1]."""
+        return 1 - self.correct / self.total
+
 
 def check_count(count: Count) -> Count:
     """Checks a count and normalises its severity (None is `random`, or 0 for clean).

@@ -63,10 +63,8 @@ def of_model(
       bool [N], on the host.
     """
     graphdef, state = model
-    batch_size += -batch_size % mesh.shape["data"]
-    sharding = meshes.batch_sharding(mesh, axis=1)
-    batches = meshes.place_tree(pad_to_batches(images, batch_size, 0), sharding)
-    answers = meshes.place_tree(pad_to_batches(labels, batch_size, -1), sharding)
+    batches = place_batches(images, batch_size, 0, mesh)
+    answers = place_batches(labels, batch_size, -1, mesh)
     correct = correct_answers(graphdef, state.params, state.statistics, batches, answers, groups, enhance)
     return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
 
@@ -108,6 +106,14 @@ def correct_answers(
         return groups[jnp.where(groups >= 0, scores, -jnp.inf).argmax(-1)] == labels
 
     return jax.lax.map(batch_correct, (images, labels))
+
+
+def place_batches(array: jax.Array, batch_size: int, fill: int, mesh: jax.sharding.Mesh) -> jax.Array:
+    """Cuts [N, ...] into batches (`pad_to_batches`), of a size rounded up to a multiple of the
+    devices, over which each batch is split.
+    """
+    batch_size += -batch_size % mesh.shape["data"]
+    return meshes.place_tree(pad_to_batches(array, batch_size, fill), meshes.batch_sharding(mesh, axis=1))
 
 
 def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:

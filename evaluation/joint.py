@@ -18,9 +18,9 @@ from data import Split
 from evaluation import features
 from evaluation.centres import Measured
 from evaluation.conditions import Condition
-from evaluation.correctness import Model, pad_to_batches
+from evaluation.correctness import Model, place_batches
 from evaluation.shown import Shown
-from runtime import distributed, meshes
+from runtime import distributed
 
 
 def centre(measured: Measured, condition: Condition) -> np.ndarray:
@@ -48,14 +48,12 @@ def mean_feature(model: Model, shown: Shown) -> np.ndarray:
       ValueError: features that are not finite.
     """
     (graphdef, state), total = model, 0.0
-    batch_size = shown.batch_size + -shown.batch_size % shown.mesh.shape["data"]
     for images, _ in shown:
-        batches = pad_to_batches(images, batch_size, 0)
-        batches = meshes.place_tree(batches, meshes.batch_sharding(shown.mesh, axis=1))
-        found = distributed.fetch(_features(graphdef, state.params, state.statistics, batches))
-        found = found.reshape(-1, found.shape[-1])[: len(images)]
-        features.refuse_not_finite(found, shown.condition.corruption)
-        total = total + found.sum(axis=0, dtype=np.float64)
+        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
+        rows = distributed.fetch(_features(graphdef, state.params, state.statistics, batches))
+        rows = rows.reshape(-1, rows.shape[-1])[: len(images)]
+        features.refuse_not_finite(rows, shown.condition.corruption)
+        total = total + rows.sum(axis=0, dtype=np.float64)
     return total / len(shown)
 
 

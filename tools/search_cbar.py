@@ -34,7 +34,7 @@ from evaluation.conditions import CLEAN_IMAGES, Condition, list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
 from evaluation.shown import Shown
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -46,17 +46,19 @@ _AT_ONCE = 32  # models that are held at the same time, to be evaluated
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Searches as `config` says in `workdir`; returns what cbar_benchmark.json holds."""
     pairs = _pairs(config)
-    conditions = [one for one in list_conditions(BENCHMARKS.values(), "levels") if one != CLEAN_IMAGES]
+    conditions = [
+        condition for condition in list_conditions(BENCHMARKS.values(), "levels") if condition != CLEAN_IMAGES
+    ]
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         counts = _train_and_count(config, pairs, conditions, path)
         paths = []
         for number, (errors, features) in enumerate(bar("run", pairs)):
             centres = _centres(config, path, number, features, conditions)
-            scan = join([one for one in counts if one.seed == errors], centres, STANDARD)
+            scan = join([count for count in counts if count.seed == errors], centres, STANDARD)
             paths.append(path / "scans" / f"run{number}.csv")
             names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
             scans.write_scan(paths[-1], scan, f"{names}, {summary(provenance())}")
-        target = config.search.target or float(np.mean([scans.read_scan(one).reference_errors for one in paths]))
+        target = config.search.target or float(np.mean([scans.read_scan(file).reference_errors for file in paths]))
         content, text = benchmark.select(paths, target, config.search.seed, path / "cbar_benchmark.json")
         print("\n" + text)
     return content
@@ -100,14 +102,15 @@ def _centres(
     asked = ConfigDict(config.msd.to_dict() | given)
     measured = Measured.by(config, asked, path, f"features/run{number}", given)
     return {
-        (one.corruption, one.label): measured.centre(one)[0] if search.draws else joint.centre(measured, one)
-        for one in bar("condition", conditions)
+        (condition.corruption, condition.label): measured.centre(condition)[0]
+        if search.draws
+        else joint.centre(measured, condition)
+        for condition in bar("condition", conditions)
     }
 
 
 def main(argv):
-    config, workdir = cli.read_flags(argv)
-    compiles.enable_compilation_cache()
+    config, workdir = cli.start(argv)
     run(config, workdir)
     log.info("Results are in %s.", workdir)
 

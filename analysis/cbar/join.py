@@ -25,7 +25,7 @@ def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray],
     counts, errors = list(counts), {}
     for count in counts:
         if count.model == model:
-            errors.setdefault((count.corruption, count.severity), []).append(100 * (1 - count.correct / count.total))
+            errors.setdefault((count.corruption, count.severity), []).append(100 * count.error)
     if not errors:
         raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
     parts = []

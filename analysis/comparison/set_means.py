@@ -67,7 +67,7 @@ def unnormalised_errors(counts: Iterable[Count]) -> dict[str, dict[str, float]]:
     cells = {}
     for count in counts:
         if count.corruption != CLEAN:
-            cells.setdefault(count.model, {}).setdefault(count.corruption, []).append(1 - count.correct / count.total)
+            cells.setdefault(count.model, {}).setdefault(count.corruption, []).append(count.error)
     return {
         model: {name: 100 * float(np.mean(errors)) for name, errors in by_name.items()}
         for model, by_name in cells.items()

@@ -31,7 +31,7 @@ def mean_errors(counts: Iterable[Count]) -> dict[tuple[str, str], float]:
     for count in counts:
         if count.corruption != CLEAN:
             key = (count.model, count.corruption, count.severity)
-            errors.setdefault(key, []).append(100 * (1 - count.correct / count.total))
+            errors.setdefault(key, []).append(100 * count.error)
     return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
 
 

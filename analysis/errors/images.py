@@ -65,8 +65,7 @@ class ImageErrors:
 
     def error(self, cell: Cell) -> float:
         """Gives the error under one condition, in [0, 1]."""
-        count = self.counts[cell]
-        return 1 - count.correct / count.total
+        return self.counts[cell].error
 
     def bound(self, cells: Iterable[Cell]) -> float:
         """Bounds the standard error of the sum of errors: the sum of the binomial ones."""

@@ -2,7 +2,6 @@
 
 import math
 import pathlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from analysis.errors.conditions import Conditions, differences
 from analysis.errors.images import ImageErrors
 from analysis.errors.reference import conditions_of
 from analysis.errors.summary import GAP, MEASURES, NONE, ORIGINAL, Summary
+from analysis.lines import as_name
 from analysis.tables import CLEAN
 from runtime.files import read_json
 from runtime.shapes import Maybe
@@ -127,7 +127,7 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
     """Names workdirs by their last parts, as few as tell them apart."""
     paths = [folder.resolve() for folder in folders]
     for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
-        labels = [re.sub(r"[\s,\"'#]+", "_", "/".join(path.parts[-parts:])) for path in paths]
+        labels = [as_name("/".join(path.parts[-parts:])) for path in paths]
         if len(set(labels)) == len(labels):
             return labels
     raise ValueError(f"expected every workdir once, found {', '.join(map(str, paths))}")

@@ -17,6 +17,7 @@ from analysis import derived, references
 from analysis.errors import conditions
 from analysis.errors.conditions import FROST, Conditions
 from analysis.errors.summary import ORIGINAL
+from analysis.lines import as_name
 from analysis.tables import CLEAN, STANDARD
 from runtime import files
 from runtime.shapes import Maybe
@@ -137,15 +138,14 @@ def _averaged(folder, counts, model):
     cells: dict[tuple[str, Severity], list[float]] = {}
     for count in counts:
         if count.model == model:
-            cells.setdefault((count.corruption, count.severity), []).append(1 - count.correct / count.total)
+            cells.setdefault((count.corruption, count.severity), []).append(count.error)
     if (CLEAN, 0) not in cells:
         raise ValueError(f"expected a model {model} with clean images in {folder}, found none")
     clean = float(np.mean(cells.pop((CLEAN, 0))))
     errors: dict[str, dict[Severity, float]] = {}
     for (corruption, severity), values in cells.items():
         errors.setdefault(corruption, {})[severity] = float(np.mean(values))
-    name = re.sub(r"[\s,\"'#]+", "_", f"{folder.resolve().name}:{model}")
-    return Reference(name, clean, errors, conditions_of(folder))
+    return Reference(as_name(f"{folder.resolve().name}:{model}"), clean, errors, conditions_of(folder))
 
 
 def conditions_of(folder: pathlib.Path) -> Conditions:

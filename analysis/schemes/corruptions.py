@@ -39,7 +39,7 @@ def rows(counts: Iterable[Count], schemes: Collection[str]) -> list[Error]:
     for count in counts:
         if count.model in schemes and count.corruption != CLEAN:
             by_seed = by_corruption.setdefault((count.model, count.corruption), {})
-            by_seed.setdefault(count.seed, []).append(100 * (1 - count.correct / count.total))
+            by_seed.setdefault(count.seed, []).append(100 * count.error)
     table = []
     for (scheme, corruption), by_seed in by_corruption.items():
         means = [float(np.mean(errors)) for errors in by_seed.values()]
