@@ -159,7 +159,7 @@ def test_one_program_serves_every_condition(model, shown, monkeypatch):
     """Clean images, levels and random severities have one shape: the network is compiled once."""
     chex.clear_trace_counter()
     counted = chex.assert_max_traces(correctness.correct_answers.__wrapped__, n=1)
-    monkeypatch.setattr(correctness, "correct_answers", jax.jit(counted, static_argnames="graphdef"))
+    monkeypatch.setattr(correctness, "correct_answers", jax.jit(counted, static_argnames=("graphdef", "enhance")))
     conditions = list_conditions(["imagenet_c/brightness"], "1,3") + list_conditions(["noc/border"], "random")[1:]
     assert len(conditions) == 4
     for condition in conditions:
