@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis import references, scores
+from tests.analysis.alexnet import ALEXNET, EXTRAS, LEVELS, flat
 from tests.analysis.published import IMAGENET_C
-from tests.analysis.scores_test import ALEXNET, EXTRAS, LEVELS, flat
 
 
 def complete():

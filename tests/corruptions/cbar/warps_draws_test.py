@@ -10,7 +10,7 @@ import scipy.stats
 
 from corruptions import registry
 from corruptions.cbar import lenses
-from tests.corruptions.cbar.warps_test import CORRUPTIONS
+from tests.corruptions.cbar.warps import CORRUPTIONS
 
 DRAWS = 400
 

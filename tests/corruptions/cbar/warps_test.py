@@ -10,19 +10,10 @@ import scipy.stats
 from benchmarks.reference.cbar import warp_definitions
 from benchmarks.reference.photographs import photograph, photographs
 from corruptions import batch
-from corruptions.cbar import displacement, lenses, projection, refraction
+from corruptions.cbar import displacement, lenses
 from tests.corruptions.cbar.running import compiled
+from tests.corruptions.cbar.warps import CORRUPTIONS
 
-CORRUPTIONS = {
-    "caustic_refraction": refraction.caustic_refraction,
-    "pinch_and_twirl": lenses.pinch_and_twirl,
-    "fish_eye": lenses.fish_eye,
-    "water_drop": lenses.water_drop,
-    "ripple": displacement.ripple,
-    "scatter": displacement.scatter,
-    "perspective_no_bars": projection.perspective_no_bars,
-    "quadrilateral_no_bars": projection.quadrilateral_no_bars,
-}
 NAMES = tuple(CORRUPTIONS)
 
 
