@@ -36,9 +36,7 @@ def run(config, workdir):
         workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path,
         compiles.counting() as compiled,
     ):
-        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
-        if config.train.mix_in.name:
-            study.record_data(path, dataset)
+        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         benchmarks = tuple(map(augmentation.benchmark, mixtures))
         shown_to_mixtures = list_conditions(benchmarks, RANDOM)  # before training: names may be wrong
         warn_of_tables(benchmarks, dataset.image_shape)

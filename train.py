@@ -27,9 +27,7 @@ def train_and_evaluate(config, workdir):
     if initial and not loop.finished(pathlib.Path(workdir)):
         trained_models.find(initial)  # before anything is written
     with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
-        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
-        if config.train.mix_in.name:
-            study.record_data(path, dataset)
+        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
         graphdef, state = loop.train(
             settings,

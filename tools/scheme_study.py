@@ -48,9 +48,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path, compiles.counting() as seen:
-        dataset, train_split, test_split = study.load_data(config, mesh, mixed=True)
-        if config.train.mix_in.name:
-            study.record_data(path, dataset)
+        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         for given in asked.values():
             warn_of_coincidence(

@@ -72,6 +72,16 @@ def _load_mixed_in(given):
         raise type(error)(f"config.train.mix_in: {error}") from None
 
 
+def load_for_training(config: ConfigDict, mesh: Mesh, path: pathlib.Path) -> tuple[Dataset, Split, Split]:
+    """Loads what `load_data` loads for a run in a workdir, the images of config.train.mix_in among
+    it; what was mixed is recorded there (`record_data`).
+    """
+    dataset, *splits = load_data(config, mesh, mixed=True)
+    if config.train.mix_in.name:
+        record_data(path, dataset)
+    return dataset, *splits
+
+
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:
     """Extracts from a study's config what determines one of its models.
 
