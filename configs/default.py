@@ -20,6 +20,7 @@ def get_config():
             "seed": 0,
             "ranges": "",
             "frost": "",
+            "imports": (),
             "dataset": {
                 "name": "shapes",
                 "data_dir": "",

@@ -13,7 +13,7 @@ from analysis.answers import Key
 from data import Dataset
 from evaluation import imported
 from evaluation.correctness import Model
-from runtime import distributed, files
+from runtime import distributed, files, imports
 from runtime.workdirs import lock, read_config
 from training import augmentation, loop, schemes, states, study
 
@@ -109,6 +109,7 @@ def _settings(folder):
             f"{folder / 'config.json'}: expected the settings of a model, found none of {', '.join(lost)}; restore it "
             "or use another folder"
         )
+    imports.import_all(config.get("imports", ()))
     return ConfigDict(config)
 
 

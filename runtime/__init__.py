@@ -5,6 +5,7 @@ command.py      flags alone on the command line, foreseen errors and Ctrl-C in o
 compiles.py     how often XLA compiled each program, and the cache of compiled programs on disk
 distributed.py  one program in many processes: who they are, what they agree on, what process 0 tells
 files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer
+imports.py      modules of the user's that commands import first
 log.py          the project's own log
 meshes.py       the device mesh, and how arrays lie on it
 preemption.py   SIGTERM and Ctrl-C while training: saves, then ends

@@ -1,7 +1,11 @@
-"""docs/extending.md: its examples run and do what they say."""
+"""docs/extending.md: its examples run and do what they say, and config.imports brings them to
+commands.
+"""
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 
 import jax
@@ -13,7 +17,19 @@ from flax import nnx
 import corruptions
 import data
 import models
-from tests.pages import FENCE, ROOT
+from analysis import tables
+from evaluation import trained_models
+from runtime import imports, workdirs
+from runtime.schema import SettingsError
+from tests.pages import FENCE, ROOT, commands
+from tests.training import tiny
+from training import schema, study
+
+PAGE = ROOT / "docs/extending.md"
+SMALL = (  # and yet above chance
+    *("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=6", "train.batch_size=50"),
+    *("train.learning_rate=0.05", "eval.batch_size=100"),
+)
 
 
 @pytest.fixture
@@ -21,7 +37,7 @@ def extending(tmp_path, monkeypatch):
     """The examples of docs/extending.md, {file: module}, the files written to a folder that is
     imported from.
     """
-    blocks = [b for b in FENCE.finditer((ROOT / "docs/extending.md").read_text()) if b["head"].startswith("python")]
+    blocks = [b for b in FENCE.finditer(PAGE.read_text()) if b["head"].startswith("python")]
     monkeypatch.syspath_prepend(str(tmp_path))
     found = {}
     for block in blocks:
@@ -37,7 +53,8 @@ def extending(tmp_path, monkeypatch):
     yield found
     for module in found.values():
         sys.modules.pop(module.__name__, None)
-    corruptions.registry._CORRUPTIONS.pop("mine/shade")
+    for name in ("mine/shade", "mine/both"):
+        corruptions.registry._CORRUPTIONS.pop(name)
     corruptions.registry._BENCHMARKS.pop("my_benchmark")
 
 
@@ -45,9 +62,6 @@ def test_extending_examples_do_what_they_say(extending, tmp_path, monkeypatch):
     shaded, alone = np.asarray(extending["script.py"].shaded), np.asarray(extending["script.py"].alone)
     assert shaded.dtype == np.uint8 and set(np.unique(shaded)) <= {130, 200} and len(np.unique(shaded)) == 2
     assert alone.dtype == np.float32 and alone.shape == (32, 32, 3)
-    config = extending["configs/shade.py"].get_config()
-    assert config.train.corruption == "mine/shade"
-    assert corruptions.names(config.eval.corruptions[0])[0] == "mine/shade"
 
     monkeypatch.setattr(models, "_REGISTRY", models._REGISTRY | extending["models/tiny_net.py"].FAMILY)
     graphdef, state = nnx.split(models.build("tiny_net", 10, dtype="float32"))
@@ -64,3 +78,65 @@ def test_extending_examples_do_what_they_say(extending, tmp_path, monkeypatch):
     monkeypatch.setitem(data._LOADERS, "my_dataset", ("data.my_dataset", "load_my_dataset"))
     dataset = data.load("my_dataset", data_dir=tmp_path, train_limit=4)
     assert len(dataset.train) == 4 and len(dataset.test) == 6 and dataset.num_classes == 2
+
+
+def written_module(folder, monkeypatch, name="my_corruptions_of_a_test"):
+    """The page's first file, under another name, where Python finds it."""
+    (folder / f"{name}.py").write_text(next(FENCE.finditer(PAGE.read_text()))["body"].replace('"mine', '"test_of_mine'))
+    monkeypatch.syspath_prepend(str(folder))
+    for registered in ("_CORRUPTIONS", "_BENCHMARKS"):
+        monkeypatch.setattr(corruptions.registry, registered, dict(getattr(corruptions.registry, registered)))
+    return name
+
+
+def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
+    name = written_module(tmp_path, monkeypatch)
+    config = tiny.config(corruption="test_of_mine/shade")
+    config.imports = (name,)
+    with pytest.raises(SettingsError, match="unknown corruption 'test_of_mine/shade'"):
+        schema.check(config)
+    imports.import_all(config.imports)
+    schema.check(config)
+    config.eval.corruptions = ("my_benchmark",)
+    schema.check(config)
+    of_model = study.model_config(config, config.train.corruption, 0)
+    with workdirs.open_workdir(tmp_path / "work", of_model.to_dict()):
+        pass
+    sys.modules.pop(name)
+    for forgotten in ("test_of_mine/shade", "test_of_mine/both"):
+        corruptions.registry._CORRUPTIONS.pop(forgotten)
+    with trained_models.open_workdir(tmp_path / "work", tiny.config()) as trained:
+        assert corruptions.get(trained.train.corruption).name == "shade"
+    assert "imports" not in study.model_config(tiny.config(), "noc/border", 0)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [(("no_such_module",), "found 'no_such_module': No module named"), ("my_corruptions", "names of modules")],
+)
+def test_modules_that_are_not_there_are_named(given, message):
+    with pytest.raises(SettingsError, match=f"config.imports: .*{message}"):
+        imports.import_all(given)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_commands_of_the_page_go_through(tmp_path):
+    (tmp_path / "my_corruptions.py").write_text(next(FENCE.finditer(PAGE.read_text()))["body"])
+    section = PAGE.read_text().split("## A corruption in the library")[0]
+    for command in commands(section):
+        given = [word.replace("runs/", f"{tmp_path}/") for word in command]
+        given += [f"--config.{setting}" for setting in SMALL] if command[0] != "-m" else []
+        done = subprocess.run(
+            [sys.executable, *given],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+        assert done.returncode == 0, done.stderr
+    evaluated = {count.corruption for count in tables.read_counts(tmp_path / "shade" / "counts.csv")}
+    assert evaluated == {"clean", "mine/shade", "mine/both", "noc/border"}
+    assert (tmp_path / "shade_overlap" / "overlap.csv").read_text().count("mine/shade") >= 2
+    assert (tmp_path / "shade_overlap" / "report.html").stat().st_size > 10_000

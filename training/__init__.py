@@ -20,5 +20,5 @@ checkpoint.py    checkpoints with digests; a damaged one gives way to the one be
 metrics.py       metrics.jsonl, consistent with the checkpoint
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 schema/          every setting of a config: type, range, unit, meaning, and what must hold between them
-cli.py           flags of the commands that take a config, their default workdir, calibrated ranges and frost
+cli.py           flags of the commands that take a config, their default workdir, imports, calibrated ranges and frost
 """

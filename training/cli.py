@@ -1,5 +1,5 @@
-"""What the commands that take a config share: flags, the default workdir, ranges, frost, other
-processes.
+"""What the commands that take a config share: flags, the default workdir, imports, ranges, frost,
+other processes.
 """
 
 import os
@@ -12,7 +12,7 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 
 from corruptions import imagenet_c
-from runtime import command, compiles, distributed
+from runtime import command, compiles, distributed, imports
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
@@ -56,6 +56,7 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
+    imports.import_all(config.get("imports", ()))
     schema.check(config)
     use_all_cores()
     several = _join_others()

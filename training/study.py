@@ -19,6 +19,7 @@ FREE = (  # where files and images are does not determine a result
     "dataset.data_dir",
     "dataset.placement",
     "ranges",
+    "imports",
     "frost",  # its digest is among the options of the corruption
     "train.transforms",
     "train.mix_in.data_dir",
@@ -102,6 +103,8 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
         parts["model"] = states.RELEASED | parts["model"]  # what is given wins
     model = ConfigDict(parts)
     model.seed = seed
+    if config.get("imports"):
+        model.imports = config.imports  # who reads the model finds its corruption
     model.train.corruption = augmentation.canonical(corruption)
     model.train.batch_norm = batch_norm.canonical(model.train.batch_norm, devices)
     if model.train.scheme:

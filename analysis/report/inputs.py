@@ -23,6 +23,7 @@ from analysis.overlap.score import Overlap
 from analysis.tables import Count
 from runtime.bindings import read_config
 from runtime.files import DamagedFileError, read_json
+from runtime.imports import import_all
 from runtime.shapes import mismatch
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
@@ -101,6 +102,7 @@ def read(workdir: str | pathlib.Path) -> Study:
       FileNotFoundError: no such folder, or one without the required files (all of them named).
       ValueError: a file that is broken, or files that do not belong together.
       WorkdirError: a config.json that was edited.
+      SettingsError: a module of config.imports that is not found.
     """
     workdir = pathlib.Path(workdir)
     if not workdir.is_dir():
@@ -114,6 +116,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     config, provenance = read_config(workdir), read_json(workdir / "provenance.json", shape=shapes.PROVENANCE)
     if wrong := mismatch(config, shapes.CONFIG):
         raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
+    import_all(config.get("imports", ()))
     counts = derived.read_counts(workdir / "counts.csv")
     overlap, file_se = read_overlaps(workdir, counts)
     names = overlap.names

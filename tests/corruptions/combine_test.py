@@ -9,7 +9,7 @@ import corruptions
 from benchmarks.reference.photographs import photographs
 from corruptions import keys
 from evaluation import transforms
-from tests.corruptions.corrupt_image_test import example_of
+from tests.pages import example_of
 
 KEY = jax.random.key(7)
 IMAGES = photographs(9, 32, 32).astype(np.float32) / np.float32(255)

@@ -4,7 +4,7 @@
 before anything is written (`check`), `--help` (`listed`) and docs/reference/settings.md come from
 it.
 
-inputs.py    `seed`, `ranges`, `frost`, `dataset`, `model`: what a model is and what it sees
+inputs.py    `seed`, `ranges`, `frost`, `imports`, `dataset`, `model`: what a model is and what it sees
 recipe.py    `train`: how it is trained
 measures.py  `eval`, `adapt`, `study`, `msd`, `search`, `calibrate`: what is asked of trained models
 named.py     settings that name something

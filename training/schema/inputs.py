@@ -1,4 +1,4 @@
-"""What a model is and what it sees: `seed`, `ranges`, `frost`, `dataset`, `model`."""
+"""What a model is and what it sees: `seed`, `ranges`, `frost`, `imports`, `dataset`, `model`."""
 
 from runtime.schema import choice, number, or_empty, several, switch, text, whole, word
 from training.schema import named
@@ -13,6 +13,7 @@ SETTINGS = {
         "photographs that imagenet_c/frost lays over images, such as ImageNet-C's five; '' draws procedural textures",
         "a folder of images, or ''",
     ),
+    "imports": several("modules imported first, such as one that registers your corruptions", text("", "a module")),
     "dataset.name": word("which images", "a dataset of data.names()", named.dataset),
     "dataset.data_dir": text("where prepared datasets are; '' is TFDS_DATA_DIR or ~/tensorflow_datasets", _PATH),
     "dataset.seed": whole("of the drawing of shapes, and of what is split at random", 0, 2**32 - 1),
