@@ -4,11 +4,12 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
-from corruptions.primitives import color, random
+from corruptions.primitives import color, fourier, random, trigonometry
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -52,18 +53,44 @@ def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | 
     Returns:
       int32 [H, W, C], levels 0..255.
     """
+    i = jnp.arange(weights.shape[0], dtype=jnp.float32)
+    rows = jnp.ceil(i * jnp.sin(angle) - 0.5).astype(jnp.int32)
+    columns = jnp.ceil(i * jnp.cos(angle) - 0.5).astype(jnp.int32)
+    total = jax.lax.platform_dependent(
+        image.astype(jnp.float32), weights, rows, columns, tpu=_sum_in_frequencies, default=_sum_of_slices
+    )
+    return jnp.floor(257 * total + 0.5).astype(jnp.int32) // 257
+
+
+def _sum_of_slices(image, weights, rows, columns):
+    """sum_i k_i p(y + dy_i, x + dx_i), of n shifted copies, which compile to one fused loop."""
     count = weights.shape[0]
-    i = jnp.arange(count, dtype=jnp.float32)
-    rows = jnp.ceil(i * jnp.sin(angle) - 0.5).astype(jnp.int32) + count
-    columns = jnp.ceil(i * jnp.cos(angle) - 0.5).astype(jnp.int32) + count
-    padding = ((count, count), (count, count), (0, 0))
-    padded = jnp.pad(image.astype(jnp.float32), padding, mode="edge")
-    # The offsets are the same for all pixels: n shifted copies, which compile to one fused loop.
+    padded = jnp.pad(image, ((count, count), (count, count), (0, 0)), mode="edge")
     total = jnp.float32(0)
     for j in range(count):
-        start = (rows[j], columns[j], jnp.int32(0))
+        start = (rows[j] + count, columns[j] + count, jnp.int32(0))
         total = total + weights[j] * jax.lax.dynamic_slice(padded, start, image.shape)
-    return jnp.floor(257 * total + 0.5).astype(jnp.int32) // 257
+    return total
+
+
+def _sum_in_frequencies(image, weights, rows, columns):
+    """The same by Fourier transforms: on a TPU slices at a place of each image's own are gathers,
+    one image after the other.
+    """
+    reach = weights.shape[0] - 1
+    sides = [size + 2 * reach for size in image.shape[:2]]
+
+    def waves(offsets, side, frequencies):
+        turns = (jnp.outer(jnp.arange(frequencies), offsets) % side).astype(jnp.float32)
+        return jnp.stack(trigonometry.sine_cosine(turns * np.float32(2 * np.pi / side))[::-1])
+
+    # Of a shift by (dy, dx) exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.
+    vertical, horizontal = waves(rows, sides[0], sides[0]), waves(columns, sides[1], sides[1] // 2 + 1)
+    product = jnp.einsum(
+        "jui,kvi->jkuv", vertical * weights[None, None], horizontal, precision=jax.lax.Precision.HIGHEST
+    )
+    transfer = jnp.stack([product[0, 0] - product[1, 1], product[0, 1] + product[1, 0]])
+    return fourier.filter_by_products(image, transfer, reach, "edge")
 
 
 def _sample(key, shape, severity, *, table=None):

@@ -1,5 +1,7 @@
 """Wide filters by the fast Fourier transform."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +35,53 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     )
     filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
     return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
+
+
+def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int, mode: str) -> jax.Array:
+    """Extends the image, multiplies its spectrum and transforms back, in four matrix products.
+
+    A TPU does them faster than its Fourier transform, which it also takes long to compile; on a CPU
+    the transform is faster.
+
+    Args:
+      image: float32 [H, W, C].
+      transfer: float32 [2, H', W' // 2 + 1], the real and the imaginary part, H' = H + 2 reach and
+        W' = W + 2 reach.
+      reach: pixels by which the image is extended on all sides.
+      mode: of `numpy.pad`.
+
+    Returns:
+      float32 [H, W, C].
+    """
+    down, up = _transforms(image.shape[0], reach, mode, False)
+    right, left = _transforms(image.shape[1], reach, mode, True)
+    product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
+    spectrum = product("kuy,yxc->kuxc", down[:, :, 0], image)
+    real, imaginary = product("qvkx,kuxc->quvc", right, spectrum)
+    real, imaginary = (
+        transfer[0, ..., None] * real - transfer[1, ..., None] * imaginary,
+        transfer[0, ..., None] * imaginary + transfer[1, ..., None] * real,
+    )
+    columns = product("qyku,kuvc->qyvc", up, jnp.stack([real, imaginary]))
+    return product("xkv,kyvc->yxc", left[0], columns)
+
+
+@functools.lru_cache
+def _transforms(size, reach, mode, half):
+    """Matrices of the transform of an extended axis and of its inverse without what was extended.
+
+    Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2,
+    frequencies]. Half of the frequencies are enough where the result is real.
+    """
+    side = size + 2 * reach
+    frequencies = side // 2 + 1 if half else side
+    wave = np.exp(-2j * np.pi / side * (np.outer(np.arange(frequencies), np.arange(side)) % side))
+    forward = wave @ np.pad(np.eye(size), ((reach, reach), (0, 0)), mode=mode)
+    twice = np.where((np.arange(frequencies) == 0) | (2 * np.arange(frequencies) == side), 1, 2 if half else 1)
+    back = wave[:, reach : reach + size].conj().T * (twice / side)
+    return tuple(
+        np.array([[m.real, -m.imag], [m.imag, m.real]], np.float32).transpose(0, 2, 1, 3) for m in (forward, back)
+    )
 
 
 def fast_size(minimum: int) -> int:

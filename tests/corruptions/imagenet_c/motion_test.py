@@ -81,3 +81,27 @@ def test_real_severities_interpolate_the_taps():
 @pytest.mark.parametrize("size", [32, 224])
 def test_features_match_the_original(shared, size):
     goldens.assert_features(shared, motion.motion_blur, size)
+
+
+def test_the_form_for_tpus_is_the_same_blur():
+    image = photograph(24, 28)
+    image[5:9, 5:20] = np.random.default_rng(0).integers(0, 256, (4, 15, 3))
+    even = np.full((24, 28, 3), 77, np.uint8)
+    weights = motion.taps(20.0, 15.0, 20)
+    sums = jax.jit(lambda *args: (motion._sum_of_slices(*args), motion._sum_in_frequencies(*args)))
+    i = np.arange(weights.size)
+    for angle in np.deg2rad(ANGLES):
+        offsets = (np.ceil(i * wave(angle) - 0.5).astype(np.int32) for wave in (np.sin, np.cos))
+        rows, columns = map(jnp.asarray, offsets)
+        expected, found = sums(image.astype(np.float32), weights, rows, columns)
+        # A unit of the 16 bits to which both are rounded is 1 / 257 of a level.
+        np.testing.assert_allclose(found, expected, atol=5e-4)
+        _, found = sums(even.astype(np.float32), weights, rows, columns)
+        np.testing.assert_array_equal(np.floor(257 * np.asarray(found) + 0.5) // 257, even)
+
+
+def test_on_a_tpu_nothing_is_looked_up_at_a_place_of_each_images_own():
+    blur = jax.vmap(lambda image, angle: motion.motion_blur_levels(image, motion.taps(6.0, 1.0, 6), angle))
+    shapes = jax.ShapeDtypeStruct((2, 16, 20, 3), np.uint8), jax.ShapeDtypeStruct((2,), np.float32)
+    lowered = {p: jax.jit(blur).trace(*shapes).lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
+    assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]

@@ -94,3 +94,18 @@ def test_sum_of_zooms():
         np.stack([sum(zoom.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
     )
     np.testing.assert_allclose(zoom.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)
+
+
+@pytest.mark.parametrize("shape, reach", [((16, 21, 3), 4), ((17, 20, 1), 7)])
+def test_a_filter_by_products_is_the_fourier_filter(shape, reach):
+    rng = np.random.default_rng(0)
+    image = rng.uniform(0, 1, shape).astype(np.float32)
+    padded = np.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
+    sides = padded.shape[:2]
+    kernel = np.zeros(sides)
+    kernel[np.ix_(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1))] = rng.normal(size=(2 * reach + 1,) * 2)
+    transfer = np.fft.rfft2(kernel)
+    expected = np.fft.irfft2(np.fft.rfft2(padded, axes=(0, 1)) * transfer[..., None], sides, axes=(0, 1))
+    parts = np.stack([transfer.real, transfer.imag]).astype(np.float32)
+    found = jax.jit(fourier.filter_by_products, static_argnums=(2, 3))(image, parts, reach, "edge")
+    np.testing.assert_allclose(found, expected[reach:-reach, reach:-reach], atol=2e-5 * abs(transfer).max())
