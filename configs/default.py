@@ -99,6 +99,7 @@ def get_config():
                 "corruptions": (),
                 "mixtures": (),
                 "schemes": (),
+                "enhancements": (),
                 "seeds": (0,),
                 "parallel": 0,
                 "threshold": 0.1,

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
     "aug": ("noc/border", "mixture=imagenet_noc"),
     "cbar_search": ("cifar10", "imagenet", "smoke"),
+    "enhancements": ("cifar10", "smoke"),
     "fast_cifar10": ("gpu", "cpu"),
     "imagenet": ("vgg19", "resnet50,100"),
     "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),

@@ -59,6 +59,11 @@ SETTINGS = {
         "a scheme's name",
         named.study_scheme,
     ),
+    "study.enhancements": names(
+        "tools.enhancement_study tests each, and trains with those after train=",
+        "an enhancement of evaluation.enhancements",
+        named.enhancement,
+    ),
     "study.seeds": several("of the models of each training", _seed(""), 1),
     "study.parallel": whole(
         "models trained at once, each on devices of its own; 0: one a device, on a CPU one", 0, 65536

@@ -10,8 +10,11 @@ import corruptions
 import data
 import models
 from corruptions.checks import suggest
+from evaluation import enhancements
 from training import augmentation, batch_norm, schemes
 
+TRAINED = "train="
+"""Before an enhancement: networks are trained with it, too."""
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
 SCHEME = "a scheme of corruptions.augment.names(), or ''"
 
@@ -77,6 +80,14 @@ def study_scheme(name: str) -> None:
         corruptions.augment.get(alone)
     elif name != alone and not corruptions.augment.is_stored(alone):
         raise ValueError(f"expected {schemes.JSD} after one scheme, whose views it compares, found {name!r}")
+
+
+def enhancement(name: str) -> None:
+    """Checks an enhancement, or `train=` and one of images."""
+    alone = name.removeprefix(TRAINED)
+    enhancements.check(alone)
+    if name != alone and alone not in enhancements.of_pixels():
+        raise ValueError(f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, found {name!r}")
 
 
 def severity(text: str) -> None:

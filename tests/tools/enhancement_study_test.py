@@ -1,0 +1,47 @@
+"""tools.enhancement_study: a table with and without each enhancement; continued, nothing is done again."""
+
+import csv
+
+import pytest
+
+from analysis import tables
+from runtime.schema import SettingsError
+from tests.training import tiny
+from tools import enhancement_study
+from training import schema
+
+
+def config(*enhancements):
+    """The program of many other tests."""
+    found = tiny.config(epochs=1)
+    found.eval.update({"corruptions": ("imagenet_c/contrast",), "severity": "5"})
+    found.study.update({"enhancements": enhancements, "seeds": (0,)})
+    return found
+
+
+def finished(workdir):
+    return {str(path.relative_to(workdir)): path.stat().st_mtime_ns for path in workdir.rglob("final.json")}
+
+
+def test_a_study_of_enhancements(tmp_path, capsys):
+    workdir = tmp_path / "work"
+    enhancement_study.run(config("clahe"), workdir)
+    first = finished(workdir)
+    text = enhancement_study.run(config("clahe", "train=clahe"), workdir)
+    second = finished(workdir)
+    assert first.items() < second.items()
+    assert second.keys() - first.keys() == {"train=clahe/models/standard/seed0/final.json"}
+    rows = tables.read_counts(workdir / "counts.csv")
+    models = ["standard", "standard+enhance=clahe", "standard+train=clahe+enhance=clahe"]
+    assert sorted({row.model for row in rows}) == models and len(rows) == 6
+    assert all(f"| {model} |" in text for model in models) and text in capsys.readouterr().out
+    with (workdir / "enhancements" / "table.csv").open() as file:
+        assert {row["model"] for row in csv.DictReader(line for line in file if line[0] != "#")} == set(models)
+
+
+def test_what_is_no_enhancement_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"expected enhancements in config\.study\.enhancements, found none"):
+        enhancement_study.run(config(), tmp_path)
+    for name in ("clahee", "train=ten_crop"):
+        with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
+            schema.check(config(name))

@@ -1,0 +1,91 @@
+"""Trains networks and tabulates their errors under corruptions with and without each enhancement.
+
+    python -m tools.enhancement_study --config=configs/enhancements.py --workdir=runs/enhancements
+    python -m tools.enhancement_study --config=configs/enhancements.py:smoke --workdir=runs/enhancements_smoke
+
+Trains a standard model for each of config.study.seeds, shows all of them the same images under
+config.eval.corruptions, as they are and with each of config.study.enhancements
+(`evaluation.enhancements`), and writes, besides the tables of eval.py,
+
+    enhancements/table.md, .csv, .tex     clean error, mean error, mCE relative to the standard
+                                          model (100), over seeds, with standard errors
+
+An enhancement `train=NAME` is one that a second set of networks is trained with, in
+WORKDIR/train=NAME, and shown with; both folders are workdirs of eval.py. Stopped anywhere, the same
+command continues; with more enhancements or seeds it adds what is missing.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+
+from ml_collections import ConfigDict
+
+from analysis.errors import joint, markup
+from analysis.tables import STANDARD
+from evaluation.conditions import list_conditions, warn_of_tables
+from evaluation.evaluate import digests, evaluate_models, marked
+from evaluation.results import Frame, count_answers, write_tables
+from evaluation.shown import Shown
+from runtime import distributed, meshes, workdirs
+from runtime.log import log
+from training import cli, parts, study
+from training.schema.named import TRAINED
+
+_MEASURES = ("mean_error", "mCE")
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> str:
+    """Runs the study of `config` in `workdir`; returns its table as Markdown."""
+    if not config.study.enhancements:
+        raise ValueError(
+            "expected enhancements in config.study.enhancements, found none; configs/enhancements.py names some"
+        )
+    conditions = list_conditions(config.eval.corruptions, config.eval.severity)
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
+        dataset, train_split, test_split = study.load_data(config, mesh)
+        warn_of_tables(config.eval.corruptions, dataset.image_shape)
+        shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        counts, known = [], {}
+
+        def train(own, folder):
+            return parts.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
+
+        def evaluate(models, enhance=""):
+            models = marked(models, f"enhance={enhance}") if enhance else models
+            counts.extend(count_answers(evaluate_models(models, shown, conditions, path, enhance=enhance)))
+            known.update(digests(models))
+
+        standard = train(config, path)
+        evaluate(standard)
+        for name in config.study.enhancements:
+            if not name.startswith(TRAINED):
+                evaluate(standard, name)
+                continue
+            own = ConfigDict(config.to_dict())
+            own.train.enhance = name.removeprefix(TRAINED)
+            evaluate(marked(train(own, path / name), name), own.train.enhance)
+        return distributed.on_main(lambda: _write(config, path, counts, known, dataset, shown, conditions))
+
+
+def _write(config, path, counts, known, dataset, shown, conditions):
+    """Writes every table; prints the one of enhancements."""
+    frame = Frame.of_dataset(config, dataset, shown, conditions, path)
+    write_tables(path, counts, config.eval.to_dict(), dataset.name, frame, known, printed=False)
+    evaluated = [joint.read(path, *joint.names([path]))]
+    table = joint.joint(evaluated, reference=config.eval.reference or str(path), measures=_MEASURES)
+    markup.write(path / "enhancements", table)
+    print(text := markup.markdown(table))
+    return text
+
+
+def main(argv):
+    config, workdir = cli.start(argv)
+    run(config, workdir)
+    log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/enhancements.py", hosts=True)
+    command.run(main, cli.parse)
