@@ -79,11 +79,11 @@ def _text(content, pairs, studies):
     for pair, compared in pairs.items():
         matrices = compared["matrices"]
         cells = [_interval(matrices, "spearman"), _interval(matrices, "pearson")]
-        cells += [_fixed(matrices["mean_difference"], 3), _fixed(matrices["standardised"], 1)]
+        cells += [fixed(matrices["mean_difference"], 3), fixed(matrices["standardised"], 1)]
         [jaccard] = [
             agreement["jaccard"] for agreement in compared["benchmarks"] if agreement["threshold"] == threshold
         ]
-        lines.append(f"| {pair[0]}, {pair[1]} | {' | '.join([*cells, _fixed(jaccard, 2)])} |")
+        lines.append(f"| {pair[0]}, {pair[1]} | {' | '.join([*cells, fixed(jaccard, 2)])} |")
     lines += [
         "",
         f"Mean overlap of each corruption with the others; ** is in the benchmark at threshold {threshold:g}:",
@@ -94,7 +94,7 @@ def _text(content, pairs, studies):
     for name in next(iter(studies.values())).names:
         cells = []
         for label in studies:
-            value = _fixed(content["mean_overlap"][label][name], 2)
+            value = fixed(content["mean_overlap"][label][name], 2)
             cells.append(f"**{value}**" if name in content["benchmarks"][label] else value)
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", f"in the benchmark of every study: {', '.join(content['in_all']) or 'none'}"]
@@ -103,13 +103,9 @@ def _text(content, pairs, studies):
     return "\n".join(lines)
 
 
-def _fixed(value, places):
-    return fixed(float("nan") if value is None else value, places)
-
-
-def _interval(found, name):
-    low, high = found[f"{name}_interval"]
-    return f"{_fixed(found[name], 2)} ({_fixed(low, 2)} to {_fixed(high, 2)})"
+def _interval(matrices, name):
+    low, high = matrices[f"{name}_interval"]
+    return f"{fixed(matrices[name], 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
 
 
 def matrices_figure(studies: dict[str, MeasuredOverlap]) -> Figure:
