@@ -9,6 +9,7 @@ from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.combine import compose, random_choice
 from corruptions.contract import Corruption, Fraction, Levels, Parameter
+from corruptions.many_sizes import corrupt_each
 from corruptions.one_image import corrupt_image
 from corruptions.registry import (
     benchmarks,
@@ -32,6 +33,7 @@ __all__ = [
     "cbar",
     "compose",
     "corrupt",
+    "corrupt_each",
     "corrupt_image",
     "get",
     "imagenet_c",

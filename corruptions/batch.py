@@ -27,8 +27,8 @@ _CHUNK = 2**27
 _SLACK = 2.0**-15
 
 # Programs that have been called, hence compiled, with the size of their piece.
-_COMPILED: set[tuple[Hashable, int]] = set()
-programs.on_drop(_COMPILED.clear)
+COMPILED: set[tuple[Hashable, int]] = set()
+programs.on_drop(COMPILED.clear)
 
 
 def corrupt(
@@ -133,13 +133,14 @@ def in_pieces(
         return jax.block_until_ready(function(*part)[start - begin :])
 
     starts = list(range(0, number, piece))
-    first = [] if (program, piece) in _COMPILED else [run(starts.pop(0))]
-    _COMPILED.add((program, piece))
-    return jnp.concatenate(first + list(_threads().map(run, starts)))
+    first = [] if (program, piece) in COMPILED else [run(starts.pop(0))]
+    COMPILED.add((program, piece))
+    return jnp.concatenate(first + list(threads().map(run, starts)))
 
 
 @functools.cache
-def _threads() -> concurrent.futures.ThreadPoolExecutor:
+def threads() -> concurrent.futures.ThreadPoolExecutor:
+    """The pool of threads in which compiled programs run at the same time on a CPU."""
     # A thread for each core: a call of a compiled program keeps one core busy, seldom more.
     return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="corrupt")
 

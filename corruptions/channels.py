@@ -2,17 +2,16 @@
 go only through those that treat each channel alone.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 _GREEN = slice(1, 2)
 
 
-def seen(shape: Sequence[int]) -> tuple[int, ...]:
+def seen(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape (H, W, C) that a corruption sees of an image: C is 3 for 1 (grey), 2 (grey and
-    alpha), 3 and 4 (RGB and alpha) channels.
+    alpha) and 4 (RGB and alpha) channels.
     """
-    return (*shape[:-1], 3 if shape[-1] <= 4 else shape[-1])
+    return shape if shape[-1] == 3 or shape[-1] > 4 else (*shape[:-1], 3)
 
 
 def shown(image: Any) -> Any:

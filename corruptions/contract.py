@@ -21,6 +21,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import channels, checks, forks, programs
+from corruptions.padded import Padding
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
@@ -116,6 +117,7 @@ class Corruption:
       aliases: other spellings under which the registry finds it.
       mixes: how it mixes the channels of an image, in words that follow "which"; empty where the
         result of each channel depends on that channel alone, so that it takes any number of them.
+      padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
     """
 
     name: str
@@ -128,6 +130,7 @@ class Corruption:
     parameters: tuple[Parameter, ...]
     aliases: tuple[str, ...] = ()
     mixes: str = ""
+    padding: Padding | None = None
 
     def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
@@ -172,7 +175,11 @@ class Corruption:
         channels.check(self.qualified_name, self.mixes, shape[-1])
         checks.options(self.qualified_name, self.options, options)
         level = None if severity is None else self.scale.check(severity, options)
-        static = self, channels.seen(shape), checks.static_options(options)
+        static = (
+            self,
+            channels.seen(shape if isinstance(shape, tuple) else tuple(shape)),
+            checks.static_options(options),
+        )
         if checks.any_traced((key, level)):
             return _sample(key, level, *static)
         programs.bound()

@@ -42,7 +42,7 @@ def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
     Returns:
       float32 array [...]: exactly the row when severity is whole.
     """
-    rows = jnp.asarray(np.asarray(table, np.float32))
+    rows = jnp.asarray(table if isinstance(table, jax.Array) else np.asarray(table, np.float32))
     position = jnp.clip(severity - 1.0, 0.0, rows.shape[0] - 1.0)
     low = jnp.floor(position).astype(jnp.int32)
     high = jnp.minimum(low + 1, rows.shape[0] - 1)

@@ -62,7 +62,7 @@ def corrupt_image(
     """
     corruption = _find(name)
     checks.options(corruption.qualified_name, corruption.options, options)
-    given = _array(image)
+    given = as_array(image)
     pixels = given[..., None] if given.ndim == 2 else given
     shown = channels.shown(pixels)
     if given.dtype != np.uint8:
@@ -77,8 +77,12 @@ def _find(name: str | Corruption) -> Corruption:
     return registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
 
 
-def _array(image: Any) -> np.ndarray:
-    """The array of an image whose type, shape and dtype are as `corrupt_image` takes them."""
+def as_array(image: Any) -> np.ndarray:
+    """Makes an array of an image whose type, shape and dtype are as `corrupt_image` takes them.
+
+    Raises:
+      ValueError, TypeError: they are not; the message names what was expected and what was found.
+    """
     if checks.is_traced(image):
         raise TypeError("expected an image with values, found a traced one; inside a jit use corruptions.corrupt")
     if isinstance(image, list | tuple):

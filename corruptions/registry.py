@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from corruptions import checks
 from corruptions.contract import Applier, Corruption, Fraction, Levels, Parameter, Sampler
+from corruptions.padded import Padding
 
 _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all
@@ -33,7 +34,8 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=(), mixes="") -> Corruption`, see `Corruption`;
+      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None) ->
+      Corruption`, see `Corruption`;
       each of `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
     """
 
@@ -45,10 +47,11 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         parameters: Iterable[Parameter | tuple[str, str]],
         aliases: tuple[str, ...] = (),
         mixes: str = "",
+        padding: Padding | None = None,
     ) -> Corruption:
         described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
         return register(
-            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases, mixes)
+            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases, mixes, padding)
         )
 
     return registered

@@ -5,9 +5,9 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import levels, padded
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import filters, fourier
 from corruptions.primitives.warping import zoom
 
@@ -123,6 +123,10 @@ def _zoom_offsets(size, table):
     return offsets
 
 
+def _zoom_tables(shape, table):
+    return {"rows": _zoom_offsets(shape[0], table), "columns": _zoom_offsets(shape[1], table)}
+
+
 def _zoom_weights(table):
     """Weights n layers by 1 / (n + 1) each; the image counts twice, as itself and as zoom 1."""
     rows = _ZOOM[table]
@@ -141,10 +145,11 @@ def _sample_zoom(key, shape, severity, *, table=None):
     """
     del key
     table = tables.table_for(shape, table)
+    offsets = shape.tables if isinstance(shape, padded.Shape) else _zoom_tables(shape, table)
     return {
         "weights": levels.lookup(_zoom_weights(table), severity),
-        "rows": levels.lookup(_zoom_offsets(shape[0], table), severity),
-        "columns": levels.lookup(_zoom_offsets(shape[1], table), severity),
+        "rows": levels.lookup(offsets["rows"], severity),
+        "columns": levels.lookup(offsets["columns"], severity),
     }
 
 
@@ -159,7 +164,21 @@ def _apply_zoom(image, params):
 
 
 defocus_blur = member(
-    "defocus_blur", "blur", _sample_defocus, _apply_defocus, (("radius", "pixels"), ("alias", "pixels"))
+    "defocus_blur",
+    "blur",
+    _sample_defocus,
+    _apply_defocus,
+    (("radius", "pixels"), ("alias", "pixels")),
+    padding=padding(reach=12),
 )
-gaussian_blur = member("gaussian_blur", "blur", _sample_gaussian, _apply_gaussian, (("sigma", "pixels"),))
-zoom_blur = member("zoom_blur", "blur", _sample_zoom, _apply_zoom, (("step", "zoom factor"), ("count", "layers")))
+gaussian_blur = member(
+    "gaussian_blur", "blur", _sample_gaussian, _apply_gaussian, (("sigma", "pixels"),), padding=padding("edge")
+)
+zoom_blur = member(
+    "zoom_blur",
+    "blur",
+    _sample_zoom,
+    _apply_zoom,
+    (("step", "zoom factor"), ("count", "layers")),
+    padding=padding(tables=_zoom_tables),
+)

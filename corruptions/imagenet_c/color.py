@@ -8,8 +8,9 @@ are truncated to 8 bits, and many are whole levels up to rounding errors, so a s
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color
 
 _ADDED = {
@@ -53,7 +54,7 @@ def _apply_brightness(image, params):
 def _sample_contrast(key, shape, severity, *, table=None):
     """Looks up `gain`, the factor on the contrast; draws nothing."""
     del key
-    return {"gain": tables.lookup(_GAIN, shape, table, severity)}
+    return {"gain": tables.lookup(_GAIN, shape, table, severity), **padded.own_size(shape)}
 
 
 def _apply_contrast(image, params):
@@ -62,7 +63,7 @@ def _apply_contrast(image, params):
     Source: ImageNet-C, contrast.
     """
     x = color.to_levels(image)
-    mean = color.channel_means(x)
+    mean = color.channel_means(x, params.get("size"))
     return color.from_levels(jnp.clip((x - mean) * params["gain"] + mean, 0, 255))
 
 
@@ -101,6 +102,7 @@ brightness = member(
     _apply_brightness,
     (("added", "fraction of full range, added to the HSV value"),),
     mixes="lightens the value of hue, saturation and value",
+    padding=padding(),
 )
 
 contrast = member(
@@ -109,6 +111,7 @@ contrast = member(
     _sample_contrast,
     _apply_contrast,
     (("gain", "factor on the distance from the channel mean"),),
+    padding=padding(),
 )
 
 saturate = member(
@@ -118,4 +121,5 @@ saturate = member(
     _apply_saturate,
     (("factor", "on the HSV saturation"), ("added", "to the HSV saturation")),
     mixes="changes the saturation of hue, saturation and value",
+    padding=padding(),
 )

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import levels, padded
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import filters, random
 from corruptions.primitives.warping import geometry
 
@@ -35,11 +35,13 @@ def _sample(key, shape, severity, *, table=None):
     table = tables.table_for(shape, table)
     pixels = np.multiply(_SHAPE[table], _LENGTH[table])
     alpha, sigma, jitter = levels.lookup(pixels, severity)
-    points = anchors(shape) + random.uniform(points_key, (3, 2), -jitter, jitter)
+    fixed = shape.tables["anchors"] if isinstance(shape, padded.Shape) else anchors(shape)
+    points = fixed + random.uniform(points_key, (3, 2), -jitter, jitter)
     max_radius = int(_TRUNCATE * pixels[:, 1].max() + 0.5)
     noise = (random.uniform(field_key, shape[:2], -1.0, 1.0) for field_key in (dx_key, dy_key))
     dx, dy = smooth_fields(noise, shape, alpha, sigma, max_radius)
-    return {"points": points, "dx": dx, "dy": dy}
+    own = {"anchors": fixed, **padded.own_size(shape)} if isinstance(shape, padded.Shape) else {}
+    return {"points": points, "dx": dx, "dy": dy, **own}
 
 
 def _apply(image, params):
@@ -49,11 +51,12 @@ def _apply(image, params):
     the border c b a | a b c. The parameters are pixels whatever the image size; where the original
     assumes a square image, the centre is (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
-    y, x = affine_coordinates(params["points"], image.shape)
+    size = params.get("size", image.shape)
+    y, x = affine_coordinates(params["points"], image.shape, params.get("anchors"))
     fraction = np.float32(1 / 32)
     down, right = ((v & 31).astype(jnp.float32) * fraction for v in (y, x))
-    affine = geometry.neighbours(y >> 5, x >> 5, down, right, image.shape, "reflect")
-    elastic = geometry.displaced(params["dy"], params["dx"], image.shape, "symmetric")
+    affine = geometry.neighbours(y >> 5, x >> 5, down, right, size, "reflect")
+    elastic = geometry.displaced(params["dy"], params["dx"], size, "symmetric")
     # A scan over the two warps, lest the compiler inline the first into each of the four reads of
     # the second.
     warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), affine, elastic)
@@ -80,14 +83,17 @@ def smooth_fields(
 
     The filter is cut at 3 sigma, at most `max_radius` pixels; the field is mirrored at its border.
     """
-    smooth = {
-        size: filters.gaussian_matrix(size, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE)
-        for size in set(shape[:2])
-    }
-    return [alpha * filters.separable(field, smooth[shape[0]], smooth[shape[1]]) for field in fields]
+    owns = shape.own[:2] if isinstance(shape, padded.Shape) else (None, None)
+    rows, columns = (
+        filters.gaussian_matrix(side, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE, own=own)
+        for side, own in zip(shape[:2], owns)
+    )
+    return [alpha * filters.separable(field, rows, columns) for field in fields]
 
 
-def affine_coordinates(points: jax.Array, shape: Sequence[int]) -> tuple[jax.Array, jax.Array]:
+def affine_coordinates(
+    points: jax.Array, shape: Sequence[int], fixed: jax.Array | None = None
+) -> tuple[jax.Array, jax.Array]:
     """Computes the source coordinates (y, x) of the warp that takes the anchors to `points`.
 
     As OpenCV does: with the inverse map x' = a x + b y + c,
@@ -100,12 +106,13 @@ def affine_coordinates(points: jax.Array, shape: Sequence[int]) -> tuple[jax.Arr
     Args:
       points: float32[3, 2], (x, y) in pixels.
       shape: (H, W, ...) of the image.
+      fixed: the anchors, where they are not those of `shape`.
 
     Returns:
       int32[H, W] each, in 1/32 pixel.
     """
     height, width = shape[:2]
-    target = 1024 * anchors(shape).astype(np.int32)
+    target = 1024 * (anchors(shape) if fixed is None else fixed).astype(np.int32)
     first, second = points[0] - points[1], points[1] - points[2]
     slope = _to_int(_solve(first, second, jnp.asarray(target[:-1] - target[1:], jnp.float32)))
     # 24 bits of a coordinate in three parts: whole pixels, 1/4096, and what is left of it.
@@ -152,5 +159,10 @@ def _to_int(x):
 
 
 elastic_transform = member(
-    "elastic_transform", "digital", _sample, _apply, (("alpha", "pixels"), ("sigma", "pixels"), ("jitter", "pixels"))
+    "elastic_transform",
+    "digital",
+    _sample,
+    _apply,
+    (("alpha", "pixels"), ("sigma", "pixels"), ("jitter", "pixels")),
+    padding=padding(tables=lambda shape, table: {"anchors": anchors(shape)}, axes=0),
 )

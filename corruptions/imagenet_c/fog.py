@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from corruptions import levels
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import random, staging
 from corruptions.primitives.textures.diamond_square import diamond_square, draws_needed
 
@@ -64,4 +64,5 @@ fog = member(
         ("displacements", "U[-1, 1) per point of the fractal map, by octave"),
     ),
     mixes="scales by the largest value of all channels",
+    padding=padding(),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from corruptions.contract import Parameter
 from corruptions.imagenet_c import photographs as folders
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.imagenet_c.photographs import TEXTURE_SCALE, resize_taps
 from corruptions.primitives import color
 from corruptions.primitives.textures import frost_texture
@@ -85,4 +85,5 @@ frost = member(
         Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
     ),
     mixes="lays a texture of red, green and blue over the image",
+    padding=padding(draws=False),
 )

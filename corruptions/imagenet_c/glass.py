@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import levels
+from corruptions import levels, padded
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, filters, random
 
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
@@ -19,7 +19,7 @@ _TABLES = {
 _DOUBLINGS = 6
 
 
-def copied_from(shifts: jax.Array, reach: jax.Array | int) -> jax.Array:
+def copied_from(shifts: jax.Array, reach: jax.Array | int, size: jax.Array | None = None) -> jax.Array:
     """Finds where each pixel's value comes from in one pass of copies.
 
     The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1
@@ -32,15 +32,17 @@ def copied_from(shifts: jax.Array, reach: jax.Array | int) -> jax.Array:
     Args:
       shifts: int32 [2, H, W], dy and dx of each pixel.
       reach: d, may be traced.
+      size: own height and width of a padded image, may be traced.
 
     Returns:
       int32 [H, W]: index y W + x of the source in the pass's input.
     """
     height, width = shifts.shape[1:]
+    own_height, own_width = (height, width) if size is None else size
     y, x = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
 
     def visited(y, x):
-        return (y > reach) & (y <= height - reach) & (x > reach) & (x <= width - reach)
+        return (y > reach) & (y <= own_height - reach) & (x > reach) & (x <= own_width - reach)
 
     position = y * width + x
     dy, dx = jnp.where(visited(y, x), shifts, 0)
@@ -69,11 +71,12 @@ def _sample(key, shape, severity, *, table=None):
     most = max(row[2] for row in rows)
     radius = int(4 * max(row[0] for row in rows) + 0.5)
     return {
-        "shifts": random.integers(key, (most, 2, *shape[:2]), -reach, reach),
+        "shifts": random.integers(key, padded.stacked((most, 2), shape[:2]), -reach, reach),
         "reach": reach,
         "passes": jnp.round(passes).astype(jnp.int32),
         "rows": filters.gaussian_matrix(shape[0], sigma, radius),
         "columns": filters.gaussian_matrix(shape[1], sigma, radius),
+        **padded.own_size(shape),
     }
 
 
@@ -87,17 +90,22 @@ def _apply(image, params):
     height, width, channels = image.shape
 
     def one_pass(i, index):
-        source = copied_from(shifts[i], params["reach"]).ravel()
+        source = copied_from(shifts[i], params["reach"], params.get("size")).ravel()
         return jnp.where(i < params["passes"], _look_up(index, source), index)
 
     # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
     start = jnp.arange(height * width) + jnp.zeros_like(shifts[0, 0]).ravel()
     index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, start)
     soft = jnp.floor(255 * filters.separable(image, rows, columns))
-    glass = _look_up(soft.reshape(-1, channels), index).reshape(image.shape)
+    glass = padded.repeat_border(_look_up(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
     return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
 
 
 glass_blur = member(
-    "glass_blur", "blur", _sample, _apply, (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count"))
+    "glass_blur",
+    "blur",
+    _sample,
+    _apply,
+    (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count")),
+    padding=padding("edge"),
 )

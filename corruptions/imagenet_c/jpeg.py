@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.contract import Array
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, jpeg
 
 _QUALITY = {
@@ -20,7 +21,7 @@ STORAGE_QUALITY = 85
 def _sample(key, shape, severity, *, table=None):
     """Looks up the JPEG `quality`; draws nothing."""
     del key
-    return {"quality": tables.lookup(_QUALITY, shape, table, severity)}
+    return {"quality": tables.lookup(_QUALITY, shape, table, severity), **padded.own_size(shape)}
 
 
 def _apply(image, params):
@@ -29,7 +30,7 @@ def _apply(image, params):
     Bit-exact with Pillow. Source: ImageNet-C, jpeg_compression.
     """
     quality = jnp.round(params["quality"]).astype(jnp.int32)
-    return _round_trip(image, quality)
+    return _round_trip(image, quality, params.get("size"))
 
 
 def store(image: Array) -> jax.Array:
@@ -47,8 +48,8 @@ def store(image: Array) -> jax.Array:
     return _round_trip(image, STORAGE_QUALITY)
 
 
-def _round_trip(image, quality):
-    return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality).astype(jnp.float32))
+def _round_trip(image, quality, size=None):
+    return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size).astype(jnp.float32))
 
 
 jpeg_compression = member(
@@ -58,4 +59,5 @@ jpeg_compression = member(
     _apply,
     (("quality", "JPEG quality 1..100"),),
     mixes="stores red, green and blue as luma and chroma",
+    padding=padding("edge"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from corruptions import levels
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, fourier, random, trigonometry
 
 # Radius in pixels, standard deviation in taps.
@@ -118,5 +118,10 @@ def _apply(image, params):
 
 
 motion_blur = member(
-    "motion_blur", "blur", _sample, _apply, (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees"))
+    "motion_blur",
+    "blur",
+    _sample,
+    _apply,
+    (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees")),
+    padding=padding("edge"),
 )

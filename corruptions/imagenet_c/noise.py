@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import poisson, random
 
 _GAUSSIAN = {
@@ -89,8 +89,19 @@ def _apply_impulse(image, params):
 
 
 gaussian_noise = member(
-    "gaussian_noise", "noise", _sample_gaussian, _apply_gaussian, (("sigma", "intensity, range 0 to 1"),)
+    "gaussian_noise",
+    "noise",
+    _sample_gaussian,
+    _apply_gaussian,
+    (("sigma", "intensity, range 0 to 1"),),
+    padding=padding(),
 )
-shot_noise = member("shot_noise", "noise", _sample_shot, _apply_shot, (("photons", "photons at white"),))
-impulse_noise = member("impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),))
-speckle_noise = member("speckle_noise", "noise", _sample_speckle, _apply_speckle, (("sigma", "relative intensity"),))
+shot_noise = member(
+    "shot_noise", "noise", _sample_shot, _apply_shot, (("photons", "photons at white"),), padding=padding()
+)
+impulse_noise = member(
+    "impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),), padding=padding()
+)
+speckle_noise = member(
+    "speckle_noise", "noise", _sample_speckle, _apply_speckle, (("sigma", "relative intensity"),), padding=padding()
+)

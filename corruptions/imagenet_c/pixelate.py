@@ -5,9 +5,9 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import levels, padded
 from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color
 
 _SCALE = {
@@ -25,7 +25,11 @@ def _sample(key, shape, severity, *, table=None):
     the table with blocks without pixels.
     """
     del key
-    scales = _SCALE[tables.table_for(shape, table)]
+    table = tables.table_for(shape, table)
+    if isinstance(shape, padded.Shape):
+        level = jnp.round(severity).astype(jnp.int32) - 1
+        return {name: rows[level] for name, rows in shape.tables.items()}
+    scales = _SCALE[table]
     params = {}
     for name, side in (("row", shape[0]), ("column", shape[1])):
         sizes = [int(side * scale) for scale in scales]
@@ -33,6 +37,18 @@ def _sample(key, shape, severity, *, table=None):
         starts, stops, shown = (jnp.asarray(t)[size - min(sizes)] for t in _blocks(side, min(sizes), max(sizes)))
         params |= {f"{name}_starts": starts, f"{name}_stops": stops, f"{name}_shown": shown}
     return params
+
+
+def _tables(shape, table):
+    """What `_sample` computes, by severity: the rows of `_blocks` for the small size of each."""
+    found = {}
+    for name, side in (("row", shape[0]), ("column", shape[1])):
+        sizes = [int(side * scale) for scale in _SCALE[table]]
+        blocks = _blocks(side, min(sizes), max(sizes))
+        found |= {
+            f"{name}_{key}": t[np.array(sizes) - min(sizes)] for key, t in zip(("starts", "stops", "shown"), blocks)
+        }
+    return found
 
 
 def _apply(image, params):
@@ -94,4 +110,6 @@ def _taps(source, target):
     return start, stop
 
 
-pixelate = member("pixelate", "digital", _sample, _apply, (("scale", "small side / side"),))
+pixelate = member(
+    "pixelate", "digital", _sample, _apply, (("scale", "small side / side"),), padding=padding(tables=_tables)
+)

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import levels, padded
 from corruptions.imagenet_c import motion, tables
-from corruptions.imagenet_c.member import member
+from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, filters, random, staging
 from corruptions.primitives.warping import zoom
 
@@ -39,19 +39,28 @@ def _sample(key, shape, severity, *, table=None):
     The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only)
     the zooms are blended, not their factors.
     """
-    table = _LEVELS[tables.table_for(shape, table)]
+    table = tables.table_for(shape, table)
+    zooms = shape.tables if isinstance(shape, padded.Shape) else _zoom_tables(shape, table)
+    table = _LEVELS[table]
     mean, deviation, _, threshold, radius, sigma, mix = levels.lookup(table, severity)
     noise_key, angle_key = jax.random.split(key)
-    height, width = shape[:2]
     return {
-        "noise": mean + deviation * random.normal(noise_key, (height, width)),
+        "noise": mean + deviation * random.normal(noise_key, shape[:2]),
         "angle": random.uniform(angle_key, (), -135.0, -45.0),
-        "zoom_rows": levels.lookup([zoom.zoom_matrix(height, row[2]) for row in table], severity),
-        "zoom_columns": levels.lookup([zoom.zoom_matrix(width, row[2]) for row in table], severity),
+        "zoom_rows": levels.lookup(zooms["rows"], severity),
+        "zoom_columns": levels.lookup(zooms["columns"], severity),
         "threshold": threshold,
         "weights": motion.taps(radius, sigma, max(row[4] for row in table)),
         "mix": mix,
+        **padded.own_size(shape),
     }
+
+
+def _zoom_tables(shape, table):
+    """The matrices that enlarge the noise along rows and columns, by severity: [5, n, n]."""
+    factors = [row[2] for row in _LEVELS[table]]
+    rows, columns = (np.stack([zoom.zoom_matrix(size, factor) for factor in factors]) for size in shape[:2])
+    return {"rows": rows, "columns": columns}
 
 
 def _apply(image, params):
@@ -63,9 +72,9 @@ def _apply(image, params):
     by ImageMagick (see `motion`). Source: ImageNet-C, snow.
     """
     layer = filters.separable(params["noise"], params["zoom_rows"], params["zoom_columns"])
-    flakes = flake_levels(layer, params["threshold"])
+    flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params.get("size"))
     streaks = staging.stage(streak_levels(flakes, params["weights"], params["angle"]))
-    snow_layer = color.from_levels((streaks + streaks[::-1, ::-1]).astype(jnp.float32))
+    snow_layer = color.from_levels((streaks + padded.turned(streaks, params.get("size"))).astype(jnp.float32))
     white = jnp.maximum(image, 1.5 * color.luma(image)[..., None] + 0.5)
     mix = params["mix"]
     return jnp.clip(mix * image + (1 - mix) * white + snow_layer[..., None], 0, 1)
@@ -97,4 +106,5 @@ snow = member(
         ("mix", "share of the image that is not whitened"),
     ),
     mixes="whitens by the luma of red, green and blue",
+    padding=padding(tables=_zoom_tables, axes=2),
 )

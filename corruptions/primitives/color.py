@@ -37,7 +37,7 @@ def to_levels(image: jax.Array) -> jax.Array:
     return jnp.clip(image * 255, 0, 255)
 
 
-def channel_means(levels: jax.Array) -> jax.Array:
+def channel_means(levels: jax.Array, size: jax.Array | None = None) -> jax.Array:
     """Averages each channel over an image of levels: float32 [1, 1, C].
 
     The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
@@ -45,11 +45,17 @@ def channel_means(levels: jax.Array) -> jax.Array:
 
     Args:
       levels: float32 [H, W, C] in [0, 255].
+      size: int32 [2], height and width of the part at the upper left to average; None for all.
     """
+    number: jax.Array | np.float32 = np.float32(levels.shape[0] * levels.shape[1])
+    if size is not None:
+        rows, columns = (jnp.arange(n) < own for n, own in zip(levels.shape[:2], size))
+        levels = jnp.where((rows[:, None] & columns[None, :])[..., None], levels, 0.0)
+        number = jnp.prod(size.astype(jnp.float32))
     whole = jnp.round(levels)
     total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
     total += jnp.sum(levels - whole, (0, 1), keepdims=True)
-    return total / np.float32(levels.shape[0] * levels.shape[1])
+    return total / number
 
 
 def from_levels(levels: jax.Array) -> jax.Array:

@@ -14,7 +14,12 @@ import jax.numpy as jnp
 # dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 30
 # times as long (224x224, sigma 3).
 def gaussian_matrix(
-    size: int, sigma: jax.Array | float, max_radius: int, mode: str = "edge", truncate: float = 4.0
+    size: int,
+    sigma: jax.Array | float,
+    max_radius: int,
+    mode: str = "edge",
+    truncate: float = 4.0,
+    own: jax.Array | None = None,
 ) -> jax.Array:
     """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
 
@@ -29,6 +34,7 @@ def gaussian_matrix(
         mirrors about the half-sample ends, again and again where r exceeds the size (SciPy:
         reflect).
       truncate: filter radius in units of sigma.
+      own: traced length of a padded axis of length n, which "symmetric" mirrors there.
 
     Returns:
       float32 [n, n], rows summing to one.
@@ -57,6 +63,15 @@ def gaussian_matrix(
         return matrix + jnp.where(column == 0, before, 0.0) + jnp.where(column == size - 1, after, 0.0)
     # The extension has period 2n and shows sample j at j and at 2n - 1 - j.
     period = 2 * size
+    if own is not None:
+
+        def mirrored(k, matrix):
+            start, end = (jnp.asarray(2 * own * i, jnp.float32) for i in (k, k + 1))
+            return matrix + weight(column + start - row) + weight(end - 1 - column - row)
+
+        last = -(-max_radius // (2 * own))
+        matrix = jax.lax.fori_loop(-last - 1, last, mirrored, jnp.zeros((size, size), jnp.float32))
+        return jnp.where(jnp.arange(size)[None, :] < own, matrix, 0.0) / weight(taps).sum()
     repeats = math.ceil(max_radius / period)
     matrix = jnp.zeros((size, size), jnp.float32)
     for k in range(-repeats - 1, repeats + 1):

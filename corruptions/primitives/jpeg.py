@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
+
 _LUMA_TABLE = np.array(
     [
         [16, 11, 10, 16, 24, 40, 51, 61],
@@ -59,7 +61,7 @@ def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]
     return luma, chroma
 
 
-def round_trip(levels: jax.Array, quality: jax.Array | int) -> jax.Array:
+def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | None = None) -> jax.Array:
     """Writes an image as JPEG and reads it back.
 
     Bit for bit what Pillow's `save(..., "JPEG", quality=quality)` and `open` give (libjpeg-turbo).
@@ -67,6 +69,8 @@ def round_trip(levels: jax.Array, quality: jax.Array | int) -> jax.Array:
     Args:
       levels: [H, W, 3], RGB levels 0..255: integers, or float32 with whole values.
       quality: integer 1..100, possibly traced.
+      size: int32 [2], own height and width of an image whose border is repeated up to a multiple of
+        16; what lies beyond is to be ignored.
 
     Returns:
       int32[H, W, 3], the decoded levels 0..255.
@@ -75,13 +79,20 @@ def round_trip(levels: jax.Array, quality: jax.Array | int) -> jax.Array:
     even = _pad(levels, height % 2, -width % 16)
     luma, blue, red = _rgb_to_ycc(even)
     planes = [luma, _halve(blue), _halve(red)]
+    if size is not None:
+        # Of chroma it is the last mean of two rows that is repeated.
+        half = (size + 1) // 2
+        planes[1:] = (padded.repeat_border(plane, (half[0], plane.shape[1])) for plane in planes[1:])
     planes = [_pad(plane, -plane.shape[0] % 8, 0) for plane in planes]
     # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long
     # rows.
     blocks = jnp.concatenate([_to_blocks(plane) for plane in planes], axis=-1) - 128
     blocks = jnp.clip(_codec(blocks, planes[0].size // 64, quality) + 128, 0, 255)
     luma, blue, red = _from_blocks(blocks, [plane.shape for plane in planes])
-    chroma = [_double(plane[: (height + 1) // 2, : (width + 1) // 2])[:height, :width] for plane in (blue, red)]
+    chroma = [plane[: (height + 1) // 2, : (width + 1) // 2] for plane in (blue, red)]
+    if size is not None:
+        chroma = [padded.repeat_border(plane, half) for plane in chroma]
+    chroma = [_double(plane)[:height, :width] for plane in chroma]
     return _ycc_to_rgb(luma[:height, :width], *chroma)
 
 

@@ -14,11 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
+
 
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draws random words, uint32 of `shape`, of independent bits."""
     seed = jax.random.bits(key, (2,), jnp.uint32)
-    x = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape) + seed[0]
+    x = padded.positions(shape) + seed[0]
     x = (x ^ (x >> 17)) * np.uint32(0xED5AD4BB)
     # The second half of the key enters between the rounds: streams of two keys are never shifts of
     # one another.

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 MODES = ("symmetric", "reflect")
 
 
-def fold(index: jax.Array, size: int, mode: str) -> jax.Array:
+def fold(index: jax.Array, size: jax.Array | int, mode: str) -> jax.Array:
     """Returns the index of the pixel that the extension of an axis shows at `index`, any integers.
 
     Args:
       index: int32 array, pixel 0 the first of the axis.
-      size: length n of the axis.
+      size: length n of the axis, may be traced.
       mode: "symmetric" (cba|abcd|dcb) or "reflect" (dcb|abcd|cba), names as in `numpy.pad`.
 
     Returns:
@@ -30,7 +30,7 @@ def fold(index: jax.Array, size: int, mode: str) -> jax.Array:
         index = jnp.mod(index, 2 * size)
         return jnp.minimum(index, 2 * size - 1 - index)
     if mode == "reflect":
-        period = max(2 * size - 2, 1)
+        period = jnp.maximum(2 * size - 2, 1)
         index = jnp.mod(index, period)
         return jnp.minimum(index, period - index)
     raise ValueError(f"expected a boundary mode among {', '.join(MODES)}, found {mode!r}")
@@ -56,7 +56,7 @@ def neighbours(
     column: jax.Array,
     row_fraction: jax.Array,
     column_fraction: jax.Array,
-    shape: tuple[int, ...],
+    shape: tuple[int, ...] | jax.Array,
     mode: str,
 ) -> Neighbours:
     """Finds the pixels (row, column) to (row + 1, column + 1), brought inside the image, and their
@@ -66,10 +66,10 @@ def neighbours(
       row, column: int32 [...], any integers.
       row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in
         pixels.
-      shape: (H, W, ...), of the image.
+      shape: (H, W, ...), of the image; may be traced.
       mode: how the image continues beyond its border, see `fold`.
     """
-    height, width = shape[:2]
+    height, width = shape[0], shape[1]
     weights = [1 - row_fraction, row_fraction, 1 - column_fraction, column_fraction]
     rows = [fold(index, height, mode) for index in (row, row + 1)]
     columns = [fold(index, width, mode) for index in (column, column + 1)]
@@ -89,13 +89,13 @@ def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
     return along_row(near.top) * near.top_weight[..., None] + along_row(near.bottom) * near.bottom_weight[..., None]
 
 
-def displaced(dy: jax.Array, dx: jax.Array, shape: tuple[int, ...], mode: str) -> Neighbours:
+def displaced(dy: jax.Array, dx: jax.Array, shape: tuple[int, ...] | jax.Array, mode: str) -> Neighbours:
     """Finds the neighbours of (y + dy, x + dx) for every pixel (y, x); dy, dx float32 [H, W] in
     pixels.
 
     The displacement is split before y is added, which keeps all bits of its fraction.
     """
     down, right = jnp.floor(dy), jnp.floor(dx)
-    row = jnp.arange(shape[0])[:, None] + down.astype(jnp.int32)
-    column = jnp.arange(shape[1])[None, :] + right.astype(jnp.int32)
+    row = jnp.arange(dy.shape[0])[:, None] + down.astype(jnp.int32)
+    column = jnp.arange(dy.shape[1])[None, :] + right.astype(jnp.int32)
     return neighbours(row, column, dy - down, dx - right, shape, mode)

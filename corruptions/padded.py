@@ -1,0 +1,119 @@
+"""Images of many sizes in one compiled program: each is padded to a common size, its own size is
+traced.
+
+A corruption that has a `Padding` sees the padded image, and a `Shape` where it draws. What depends
+on the size of the image itself, it takes from there: the draws of a pixel, statistics over the
+image, its lower and right border.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Tables = Callable[[Sequence[int], str], Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Padding:
+    """How a corruption goes over padded images.
+
+    Attributes:
+      table_for: `(shape, table) -> name` of the severity table of an image's own shape.
+      mode: how an image is continued beyond its lower and right border, as in `numpy.pad`.
+      reach: pixels beyond a border that the corruption looks at, where they have to be continued so.
+      tables: `(shape, table) -> arrays` that are worked out on the host, from the own shape of an
+        image.
+      axes: how many of the last axes of these are as long as the image or shorter, and are padded
+        with zeros.
+      draws: whether the draws are those of the image alone; False where they are others of the same
+        distribution.
+    """
+
+    table_for: Callable[[Sequence[int], str | None], str]
+    mode: Literal["reflect", "edge"] = "reflect"
+    reach: int = 0
+    tables: Tables | None = None
+    axes: int = 1
+    draws: bool = True
+
+    def tables_of(self, shape: Sequence[int], table: str, side: int) -> dict[str, np.ndarray]:
+        """Makes the tables of an image of `shape`, padded for a square of `side`."""
+        found = {} if self.tables is None else self.tables(shape, table)
+
+        def filled(array: Any) -> np.ndarray:
+            array = np.asarray(array)
+            first = array.ndim - self.axes
+            return np.pad(array, [(0, side - n if axis >= first else 0) for axis, n in enumerate(array.shape)])
+
+        return {name: filled(array) for name, array in found.items()}
+
+
+class Shape(tuple):
+    """The shape of a padded array: a tuple of its sides, which also knows the traced own ones.
+
+    Attributes:
+      own: as many sides, integers that may be traced.
+      tables: see `Padding`.
+    """
+
+    own: tuple
+    tables: Mapping[str, Any]
+
+    def __new__(cls, sides: Sequence[int], own: Sequence[Any], tables: Mapping[str, Any] | None = None) -> "Shape":
+        shape = super().__new__(cls, sides)
+        shape.own, shape.tables = tuple(own), tables or {}
+        return shape
+
+    def __getitem__(self, item: Any) -> Any:
+        part = super().__getitem__(item)
+        return Shape(part, self.own[item], self.tables) if isinstance(item, slice) else part
+
+
+def stacked(number: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of so many arrays of a shape: (*number, *shape)."""
+    sides = (*number, *shape)
+    return Shape(sides, (*number, *shape.own), shape.tables) if isinstance(shape, Shape) else sides
+
+
+def positions(shape: Sequence[int]) -> jax.Array:
+    """Numbers the elements of an array row by row, uint32 of `shape`; of a `Shape` as in an array of
+    its own sides (those outside of it have numbers of others).
+    """
+    if not isinstance(shape, Shape):
+        return jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
+    number = jnp.zeros(shape, jnp.uint32)
+    for axis, side in enumerate(shape.own):
+        number = number * jnp.asarray(side, jnp.uint32) + jax.lax.broadcasted_iota(jnp.uint32, tuple(shape), axis)
+    return number
+
+
+def own_size(shape: Sequence[int]) -> dict[str, jax.Array]:
+    """The parameter `size`, int32 [2], of a `Shape`: own height and width. Nothing of another."""
+    if not isinstance(shape, Shape):
+        return {}
+    return {"size": jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
+
+
+def repeat_border(image: jax.Array, size: Sequence[Any] | jax.Array | None) -> jax.Array:
+    """Repeats the lower and right border of the part at the upper left of an image [H, W, ...], of
+    height and width `size`, over what lies beyond; None leaves the image as it is.
+    """
+    if size is None:
+        return image
+    rows, columns = (jnp.minimum(jnp.arange(n), own - 1) for n, own in zip(image.shape[:2], size))
+    return image[rows][:, columns]
+
+
+def turned(image: jax.Array, size: jax.Array | None) -> jax.Array:
+    """Turns an image [H, W, ...] by 180 degrees about the middle of its part of height and width
+    `size`; None turns it about its own.
+    """
+    whole = image[::-1, ::-1]
+    if size is None:
+        return whole
+    shifts = size - jnp.array(image.shape[:2], jnp.int32)
+    return jnp.roll(whole, shifts, (0, 1))

@@ -1,0 +1,172 @@
+"""Images of many sizes: the exact way gives what `corrupt` gives, padding what the exact way gives."""
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import corruptions
+from corruptions import batch, many_sizes
+
+KEY = jax.random.key(5)
+
+
+def pictures(shapes, seed=0):
+    """Smooth pictures with an edge, uint8."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for height, width in shapes:
+        coarse = Image.fromarray(rng.integers(0, 256, (5, 5, 3)).astype(np.uint8))
+        image = np.array(coarse.resize((width, height), Image.Resampling.BICUBIC))
+        image[height // 3 : height // 2, width // 4 :] //= 2
+        found.append(image)
+    return found
+
+
+SHAPES = ((30, 41), (52, 33), (33, 52))  # of one square and one severity table
+IMAGES = pictures(SHAPES)
+
+
+def each(images, name, severity=None, sizes="bucket", **given):
+    return list(corruptions.corrupt_each(KEY, images, name, severity, sizes, **given))
+
+
+def test_exact_is_a_batch_of_one():
+    found = each(IMAGES, "imagenet_c/contrast", 3, "exact")
+    for k, image in enumerate(IMAGES):
+        alone = corruptions.corrupt(KEY, image[None], "imagenet_c/contrast", 3, index=[k])[0]
+        np.testing.assert_array_equal(found[k], alone)
+        assert type(found[k]) is np.ndarray and found[k].flags.writeable
+
+
+# What the programs round otherwise, as shares of values that are off by one level and by more.
+NEAR = {"imagenet_c/elastic_transform": (0.02, 0.0), "imagenet_c/snow": (0.01, 0.001)}
+ALL = [n for n in corruptions.names() if corruptions.get(n).padding]
+SOME = ("imagenet_c/contrast", "imagenet_c/gaussian_noise", "imagenet_c/pixelate")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOME else pytest.mark.slow) for n in ALL])
+def test_padded_images_come_out_as_the_exact_ones(name):
+    for severity in (2, 5):
+        exact, found = (each(IMAGES, name, severity, sizes) for sizes in ("exact", "bucket"))
+        for one, other in zip(exact, found, strict=True):
+            assert one.shape == other.shape and one.dtype == other.dtype
+            difference = np.abs(one.astype(int) - other)
+            if not corruptions.get(name).padding.draws:
+                assert abs(one.mean() - other.mean()) < 12 and one.std() == pytest.approx(other.std(), rel=0.5)
+                continue
+            off, more = NEAR.get(name, (0.002, 0.0))
+            assert (difference > 0).mean() <= off and (difference > 1).mean() <= more
+
+
+def test_the_statistics_are_those_of_the_image_not_of_its_padding():
+    """A bright strip at the lower border is all that reflection repeats."""
+    image = np.zeros((34, 60, 3), np.uint8)
+    image[-16:] = 240
+    exact, found = (each([image], "imagenet_c/contrast", 5, sizes)[0] for sizes in ("exact", "bucket"))
+    assert np.abs(exact.astype(int) - found).max() <= 1
+    squared = np.pad(image, ((0, 30), (0, 4), (0, 0)), "reflect")
+    whole = np.asarray(corruptions.corrupt(KEY, squared[None], "imagenet_c/contrast", 5))[0, :34, :60]
+    assert np.abs(exact.astype(int) - whole).max() > 10
+
+
+@pytest.mark.parametrize("sizes", ["bucket", "exact"])
+def test_an_image_does_not_depend_on_its_neighbours(sizes):
+    whole = each(IMAGES, "imagenet_c/gaussian_noise", 1, sizes)
+    turned = each(IMAGES[::-1], "imagenet_c/gaussian_noise", 1, sizes, index=[2, 1, 0])
+    alone = each(IMAGES[1:2], "imagenet_c/gaussian_noise", 1, sizes, index=[1])
+    for k in range(3):
+        np.testing.assert_array_equal(turned[2 - k], whole[k])
+    np.testing.assert_array_equal(alone[0], whole[1])
+    assert not np.array_equal(each(IMAGES[1:2], "imagenet_c/gaussian_noise", 1, sizes, index=[2**40])[0], whole[1])
+
+
+def test_one_program_for_a_square():
+    each(IMAGES, "imagenet_c/contrast", 3)
+    before = many_sizes._corrupt_padded._cache_size()
+    each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
+    each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
+    assert many_sizes._corrupt_padded._cache_size() == before
+
+
+def test_squares_depend_on_the_size_alone():
+    shapes = {
+        (16, 16): 32,
+        (32, 32): 32,
+        (33, 20): 64,
+        (480, 640): 640,
+        (513, 20): 640,
+        (700, 700): 768,
+        (770, 9): 1024,
+    }
+    assert {shape: many_sizes.side_of(shape) for shape in shapes} == shapes
+    assert many_sizes.side_of((1025, 1)) == 1280 and many_sizes.side_of((3000, 4000)) == 4096
+    assert [many_sizes.side_of((n, 64), 12) for n in (52, 53, 64)] == [64, 128, 64]
+
+
+def test_any_image_comes_back_as_it_came():
+    image = IMAGES[0]
+    with_alpha = np.dstack([image, image[..., :1]])
+    given = [
+        image[..., 0],
+        with_alpha,
+        image / np.float64(255),
+        (image / 255).astype(np.float16),
+        Image.fromarray(image),
+    ]
+    found = each(iter(given), "imagenet_c/contrast", 2)
+    assert [x.shape for x in found] == [(30, 41), (30, 41, 4), (30, 41, 3), (30, 41, 3), (30, 41, 3)]
+    assert [x.dtype for x in found] == [np.uint8, np.uint8, np.float64, np.float16, np.uint8]
+    np.testing.assert_array_equal(found[1][..., 3], image[..., 0])
+    np.testing.assert_array_equal(found[4], each([image], "imagenet_c/contrast", 2)[0])
+
+
+def test_images_are_read_a_window_at_a_time(monkeypatch):
+    monkeypatch.setattr(many_sizes, "_WINDOW", 2)
+    read = []
+
+    def stream():
+        for k in range(5):
+            read.append(k)
+            yield IMAGES[0]
+
+    results = corruptions.corrupt_each(KEY, stream(), "imagenet_c/contrast", 3)
+    assert read == []
+    next(results)
+    assert read == [0, 1]
+    assert len(list(results)) == 4 and read == list(range(5))
+
+
+def test_programs_of_many_sizes_are_forgotten(monkeypatch):
+    """50 maps a program and room for 8: the exact way takes 12 sizes."""
+    from corruptions import programs
+
+    count = batch._corrupt._cache_size
+    monkeypatch.setattr(programs, "memory_maps", lambda: 100 + 50 * count())
+    monkeypatch.setattr(programs, "most_maps", lambda: 500)
+    monkeypatch.setattr(programs, "_EVERY", 1)
+    monkeypatch.setattr(many_sizes, "_WINDOW", 3)
+    sizes = pictures([(16, 16 + k) for k in range(12)])
+    kept = [count() for _ in corruptions.corrupt_each(KEY, sizes, "noc/brightness", 0.5, "exact")]
+    assert len(kept) == 12 and max(kept) <= 8
+
+
+@pytest.mark.parametrize(
+    "error, message, given",
+    [
+        (ValueError, "sizes='bucket' or 'exact', found 'padded'", {"sizes": "padded"}),
+        (ValueError, r"level 1\.\.5, found 9", {"severity": 9}),
+        (ValueError, "scalar severity, found one of shape", {"severity": np.ones(3)}),
+        (ValueError, "did you mean 'table'", {"tabel": "cifar"}),
+    ],
+)
+def test_bad_requests_are_named_at_once(error, message, given):
+    with pytest.raises(error, match=message):
+        corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", **given)
+
+
+def test_a_bad_image_is_named_by_its_place():
+    with pytest.raises(ValueError, match=r"image 1: .*found 8x41"):
+        each([IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
+    with pytest.raises(TypeError, match=r"image 0: .*found str"):
+        each(["cat.png"], "imagenet_c/contrast", 1)
