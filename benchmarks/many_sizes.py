@@ -24,6 +24,7 @@ from absl import app, flags
 
 import corruptions
 from benchmarks import many_sizes_peer
+from benchmarks.reference.photographs import photograph
 from runtime.files import write_atomically
 
 _NUMBER = flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
@@ -69,7 +70,7 @@ def times():
 
 def differences():
     key = jax.random.key(0)
-    images = [many_sizes_peer.pictures(1, 499, 499, k)[0][:h, :w] for k, (h, w) in enumerate(_SHAPES)]
+    images = [photograph(*shape, seed) for seed, shape in enumerate(_SHAPES)]
     lines = ["| corruption | values that differ, % | largest difference, levels | draws |", "|---|---|---|---|"]
     for name in corruptions.names():
         padding = corruptions.get(name).padding

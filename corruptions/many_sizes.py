@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, channels, checks, keys, one_image, padded, programs, registry
+from corruptions import batch, channels, checks, forks, keys, one_image, padded, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Images read ahead and worked on at the same time, at most, and their values together.
@@ -44,9 +44,10 @@ def corrupt_each(
     compiles a program for each size (in threads, as many as there are cores). With
     `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32,
     64, 128, 256, 512, 640, 768, 1024, ..., one program each; statistics are taken over the image's
-    own pixels, and results are cropped. They are the exact ones but for rounding, other draws of
-    frost, and what `docs/many_sizes.md` tabulates. Corruptions without `get(name).padding`, and
-    options other than `table` and `levels`, go the exact way in any case.
+    own pixels, draws are its own too, and results are cropped. They are the exact ones but for
+    rounding and for frost, which has other draws (benchmarks/results/many_sizes_differences.md).
+    Corruptions without `get(name).padding`, and options other than `table` and `levels`, go the
+    exact way in any case.
 
     Programs are kept on disk where `jax_compilation_cache_dir` is set. Those in memory are bounded
     (see `corruptions.programs`), and so are the images read ahead: 64, or 2^26 values.
@@ -68,6 +69,7 @@ def corrupt_each(
       ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image when it is
         its turn, with its place in `images`.
     """
+    forks.refuse()
     corruption = registry.get(name)
     checks.options(corruption.qualified_name, corruption.options, options)
     if sizes not in ("bucket", "exact"):
@@ -164,18 +166,18 @@ def _exact(
 def _padded(
     key: jax.Array, corruption: Corruption, severity: Any, options: Mapping[str, Any], image: np.ndarray, index: Array
 ) -> _Task:
-    """The program of a square, for the image's severity table."""
+    """The program of a square, and of severity tables that are alike."""
     pixels, shown = _shown(image)
     padding = corruption.padding
     assert padding is not None
-    table = padding.table_for(shown.shape, options.get("table"))
-    static = checks.static_options({**options, "table": table})
     side = side_of(shown.shape, padding.reach)
+    name, number = padding.table_of(shown.shape, options.get("table"), side)
+    static = checks.static_options({**options, "table": name})
 
     def run() -> np.ndarray:
         height, width = shown.shape[:2]
         square = np.pad(shown, ((0, side - height), (0, side - width), (0, 0)), padding.mode)
-        tables = padding.tables_of(shown.shape, table, side)
+        tables = {"table": number, **padding.tables_of(shown.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
         found = _corrupt_padded(key, square, size, tables, severity, index[0], corruption, static)
         return _given_back(np.asarray(found)[:height, :width], pixels, image)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Tables = Callable[[Sequence[int], str], Mapping[str, Any]]
+Tables = Callable[[Sequence[int], str | None], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,25 +22,27 @@ class Padding:
     """How a corruption goes over padded images.
 
     Attributes:
-      table_for: `(shape, table) -> name` of the severity table of an image's own shape.
+      table_of: `(shape, table, side) -> (name, number)` of the severity tables of an image's own
+        shape: the one after which the program for a square of `side` is built, and its own, which
+        the program is told.
       mode: how an image is continued beyond its lower and right border, as in `numpy.pad`.
       reach: pixels beyond a border that the corruption looks at, where they have to be continued so.
       tables: `(shape, table) -> arrays` that are worked out on the host, from the own shape of an
-        image.
+        image and the option `table`.
       axes: how many of the last axes of these are as long as the image or shorter, and are padded
         with zeros.
       draws: whether the draws are those of the image alone; False where they are others of the same
         distribution.
     """
 
-    table_for: Callable[[Sequence[int], str | None], str]
+    table_of: Callable[[Sequence[int], str | None, int], tuple[str, np.int32]]
     mode: Literal["reflect", "edge"] = "reflect"
     reach: int = 0
     tables: Tables | None = None
     axes: int = 1
     draws: bool = True
 
-    def tables_of(self, shape: Sequence[int], table: str, side: int) -> dict[str, np.ndarray]:
+    def tables_of(self, shape: Sequence[int], table: str | None, side: int) -> dict[str, np.ndarray]:
         """Makes the tables of an image of `shape`, padded for a square of `side`."""
         found = {} if self.tables is None else self.tables(shape, table)
 

@@ -87,6 +87,8 @@ def list_of_corruptions():
             lines += ["**sample**", "", inspect.getdoc(corruption.sampler), ""]
             lines += ["**apply**", "", inspect.getdoc(corruption.applier), ""]
             lines += ["**parameters** " + "; ".join(f"`{p.name}`: {p.unit}" for p in corruption.parameters), ""]
+            if corruption.padding is None:
+                lines += ["`corrupt_each` compiles it for each size of image.", ""]
             if corruption.mixes:
                 lines += [f"Takes 1 to 4 channels, not more: it {corruption.mixes}.", ""]
             lines += [f"Source: {sources}." if sources else "", ""]

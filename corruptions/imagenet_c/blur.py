@@ -18,6 +18,7 @@ _DEFOCUS = {
     "imagenet": ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
     "inception": ((4, 0.1), (5, 0.5), (7, 0.5), (10, 0.5), (12, 0.5)),
 }
+_REACH = 12  # of the largest disk
 _GAUSSIAN = {
     "cifar": (0.4, 0.6, 0.7, 0.8, 1.0),
     "tiny": (0.5, 0.75, 1.0, 1.25, 1.5),
@@ -73,10 +74,20 @@ def _disk_kernels(table):
     return kernels[:, empty:-empty, empty:-empty] if empty else kernels
 
 
+def _defocus_tables(shape, table):
+    """The kernels, all of one reach, so that one program takes those of any table."""
+    kernels = _disk_kernels(tables.table_for(shape, table))
+    border = _REACH - kernels.shape[1] // 2
+    return {"kernels": np.pad(kernels, ((0, 0), (border, border), (border, border)))}
+
+
 def _sample_defocus(key, shape, severity, *, table=None):
     """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
     del key
-    return {"kernel": levels.lookup(_disk_kernels(tables.table_for(shape, table)), severity)}
+    kernels = (
+        shape.tables["kernels"] if isinstance(shape, padded.Shape) else _disk_kernels(tables.table_for(shape, table))
+    )
+    return {"kernel": levels.lookup(kernels, severity)}
 
 
 def _apply_defocus(image, params):
@@ -91,8 +102,8 @@ def _apply_defocus(image, params):
 def _sample_gaussian(key, shape, severity, *, table=None):
     """Computes `rows` [H, H] and `columns` [W, W], the filters of a sigma; draws nothing."""
     del key
-    sigmas = _GAUSSIAN[tables.table_for(shape, table)]
-    sigma, reach = levels.lookup(sigmas, severity), int(4 * max(sigmas) + 0.5)
+    reach = int(4 * max(_GAUSSIAN[tables.table_for(shape, table)]) + 0.5)
+    sigma = tables.lookup(_GAUSSIAN, shape, table, severity)
     return {
         "rows": filters.gaussian_matrix(shape[0], sigma, reach),
         "columns": filters.gaussian_matrix(shape[1], sigma, reach),
@@ -124,6 +135,7 @@ def _zoom_offsets(size, table):
 
 
 def _zoom_tables(shape, table):
+    table = tables.table_for(shape, table)
     return {"rows": _zoom_offsets(shape[0], table), "columns": _zoom_offsets(shape[1], table)}
 
 
@@ -169,7 +181,7 @@ defocus_blur = member(
     _sample_defocus,
     _apply_defocus,
     (("radius", "pixels"), ("alias", "pixels")),
-    padding=padding(reach=12),
+    padding=padding(reach=_REACH, tables=_defocus_tables, axes=0),
 )
 gaussian_blur = member(
     "gaussian_blur", "blur", _sample_gaussian, _apply_gaussian, (("sigma", "pixels"),), padding=padding("edge")

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded
+from corruptions import padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import filters, random
@@ -33,11 +33,11 @@ def _sample(key, shape, severity, *, table=None):
     """
     points_key, dx_key, dy_key = jax.random.split(key, 3)
     table = tables.table_for(shape, table)
-    pixels = np.multiply(_SHAPE[table], _LENGTH[table])
-    alpha, sigma, jitter = levels.lookup(pixels, severity)
+    pixels = {name: np.multiply(rows, _LENGTH[name]) for name, rows in _SHAPE.items()}
+    alpha, sigma, jitter = tables.lookup(pixels, shape, table, severity)
     fixed = shape.tables["anchors"] if isinstance(shape, padded.Shape) else anchors(shape)
     points = fixed + random.uniform(points_key, (3, 2), -jitter, jitter)
-    max_radius = int(_TRUNCATE * pixels[:, 1].max() + 0.5)
+    max_radius = int(_TRUNCATE * pixels[table][:, 1].max() + 0.5)
     noise = (random.uniform(field_key, shape[:2], -1.0, 1.0) for field_key in (dx_key, dy_key))
     dx, dy = smooth_fields(noise, shape, alpha, sigma, max_radius)
     own = {"anchors": fixed, **padded.own_size(shape)} if isinstance(shape, padded.Shape) else {}

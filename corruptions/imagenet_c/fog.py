@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 
-from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import random, staging
@@ -31,9 +30,8 @@ def _sample(key, shape, severity, *, table=None):
     (`cifar`, `tiny`, `imagenet`, `inception`), or the next power of two for an image larger than
     that.
     """
-    table = tables.table_for(shape, table)
-    strength, decay = levels.lookup(_LEVELS[table], severity)
-    number = draws_needed(_map_side(shape, table))
+    strength, decay = tables.lookup(_LEVELS, shape, table, severity)
+    number = draws_needed(_map_side(shape, tables.table_for(shape, table)))
     return {"strength": strength, "decay": decay, "displacements": random.uniform(key, (number,), -1.0, 1.0)}
 
 

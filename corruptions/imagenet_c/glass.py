@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import levels, padded
+from corruptions import padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, filters, random
@@ -66,7 +66,7 @@ def _sample(key, shape, severity, *, table=None):
     the other two are rounded to whole numbers.
     """
     rows = _TABLES[tables.table_for(shape, table)]
-    sigma, reach, passes = levels.lookup(rows, severity)
+    sigma, reach, passes = tables.lookup(_TABLES, shape, table, severity)
     reach = jnp.round(reach).astype(jnp.int32)
     most = max(row[2] for row in rows)
     radius = int(4 * max(row[0] for row in rows) + 0.5)

@@ -12,4 +12,4 @@ from corruptions.padded import Padding
 member = registry.registrar(
     "imagenet_c", Levels(5), "truncate", "Hendrycks & Dietterich (2019), appendix B and released code"
 )
-padding = functools.partial(Padding, tables.table_for)
+padding = functools.partial(Padding, tables.of_program)

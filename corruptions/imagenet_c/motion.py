@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, fourier, random, trigonometry
@@ -100,7 +99,7 @@ def _sample(key, shape, severity, *, table=None):
     whole number 2 ceil(radius) + 1.
     """
     rows = _TABLES[tables.table_for(shape, table)]
-    radius, sigma = levels.lookup(rows, severity)
+    radius, sigma = tables.lookup(_TABLES, shape, table, severity)
     return {
         "angle": random.uniform(key, (), -45.0, 45.0),
         "weights": taps(radius, sigma, max(r for r, _ in rows)),

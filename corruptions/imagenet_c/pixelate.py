@@ -25,11 +25,10 @@ def _sample(key, shape, severity, *, table=None):
     the table with blocks without pixels.
     """
     del key
-    table = tables.table_for(shape, table)
     if isinstance(shape, padded.Shape):
         level = jnp.round(severity).astype(jnp.int32) - 1
-        return {name: rows[level] for name, rows in shape.tables.items()}
-    scales = _SCALE[table]
+        return {name: rows[level] for name, rows in shape.tables.items() if name != "table"}
+    scales = _SCALE[tables.table_for(shape, table)]
     params = {}
     for name, side in (("row", shape[0]), ("column", shape[1])):
         sizes = [int(side * scale) for scale in scales]
@@ -41,9 +40,9 @@ def _sample(key, shape, severity, *, table=None):
 
 def _tables(shape, table):
     """What `_sample` computes, by severity: the rows of `_blocks` for the small size of each."""
-    found = {}
+    scales, found = _SCALE[tables.table_for(shape, table)], {}
     for name, side in (("row", shape[0]), ("column", shape[1])):
-        sizes = [int(side * scale) for scale in _SCALE[table]]
+        sizes = [int(side * scale) for scale in scales]
         blocks = _blocks(side, min(sizes), max(sizes))
         found |= {
             f"{name}_{key}": t[np.array(sizes) - min(sizes)] for key, t in zip(("starts", "stops", "shown"), blocks)

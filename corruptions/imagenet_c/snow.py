@@ -39,16 +39,20 @@ def _sample(key, shape, severity, *, table=None):
     The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only)
     the zooms are blended, not their factors.
     """
-    table = tables.table_for(shape, table)
-    zooms = shape.tables if isinstance(shape, padded.Shape) else _zoom_tables(shape, table)
-    table = _LEVELS[table]
+    table = _LEVELS[tables.table_for(shape, table)]
+    if isinstance(shape, padded.Shape):
+        rows, columns = (_zoom_matrix(shape.tables, axis, severity) for axis in ("rows", "columns"))
+    else:
+        rows, columns = (
+            levels.lookup([zoom.zoom_matrix(size, row[2]) for row in table], severity) for size in shape[:2]
+        )
     mean, deviation, _, threshold, radius, sigma, mix = levels.lookup(table, severity)
     noise_key, angle_key = jax.random.split(key)
     return {
         "noise": mean + deviation * random.normal(noise_key, shape[:2]),
         "angle": random.uniform(angle_key, (), -135.0, -45.0),
-        "zoom_rows": levels.lookup(zooms["rows"], severity),
-        "zoom_columns": levels.lookup(zooms["columns"], severity),
+        "zoom_rows": rows,
+        "zoom_columns": columns,
         "threshold": threshold,
         "weights": motion.taps(radius, sigma, max(row[4] for row in table)),
         "mix": mix,
@@ -57,10 +61,22 @@ def _sample(key, shape, severity, *, table=None):
 
 
 def _zoom_tables(shape, table):
-    """The matrices that enlarge the noise along rows and columns, by severity: [5, n, n]."""
-    factors = [row[2] for row in _LEVELS[table]]
-    rows, columns = (np.stack([zoom.zoom_matrix(size, factor) for factor in factors]) for size in shape[:2])
-    return {"rows": rows, "columns": columns}
+    """The taps of the enlargement along rows and columns, by severity: first ones and fractions,
+    [5, n].
+    """
+    found, factors = {}, [row[2] for row in _LEVELS[tables.table_for(shape, table)]]
+    for name, size in (("rows", shape[0]), ("columns", shape[1])):
+        first, fraction = zip(*(zoom.zoom_taps(size, factor) for factor in factors), strict=True)
+        found |= {f"{name}_first": np.int32(first), f"{name}_fraction": np.float32(fraction)}
+    return found
+
+
+def _zoom_matrix(tables, axis, severity):
+    """`zoom.zoom_matrix` of a whole severity, made of its taps."""
+    level = jnp.round(severity).astype(jnp.int32) - 1
+    first, fraction = (tables[f"{axis}_{name}"][level][:, None] for name in ("first", "fraction"))
+    column = jnp.arange(first.shape[0])[None, :]
+    return jnp.where(column == first, 1 - fraction, 0.0) + jnp.where(column == first + 1, fraction, 0.0)
 
 
 def _apply(image, params):
@@ -106,5 +122,5 @@ snow = member(
         ("mix", "share of the image that is not whitened"),
     ),
     mixes="whitens by the luma of red, green and blue",
-    padding=padding(tables=_zoom_tables, axes=2),
+    padding=padding(tables=_zoom_tables),
 )

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import levels
+from corruptions import levels, padded
 
 _SIDES = {"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299}
 TABLES = tuple(_SIDES)
@@ -25,5 +27,22 @@ def table_for(shape: Sequence[int], table: str | None = None) -> str:
 
 
 def lookup(rows: Mapping[str, Sequence], shape: Sequence[int], table: str | None, severity: ArrayLike) -> jax.Array:
-    """Reads a severity's row from `rows`, {table name: five rows}, of the table to use."""
+    """Reads a severity's row from `rows`, {table name: five rows}, of the table to use: that of the
+    parameter `table` of a `padded.Shape`, traced.
+    """
+    if isinstance(shape, padded.Shape):
+        every = jnp.asarray(np.array([rows[name] for name in TABLES], np.float32))
+        return levels.lookup(every[shape.tables["table"]], severity)
     return levels.lookup(rows[table_for(shape, table)], severity)
+
+
+def of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str, np.int32]:
+    """Names the table after which the program for a padded image is built, and numbers the image's
+    own among `TABLES`.
+
+    In squares from 512 on, `inception` has room for what `imagenet` asks for (taps, passes, the
+    side of the fog's map), and one program serves both.
+    """
+    own = table_for(shape, table)
+    name = "inception" if own == "imagenet" and side >= 512 else own
+    return name, np.int32(TABLES.index(own))

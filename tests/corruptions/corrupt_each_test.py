@@ -2,11 +2,13 @@
 
 import jax
 import numpy as np
+import PIL.Image
 import pytest
 from PIL import Image
 
 import corruptions
 from corruptions import batch, many_sizes
+from tests.pages import example_of
 
 KEY = jax.random.key(5)
 
@@ -170,3 +172,16 @@ def test_a_bad_image_is_named_by_its_place():
         each([IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
     with pytest.raises(TypeError, match=r"image 0: .*found str"):
         each(["cat.png"], "imagenet_c/contrast", 1)
+
+
+def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path, image in zip(("photo.png", "other.png"), IMAGES[:2], strict=True):
+        Image.fromarray(image).save(path)
+    example = example_of("docs/howto.md", "Corrupt images of many sizes").replace("motion_blur", "contrast")
+    lines = [line for line in example.splitlines() if "jax_compilation_cache_dir" not in line]
+    assert len(example.splitlines()) <= 10 and len(lines) == len(example.splitlines()) - 1
+    found = {"corruptions": corruptions, "PIL": PIL, "key": KEY, "arrays": IMAGES[:1]}
+    exec("\n".join(lines).replace("cbar/ripple", "imagenet_c/contrast"), found)
+    assert np.asarray(Image.open("corrupted_other.png")).shape == IMAGES[1].shape
+    assert next(found["exact"]).shape == IMAGES[0].shape
