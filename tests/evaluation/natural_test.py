@@ -66,7 +66,7 @@ def situation(names, place=False):
 
 
 def evaluate(names, sets, folder, workdir, place=False):
-    config = ConfigDict({"dataset": {}, "eval": {"natural": sets, "natural_dir": str(folder)}})
+    config = ConfigDict({"dataset": {}, "eval": {"natural": sets, "natural_dir": str(folder), "enhance": ""}})
     models, dataset, shown = situation(names, place)
     found = evaluate_natural(models, config, dataset, shown, workdir)
     logits = np.asarray(models["standard", 0][1].params["table"][...])
