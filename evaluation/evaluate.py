@@ -42,8 +42,7 @@ def evaluate_models(
     Raises:
       runtime.workdirs.WorkdirError: the answers there are to other images, or damaged.
     """
-    alone = not isinstance(shown, ShownNatural)  # which lie among the answers to the test images
-    answers = Answers(workdir, len(shown), shown.draws, digests(models), alone)
+    answers = Answers(workdir, len(shown), shown.draws, digests(models), shown.alone)
     correct = {}
     for condition in bar("condition", conditions):
         known = answers.read(condition)

@@ -46,7 +46,7 @@ def pair_distances(
     rng = measured.generator(IMAGES, name)
     index = np.full(measured.extractor.mesh.shape["data"], number)  # one of them on each device
     params = features.drawn(transform, measured.key(f"scheme {transform.name}"), index, shape)
-    found = []
+    distances = []
     for k in range(resamplings):
         rows = rng.choice(len(measured.split), most, replace=False)
         shown = measured.with_images(rows, prefixes)
@@ -54,5 +54,5 @@ def pair_distances(
         key = jax.random.fold_in(measured.key(name), k)
         drawn = list(shown.stream(corruption, key, max(draws), description=name))
         single = np.asarray(shown(transform.apply, params))[0]
-        found.append(nested_distances(single, np.concatenate(drawn), draws))
-    return np.stack(found)
+        distances.append(nested_distances(single, np.concatenate(drawn), draws))
+    return np.stack(distances)

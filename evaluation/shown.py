@@ -53,6 +53,7 @@ class Shown:
     condition: Condition = CLEAN_IMAGES
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     groups: ClassVar[None] = None  # every class counts as itself
+    alone: ClassVar[bool] = True  # all answers in a folder are to these images
 
     @classmethod
     def of(
@@ -121,6 +122,7 @@ class ShownStored:
     batch_size: int
     condition: Condition | None = None
     groups: ClassVar[None] = None
+    alone: ClassVar[bool] = True
 
     @property
     def conditions(self) -> list[Condition]:
@@ -164,6 +166,7 @@ class ShownNatural:
     mesh: jax.sharding.Mesh
     batch_size: int
     source: Mapping[str, Any]
+    alone: ClassVar[bool] = False  # answers lie among those to the test images
 
     def under(self, condition: Condition) -> "ShownNatural":
         """Shows the same images: there is one condition."""

@@ -36,26 +36,26 @@ _GRID = ("scheme", "resamplings", "images", "draws")
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[resampling.Spread]:
     """Measures the pairs of config.msd.resampling; returns what resampling.csv holds."""
-    wanted = config.msd.resampling
-    images, draws = tuple(wanted.images), tuple(wanted.draws)
+    grid = config.msd.resampling
+    images, draws = tuple(grid.images), tuple(grid.draws)
     asked = ConfigDict(config.msd.to_dict() | {"images": max(images), "halves": 0})
-    scheme = transforms.of_scheme(wanted.scheme)
+    scheme = transforms.of_scheme(grid.scheme)
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     with trained_models.open_workdir(workdir, config) as trained:
-        determining = setting(asked, _DETERMINING) | setting(wanted, _GRID)
-        measured = Measured.by(trained, asked, workdir, wanted.out, determining)
-        found = []
-        for number in bar("pair", range(wanted.pairs)):
+        determining = setting(asked, _DETERMINING) | setting(grid, _GRID)
+        measured = Measured.by(trained, asked, workdir, grid.out, determining)
+        distances = []
+        for number in bar("pair", range(grid.pairs)):
             condition = conditions[measured.generator(PAIRS, f"pair {number}").integers(len(conditions))]
             corruption = measured.transform(condition)
             measure = functools.partial(
-                resampled.pair_distances, measured, scheme, number, corruption, wanted.resamplings, images, draws
+                resampled.pair_distances, measured, scheme, number, corruption, grid.resamplings, images, draws
             )
-            found.append(measured.once(f"pairs/{number}.npz", "distances", measure))
-        rows = resampling.spreads(np.stack(found), images, draws)
+            distances.append(measured.once(f"pairs/{number}.npz", "distances", measure))
+        rows = resampling.spreads(np.stack(distances), images, draws)
         comment = (
             f"{scheme.name} to {', '.join(asked.corruptions)}; {trained.dataset.name}, {trained.model.name}, "
-            f"{wanted.pairs} pairs, {wanted.resamplings} resamplings, {summary(provenance())}"
+            f"{grid.pairs} pairs, {grid.resamplings} resamplings, {summary(provenance())}"
         )
         resampling.write_spreads(measured.folder / "resampling.csv", rows, comment)
         title = f"Spread of the distance of a transform of {scheme.name} to a corruption"

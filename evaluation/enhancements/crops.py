@@ -12,7 +12,6 @@ import jax.numpy as jnp
 
 from corruptions.batch import from_float, to_float
 
-CROPS = 10
 _RATIO = 256 / 224
 
 
