@@ -58,6 +58,8 @@ def get_config():
                     "data_dir": "",
                 },
                 "jsd_weight": 0.0,
+                "stability_weight": 0.0,
+                "stability_noise": 0.0,
                 "epochs": 40,
                 "batch_size": 256,
                 "label_smoothing": 0.0,

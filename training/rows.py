@@ -76,6 +76,7 @@ class Rows:
             jsd_weight=program.jsd_weight,
             norm_groups=program.norm_groups,
             label_smoothing=program.label_smoothing,
+            stability=program.stability,
         )
         self._report()
         self._pending = metrics, [(row, run, run.step) for row, run in enumerate(self._runs) if run is not None]

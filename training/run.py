@@ -24,6 +24,7 @@ from runtime.workdirs import write_json
 from training import batches, states, stream, whitening
 from training.checkpoint import Checkpoints, digest
 from training.metrics import MetricsLog
+from training.stability import Stability
 
 
 class NonFiniteLossError(RuntimeError):
@@ -58,6 +59,7 @@ class Program(NamedTuple):
     jsd_weight: float
     norm_groups: int
     label_smoothing: float
+    stability: Stability
     batch_size: int
     block_steps: int
 
@@ -93,6 +95,7 @@ class Run:
             recipe.jsd_weight,
             self._plan.norm_groups,
             self._plan.label_smoothing,
+            Stability(recipe.stability_weight, recipe.stability_noise),
             recipe.batch_size,
             self._plan.block_steps,
         )

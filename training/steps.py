@@ -12,6 +12,7 @@ from jax.sharding import Mesh, PartitionSpec
 from models import layers
 from runtime import meshes
 from training.jsd import jsd_loss
+from training.stability import OFF, Stability, disagreement, with_noise
 from training.states import TrainState
 
 PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
@@ -19,7 +20,7 @@ PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a st
 
 @functools.partial(
     jax.jit,
-    static_argnames=("mesh", "graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing"),
+    static_argnames=("mesh", "graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing", "stability"),
     donate_argnames=("states",),
 )
 def train_models_block(
@@ -33,6 +34,7 @@ def train_models_block(
     jsd_weight: float = 0.0,
     norm_groups: int = 1,
     label_smoothing: float = 0.0,
+    stability: Stability = OFF,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
@@ -46,7 +48,7 @@ def train_models_block(
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
         'data'.
       keys: typed keys [M].
-      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing: as `train_block`.
+      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability: as `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -55,7 +57,7 @@ def train_models_block(
     def train_one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
         state, metrics = train_block(
-            graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing
+            graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing, stability
         )
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
@@ -78,6 +80,7 @@ def train_block(
     jsd_weight: float = 0.0,
     norm_groups: int = 1,
     label_smoothing: float = 0.0,
+    stability: Stability = OFF,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of one model in one `lax.scan`.
 
@@ -90,12 +93,14 @@ def train_block(
       images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3],
         clean and two views.
       labels: int32 [K, B].
-      key: root key of the run; dropout of step s uses `fold_in(key, s)`.
+      key: root key of the run; dropout and noise of step s use `fold_in(key, s)`.
       jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy
         alone.
       norm_groups: equal parts of each batch with BatchNorm statistics of their own, see
         `training.batch_norm`.
       label_smoothing: of the cross-entropy, see `cross_entropy`; not with a JSD weight.
+      stability: of stability training (`training.stability`), which doubles the images of a step;
+        not with a JSD weight.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
@@ -114,11 +119,17 @@ def train_block(
         def loss_fn(params):
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
             layers.group_batch_norm(model, norm_groups)
-            views = images.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
-            logits, _ = model(views, train=True, key=jax.random.fold_in(key, state.step))
+            own_key = jax.random.fold_in(key, state.step)
+            shown = with_noise(images, own_key, stability.noise) if stability.weight else images
+            views = shown.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
+            logits, _ = model(views, train=True, key=own_key)
             if jsd_weight:
                 logits, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
                 loss = jsd_loss(logits, first_view, second_view, labels, jsd_weight)
+            elif stability.weight:
+                logits, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
+                loss = cross_entropy(logits, labels, label_smoothing)
+                loss += stability.weight * disagreement(logits, noisy)
             else:
                 loss = cross_entropy(logits, labels, label_smoothing)
             _, _, statistics = nnx.split(model, nnx.Param, ...)

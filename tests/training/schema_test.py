@@ -41,6 +41,16 @@ def changed(**values):
             {"train__jsd_weight": 12.0, "train__scheme": "augmix", "train__label_smoothing": 0.1},
             "expected config.train.label_smoothing 0",
         ),
+        ({"train__stability_weight": 0.1}, "train.stability_noise both above 0, or both 0, found 0.1 and 0.0"),
+        (
+            {
+                "train__jsd_weight": 12.0,
+                "train__scheme": "augmix",
+                "train__stability_weight": 0.1,
+                "train__stability_noise": 0.1,
+            },
+            "expected config.train.stability_weight 0",
+        ),
         ({"adapt__images": 100}, "expected config.adapt.images of at least a batch of 500, found 100"),
         ({"eval__adapt": "test", "eval__stored": "DIR"}, "expected no config.eval.stored with config.eval.adapt"),
         ({"eval__adapt": "test", "eval__enhance": "clahe"}, "expected no config.eval.enhance with config.eval.adapt"),

@@ -78,6 +78,8 @@ VALUES = {
     "train.mix_in.name": (("", "shapes"), ("cifar11", None)),
     "train.mix_in.data_dir": _TEXT,
     "train.jsd_weight": _UP,
+    "train.stability_weight": _UP,
+    "train.stability_noise": _SHARE,
     "train.epochs": ((0, 1_000_000), (-1, 1_000_001, 1.5)),
     "train.batch_size": _BATCH,
     "train.label_smoothing": _SHARE_BELOW_1,

@@ -50,6 +50,10 @@ SETTINGS = {
     ),
     "train.mix_in.data_dir": text("where it is; '' is dataset.data_dir", _PATH),
     "train.jsd_weight": number("of AugMix's consistency loss over two views (its authors: 12); 0 is none", 0),
+    "train.stability_weight": number(
+        "of the agreement of predictions on noisy copies, stability training (the draft: .01, .05, .1); 0 is none", 0
+    ),
+    "train.stability_noise": number("of these copies: uniform within so much of a pixel in [0, 1]", 0, 1),
     "train.epochs": whole("times that training shows all images", 0, 1_000_000),
     "train.batch_size": whole("images in a step", 1, 2**20),
     "train.label_smoothing": number("share of the target that is spread evenly over all classes", 0, 1, below=True),

@@ -77,6 +77,13 @@ def of_losses(config: ConfigDict) -> Iterator[str]:
         )
     if train.jsd_weight and train.label_smoothing:
         yield f"expected config.train.label_smoothing 0 with a train.jsd_weight, found {train.label_smoothing}"
+    if train.stability_weight and train.jsd_weight:
+        yield f"expected config.train.stability_weight 0 with a train.jsd_weight, found {train.stability_weight}"
+    if bool(train.stability_weight) != bool(train.stability_noise):
+        yield (
+            "expected config.train.stability_weight and train.stability_noise both above 0, or both 0, found "
+            f"{train.stability_weight} and {train.stability_noise}"
+        )
 
 
 def of_measures(config: ConfigDict) -> Iterator[str]:
