@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import re
 
 from benchmarks.compiled.hlo import Operation, Program, array_bytes
 
@@ -60,7 +59,7 @@ def of_program(program: Program) -> Costs:
             numbers["trips"] += times * trips
             all_exact &= known
         name = source or operation.code
-        cycles_of[name] += times * _cycles(operation)
+        cycles_of[name] += times * operation.cycles
         traffic_of[name] += times * _traffic(program, operation, types)
         numbers["kernels"] += times * (_works(operation) and not operation.code.endswith("-start"))
         numbers["collectives"] += times * operation.code.removesuffix("-start").startswith(_COLLECTIVES)
@@ -85,11 +84,6 @@ def _works(operation: Operation) -> bool:
     if operation.code in _NO_WORK or operation.code.endswith("-done"):
         return False
     return not any(f'custom_call_target="{name}"' in operation.attributes for name in _NO_WORK_TARGETS)
-
-
-def _cycles(operation):
-    found = re.search(r'"estimated_cycles":"(\d+)"', operation.attributes)
-    return int(found[1]) if found and _works(operation) else 0
 
 
 def _traffic(program, operation, types):

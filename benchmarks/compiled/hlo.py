@@ -42,6 +42,12 @@ class Operation:
         parts = [part for part in (found[1] if found else "").split("/")[1:] if part not in _WRAPPERS]
         return "/".join(parts[-2:])
 
+    @property
+    def cycles(self) -> int:
+        """The compiler's estimate; 0 where it gives none."""
+        found = re.search(r'"estimated_cycles":"(\d+)"', self.attributes)
+        return int(found[1]) if found else 0
+
     def called(self, attribute: str) -> str | None:
         """The name of the computation in an attribute: `calls`, `body`, `condition`, `to_apply`."""
         found = re.search(rf"\b{attribute}=%?([\w.\-]+)", self.attributes)
@@ -69,8 +75,8 @@ class Program:
     def executed(self) -> Iterator["Executed"]:
         """Yields the operations of the entry computation, and of loops, branches and calls in it.
 
-        Operations inside a fusion are not among them: they are one kernel. Of a conditional all
-        branches count, for on a batch of images with their own draws all are needed.
+        Operations inside a fusion are not among them: they are one kernel. Of a conditional the
+        branch with most cycles counts.
         """
         yield from self._executed(self.entry, 1, True, "")
 
@@ -84,8 +90,8 @@ class Program:
             elif operation.code in ("call", "async-start") and (body := _body(operation)) in self.computations:
                 yield from self._executed(body, times, exact, own)
             elif operation.code == "conditional":
-                for branch in _branches(operation):
-                    yield from self._executed(branch, times, exact, own)
+                branches = [list(self._executed(name, times, exact, own)) for name in _branches(operation)]
+                yield from max(branches, key=lambda found: sum(one.times * one.operation.cycles for one in found))
 
     def trips(self, loop: Operation) -> tuple[int, bool]:
         """Counts the trips of a `while`, and says whether the number is exact.

@@ -37,18 +37,26 @@ def chamfer_distance(edges: jax.Array) -> jax.Array:
       float32 [H, W], 0 on edges, 20 where no edge is nearer than that.
     """
     far = _REACH * _UNIT
-    margin = 2 * max(_STRIDES)
 
-    def extend(distance, stride):
+    def extend(stride, distance):
+        margin = 2 * stride
         padded = jnp.pad(distance, margin, constant_values=far)
+        height, width = distance.shape
         for (dy, dx), code in _MOVES:
-            start = (margin + stride * dy, margin + stride * dx)
-            distance = jnp.minimum(distance, jax.lax.dynamic_slice(padded, start, distance.shape) + stride * code)
-        return distance, None
+            top, left = margin + stride * dy, margin + stride * dx
+            distance = jnp.minimum(distance, padded[top : top + height, left : left + width] + stride * code)
+        return distance
 
     # A loop, though it is short: unrolled, the compiler would fuse the passes and redo each for all
-    # moves of the next.
-    distance, _ = jax.lax.scan(extend, jnp.where(edges, 0, far).astype(jnp.int32), jnp.array(_STRIDES))
+    # moves of the next. Each stride has slices of its own: at a traced place they would be gathers
+    # in a batch, on a TPU one image after the other.
+    strides = sorted(set(_STRIDES))
+    passes = [functools.partial(extend, stride) for stride in strides]
+    distance, _ = jax.lax.scan(
+        lambda distance, number: (jax.lax.switch(number, passes, distance), None),
+        jnp.where(edges, 0, far).astype(jnp.int32),
+        jnp.array([strides.index(stride) for stride in _STRIDES]),
+    )
     modulus, table = _float_sums()
     return jnp.asarray(table)[distance % modulus]
 

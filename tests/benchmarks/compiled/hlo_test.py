@@ -117,6 +117,23 @@ def test_a_program_that_a_compiler_wrote():
     assert found.traffic >= 11 * 3 * 16 * 16 * 4
 
 
+def test_of_branches_the_one_with_most_cycles_counts():
+    kernel = '{0} = f32[2]{{0}} negate(%a), backend_config={{"estimated_cycles":"{1}"}}'
+    branches = [f"%b{n} (a: f32[2]) -> f32[2] {{\n  %a = f32[2]{{0}} parameter(0)\n  ROOT " + kernel.format("%n", n) + "\n}"
+                for n in (30, 50, 40)]  # fmt: skip
+    text = "\n".join(
+        [
+            *branches,
+            "ENTRY %main (i: s32[], x: f32[2]) -> f32[2] {",
+            "  %i = s32[] parameter(0)",
+            "  %x = f32[2]{0} parameter(1)",
+            "  ROOT %c = f32[2]{0} conditional(%i, %x, %x, %x), branch_computations={%b30, %b50, %b40}",
+            "}",
+        ]
+    )
+    assert (costs.of_program(hlo.parse(text)).cycles, costs.of_program(hlo.parse(text)).kernels) == (50, 1)
+
+
 def test_a_text_without_a_program_is_refused():
     with pytest.raises(ValueError, match="ENTRY"):
         hlo.parse("HloModule jit_f\n")

@@ -86,6 +86,11 @@ def test_hysteresis_follows_long_and_winding_paths():
     assert not np.any(hysteresis(jnp.zeros_like(kept), jnp.asarray(kept)))
 
 
+def test_chamfer_distances_of_a_batch_look_up_nothing_but_the_table():
+    edges = jax.ShapeDtypeStruct((2, 16, 20), bool)
+    assert jax.jit(jax.vmap(chamfer_distance)).lower(edges).as_text().count('"stablehlo.gather"') == 1
+
+
 def test_chamfer_distance_of_one_pixel_of_many_and_of_none():
     edges = np.zeros((61, 50), bool)
     np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), np.full((61, 50), 20, np.float32))

@@ -109,3 +109,19 @@ def test_a_filter_by_products_is_the_fourier_filter(shape, reach):
     parts = np.stack([transfer.real, transfer.imag]).astype(np.float32)
     found = jax.jit(fourier.filter_by_products, static_argnums=(2, 3))(image, parts, reach, "edge")
     np.testing.assert_allclose(found, expected[reach:-reach, reach:-reach], atol=2e-5 * abs(transfer).max())
+
+
+def test_zooms_by_products_are_zooms_by_taps():
+    rng = np.random.default_rng(0)
+    image, weights = rng.uniform(0, 1, (20, 27, 3)).astype(np.float32), np.float32([0.5, 0.3, 0.2])
+    offsets = []
+    for size in image.shape[:2]:
+        taps = [zoom.zoom_taps(size, factor) for factor in (1, 1.11, 1.3)]
+        offsets.append(np.float32([first + fraction - np.arange(size) for first, fraction in taps]))
+    sums = jax.jit(lambda *args: (zoom._sum_of_taps(*args), zoom._sum_of_products(*args)))
+    expected, found = sums(image, *offsets, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-6)  # of levels in [0, 1]
+    shapes = [jax.ShapeDtypeStruct((2, *x.shape), x.dtype) for x in (image, *offsets)]
+    traced = jax.jit(jax.vmap(lambda x, rows, columns: zoom.sum_of_zooms(x, rows, columns, weights))).trace(*shapes)
+    lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
+    assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
