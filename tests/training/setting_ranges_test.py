@@ -26,6 +26,7 @@ _SCHEME = (("", "augmix", "augmix=rotate+equalize", "stored=gone.npz"), ("augmxi
 # key -> values it takes, the ends of its range among them; values it refuses, those just beyond
 # among them
 VALUES = {
+    "imports": (((), ("numpy",)), ((3,), "numpy")),
     "seed": _SEED,
     "ranges": _TEXT,
     "frost": _TEXT,
