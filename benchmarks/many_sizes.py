@@ -60,7 +60,7 @@ def times():
         rows = [(f"corrupt_each, {disk} cache on disk", timed(ours, **cache)) for disk in ("empty", "filled")]
     if _PEER.value:
         script = [_PEER.value, many_sizes_peer.__file__, *(str(flag.value) for flag in (_NUMBER, _LOW, _HIGH))]
-        rows.append(("imagecorruptions-imaug", timed(script)))
+        rows.append(("imagecorruptions-imaug", timed(script, OMP_NUM_THREADS="1")))
     last = rows[-1][1]
     lines = ["| what | CPU s | wall s | CPU, of the last row's |", "|---|---|---|---|"]
     lines += [f"| {what} | {cpu:.1f} | {wall:.1f} | {cpu / last[0]:.2f} |" for what, (cpu, wall) in rows]

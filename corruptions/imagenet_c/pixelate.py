@@ -1,6 +1,7 @@
 """ImageNet-C pixelate: box reduction, nearest-neighbour enlargement, exact in integers."""
 
 import functools
+import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +28,10 @@ def _sample(key, shape, severity, *, table=None):
     del key
     if isinstance(shape, padded.Shape):
         level = jnp.round(severity).astype(jnp.int32) - 1
-        return {name: rows[level] for name, rows in shape.tables.items() if name != "table"}
+        # As many blocks as the square has at the finest scale of the tables that share a program.
+        room = math.ceil(shape[0] * max(_SCALE["imagenet"][0], _SCALE[tables.table_for(shape, table)][0]))
+        found = {name: rows[level] for name, rows in shape.tables.items() if name != "table"}
+        return {name: x if name.endswith("shown") else x[:room] for name, x in found.items()}
     scales = _SCALE[tables.table_for(shape, table)]
     params = {}
     for name, side in (("row", shape[0]), ("column", shape[1])):
