@@ -82,7 +82,7 @@ def corrupt_each(
         prepare = functools.partial(_exact, key, corruption, severity, checks.static_options(options))
     else:
         prepare = functools.partial(_padded, key, corruption, severity, options)
-    return _in_order(images, itertools.count() if index is None else index, prepare)
+    return _in_order(_tasks(images, index, prepare))
 
 
 def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
@@ -102,12 +102,15 @@ def _ladder() -> Iterator[int]:
         yield from (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1))
 
 
-def _in_order(
-    images: Iterable[Any], index: Iterable[int], prepare: Callable[[np.ndarray, Array], _Task]
-) -> Iterator[np.ndarray]:
-    """Yields the results of images, worked on in threads a window at a time."""
-    pairs = enumerate(zip(images, index, strict=False))
-    while window := list(_window(pairs, prepare)):
+def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
+    """Yields the results of tasks, worked on in threads a window at a time; then, where the tasks
+    ended with an error, raises it.
+    """
+    failed = None
+    while failed is None:
+        window, failed = _window(tasks)
+        if not window:
+            break
         programs.bound()
         # The first call of a program goes alone: threads that start together would each compile it.
         new = {task.program: task for task in window if (task.program, 1) not in batch.COMPILED}
@@ -116,24 +119,45 @@ def _in_order(
         rest = [task for task in window if id(task) not in done]
         done |= zip(map(id, rest), batch.threads().map(_run, rest))
         yield from (done[id(task)] for task in window)
+    if failed is not None:
+        raise failed
 
 
 def _run(task: _Task) -> np.ndarray:
     return task.run()
 
 
-def _window(pairs: Iterator[tuple[int, tuple[Any, int]]], prepare: Callable[..., _Task]) -> Iterator[_Task]:
-    """Prepares the next images, as many as are worked on at the same time."""
-    values = 0
-    for number, (place, (image, position)) in enumerate(pairs, 1):
+def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], ValueError | TypeError | None]:
+    """Reads the next tasks, as many as are worked on at the same time, and the error that ends them."""
+    found: list[_Task] = []
+    try:
+        for task in tasks:
+            found.append(task)
+            if len(found) == _WINDOW or sum(task.values for task in found) > _VALUES:
+                break
+    except (ValueError, TypeError) as error:
+        return found, error
+    return found, None
+
+
+def _tasks(
+    images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
+) -> Iterator[_Task]:
+    """Prepares images, each when it is read."""
+    positions = itertools.count() if index is None else iter(index)
+    place = -1
+    for place, image in enumerate(images):
+        try:
+            position = next(positions)
+        except StopIteration:
+            raise ValueError(f"expected as many positions in index as images, found {place} and more images") from None
         try:
             task = prepare(one_image.as_array(image), keys.image_index([position], 1))
         except (ValueError, TypeError) as error:
             raise type(error)(f"image {place}: {error}") from None
         yield task
-        values += task.values
-        if number == _WINDOW or values > _VALUES:
-            return
+    if index is not None and next(positions, None) is not None:
+        raise ValueError(f"expected as many positions in index as images, found {place + 1} images and more positions")
 
 
 def _shown(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -157,6 +157,19 @@ def test_bad_requests_are_named_at_once(error, message, given):
         corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", **given)
 
 
+def test_what_comes_before_a_bad_image_is_given():
+    results = corruptions.corrupt_each(KEY, [IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
+    assert next(results).shape == IMAGES[0].shape
+    with pytest.raises(ValueError, match=r"image 1: .*found 8x41"):
+        next(results)
+
+
+@pytest.mark.parametrize("index", [[7], [7, 8, 9]])
+def test_an_index_of_another_length_is_refused(index):
+    with pytest.raises(ValueError, match="as many positions in index as images"):
+        each(IMAGES[:2], "imagenet_c/contrast", 1, index=index)
+
+
 def test_a_bad_image_is_named_by_its_place():
     with pytest.raises(ValueError, match=r"image 1: .*found 8x41"):
         each([IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
