@@ -2,18 +2,19 @@
 
     python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog [--config.seed=3 --config.train.epochs=10]
 
-Writes checkpoints, metrics.jsonl and the accuracy on clean test images. A run that was stopped
-continues when the same command is given again.
+Writes checkpoints, metrics.jsonl and the accuracy on clean test images, of each class too
+(classes.csv). A run that was stopped continues when the same command is given again.
 """
 
 from runtime import command  # isort: skip
 
 import pathlib
 
+from analysis.class_accuracies import write_classes
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
-from runtime import meshes, workdirs
+from runtime import distributed, meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, loop, study
 
@@ -47,6 +48,8 @@ def train_and_evaluate(config, workdir):
         workdirs.write_json(
             path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size}
         )
+        labels = distributed.fetch(test_split.labels)
+        distributed.on_main(lambda: write_classes(path / "classes.csv", correct, labels, dataset.class_names))
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
     return accuracy
 

@@ -3,6 +3,7 @@
 shapes.py        `shapes`: drawn from a seed by our own code, needs no download; shapes_scene.py draws one image
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
+icons50/         `icons50_microsoft`, `icons50_apple`, `icons50_subclass`: icons, some held out
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
@@ -30,6 +31,10 @@ _LOADERS = {
     "shapes": ("data.shapes", "load_shapes"),
     "cifar10": ("data.tfds_source", "load_cifar"),
     "cifar100": ("data.tfds_source", "load_cifar"),
+    "icons50_microsoft": ("data.icons50.load", "load_icons50"),
+    "icons50_apple": ("data.icons50.load", "load_icons50"),
+    "icons50_subclass": ("data.icons50.load", "load_icons50"),
+    "icons50_subclass_exact": ("data.icons50.load", "load_icons50"),
     "image_folder": ("data.image_folder", "load_image_folder"),
     "imagenet100": ("data.imagenet.load", "load_imagenet"),
     "imagenet": ("data.imagenet.load", "load_imagenet"),

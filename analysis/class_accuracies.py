@@ -1,0 +1,43 @@
+"""Accuracy on each class, with an interval that holds for few images, too."""
+
+import math
+import pathlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.lines import write_rows
+
+HEADER = ("class", "images", "accuracy", "low", "high")
+_QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
+
+
+def interval(correct: int, number: int) -> tuple[float, float]:
+    """Computes Wilson's 95 % interval of a share: with p = correct / number and z = 1.96,
+    (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n).
+
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
+    """
+    share, extra = correct / number, _QUANTILE**2 / number
+    middle = share + extra / 2
+    half = math.sqrt(extra * (share * (1 - share) + extra / 4))
+    return (middle - half) / (1 + extra), (middle + half) / (1 + extra)
+
+
+def write_classes(path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+    """Writes the accuracy on each class that has images.
+
+    Args:
+      path: of the table.
+      correct: bool [N], which images are answered correctly.
+      labels: int [N].
+      names: of the classes.
+    """
+    rows = []
+    for label, name in enumerate(names):
+        own = correct[labels == label]
+        if own.size:
+            text = re.sub(r"[\s,\"'#]+", "_", name)
+            rows.append((text, own.size, float(own.mean()), *interval(int(own.sum()), own.size)))
+    write_rows(path, HEADER, rows)
