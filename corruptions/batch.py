@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, keys, placement, programs, registry
+from corruptions import channels, checks, forks, gradients, keys, placement, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -39,6 +39,7 @@ def corrupt(
     *,
     index: Array | Sequence[int] | None = None,
     validate: bool = True,
+    gradient: str | None = None,
     **options: Any,
 ) -> jax.Array:
     """Corrupts a batch of images on the device, on each device its share of a batch that is split
@@ -67,6 +68,9 @@ def corrupt(
         batch.
       validate: whether the values of concrete float batches, and of an index on the device, are
         checked (this waits for the device once).
+      gradient: what `jax.grad` finds of float images: by default the derivative of what is computed,
+        zero where that rounds; `"straight_through"`, that of the same formula without rounding. The
+        page on gradients lists which corruptions it concerns. By the image alone, not the severity.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -79,7 +83,7 @@ def corrupt(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse()
-    corruption = registry.get(name)
+    corruption = gradients.chosen(registry.get(name), gradient)
     checks.image_batch(images, validate, any_kind=True)
     channels.check(corruption.qualified_name, corruption.mixes, images.shape[-1])
     checks.options(corruption.qualified_name, corruption.options, options)

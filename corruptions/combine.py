@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
+from corruptions import gradients, levels, registry
 from corruptions.contract import Corruption, Fraction, Levels, Parameter, Params
 
 # Images of a kind go through their corruption in chunks. With four times as many chunks as kinds an
@@ -99,7 +99,10 @@ def _choice(
     name: str,
 ) -> Corruption:
     scale = _scale(members, selected)
-    deal = _dealt([_branch(member, scale, steps) for member, steps in zip(members, selected, strict=True)])
+    deal, deal_straight = (
+        _dealt([_branch(m, scale, steps, gradient) for m, steps in zip(members, selected, strict=True)])
+        for gradient in (None, gradients.STRAIGHT_THROUGH)
+    )
     bounds = probability * np.cumsum(shares) / np.sum(shares)
     # Rounding errors leave no gap between the last member and what is certain to be corrupted.
     bounds[np.flatnonzero(shares)[-1] :] = 2.0 if probability == 1 else probability
@@ -117,20 +120,27 @@ def _choice(
         """Applies the member that was drawn to the image, or none."""
         return deal(params["which"], params["key"], params["severity"], image)
 
-    return _made(name, "choice", members, scale, sample, apply)
+    def straight(image: jax.Array, params: Params) -> jax.Array:
+        return deal_straight(params["which"], params["key"], params["severity"], image)
+
+    return _made(name, "choice", members, scale, sample, apply, straight)
 
 
 @functools.lru_cache(maxsize=256)
 def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -> Corruption:
     scale = _scale(parts, (None,) * len(parts))
-    branches = [_branch(part, scale, None) for part in parts]
 
-    def all_parts(key, severity, image):
-        for branch, own in zip(branches, jax.random.split(key, len(branches)), strict=True):
-            image = branch(own, severity, image)
-        return image
+    def all_parts(gradient):
+        branches = [_branch(part, scale, None, gradient) for part in parts]
 
-    deal = _dealt([all_parts])
+        def branch(key, severity, image):
+            for part, own in zip(branches, jax.random.split(key, len(branches)), strict=True):
+                image = part(own, severity, image)
+            return image
+
+        return branch
+
+    deal, deal_straight = (_dealt([all_parts(gradient)]) for gradient in (None, gradients.STRAIGHT_THROUGH))
 
     def sample(key, shape, severity):
         """Draws whether the image is `skipped`, 0 or 1; the parts' draws follow from `key`, at
@@ -145,10 +155,13 @@ def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -
         """Applies all parts one after the other, or none."""
         return deal(params["skipped"], params["key"], params["severity"], image)
 
-    return _made(name, "composition", parts, scale, sample, apply)
+    def straight(image: jax.Array, params: Params) -> jax.Array:
+        return deal_straight(params["skipped"], params["key"], params["severity"], image)
+
+    return _made(name, "composition", parts, scale, sample, apply, straight)
 
 
-def _made(name, family, members, scale, sample, apply):
+def _made(name, family, members, scale, sample, apply, straight):
     prefix, found, own = name.partition("/")
     if not (prefix and found and own):
         raise ValueError(f"expected name='PREFIX/NAME', found {name!r}")
@@ -156,7 +169,9 @@ def _made(name, family, members, scale, sample, apply):
     listed = ", ".join(member.qualified_name for member in members)
     mixes = next((f"contains {m.qualified_name}, which {m.mixes}" for m in members if m.mixes), "")
     parameters = (Parameter("members", "corruptions", listed),)
-    return Corruption(own, prefix, family, sample, apply, scale, rounding, parameters, mixes=mixes)
+    return Corruption(
+        own, prefix, family, sample, apply, scale, rounding, parameters, mixes=mixes, straight_through=straight
+    )
 
 
 def _scale(members, selected):
@@ -165,7 +180,9 @@ def _scale(members, selected):
     return scales.pop() if len(scales) == 1 else Fraction()
 
 
-def _branch(member: Corruption, scale: Levels | Fraction, selected: tuple[int, ...] | None) -> Branch:
+def _branch(
+    member: Corruption, scale: Levels | Fraction, selected: tuple[int, ...] | None, gradient: str | None
+) -> Branch:
     """Makes `(key, severity, image) -> image` of a corruption, `severity` being one of `scale`."""
     count = member.scale.count if isinstance(member.scale, Levels) else 0
     steps = len(selected) if selected else count
@@ -177,7 +194,7 @@ def _branch(member: Corruption, scale: Levels | Fraction, selected: tuple[int, .
 
     def branch(key: jax.Array, severity: jax.Array, image: jax.Array) -> jax.Array:
         options: dict[str, Any] = {"interpolate": True} if count else {}
-        return member.apply(image, member.sample(key, image.shape, own(severity), **options))
+        return member.apply(image, member.sample(key, image.shape, own(severity), **options), gradient=gradient)
 
     return branch
 

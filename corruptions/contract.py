@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, programs
+from corruptions import channels, checks, forks, gradients, programs
 from corruptions.padded import Padding
 
 Array = jax.Array | np.ndarray
@@ -118,6 +118,8 @@ class Corruption:
       mixes: how it mixes the channels of an image, in words that follow "which"; empty where the
         result of each channel depends on that channel alone, so that it takes any number of them.
       padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
+      straight_through: where roundings take the gradient of `applier`, the same function with another:
+        that of `gradient="straight_through"`.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Corruption:
     aliases: tuple[str, ...] = ()
     mixes: str = ""
     padding: Padding | None = None
+    straight_through: Applier | None = None
 
     def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
@@ -185,13 +188,14 @@ class Corruption:
         programs.bound()
         return _compiled_sample(key, level, *static)
 
-    def apply(self, image: Array, params: Params) -> jax.Array:
+    def apply(self, image: Array, params: Params, *, gradient: str | None = None) -> jax.Array:
         """Applies drawn `params` to one image.
 
         Args:
           image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], worked on in float32; C as
             `corrupt` takes it.
           params: from `sample`, for the image's shape.
+          gradient: see `corrupt`.
 
         Returns:
           The corrupted image, same shape, dtype and range.
@@ -202,12 +206,21 @@ class Corruption:
         forks.refuse()
         checks.one_image(image, any_kind=True)
         channels.check(self.qualified_name, self.mixes, image.shape[-1])
+        corruption = gradients.chosen(self, gradient)
         if checks.any_traced((image, params)):
-            return _apply(image, params, self)
+            return _apply(image, params, corruption)
         programs.bound()
-        return _compiled_apply(image, params, self)
+        return _compiled_apply(image, params, corruption)
 
-    def __call__(self, key: jax.Array, image: Array, severity: ArrayLike | None = None, **options: Any) -> jax.Array:
+    def __call__(
+        self,
+        key: jax.Array,
+        image: Array,
+        severity: ArrayLike | None = None,
+        *,
+        gradient: str | None = None,
+        **options: Any,
+    ) -> jax.Array:
         """Corrupts one image: `apply(image, sample(key, image.shape, severity, **options))`.
 
         `corrupt(key, images, ...)` gives image i the key `fold_in(key, i)`, in a program of its
@@ -217,7 +230,7 @@ class Corruption:
           ValueError, TypeError: as `sample` and `apply`.
         """
         checks.one_image(image, any_kind=True)
-        return self.apply(image, self.sample(key, image.shape, severity, **options))
+        return self.apply(image, self.sample(key, image.shape, severity, **options), gradient=gradient)
 
     def __repr__(self) -> str:
         return f"<Corruption {self.qualified_name}: {self.family}>"

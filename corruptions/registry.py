@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from corruptions import checks
+from corruptions import checks, gradients
 from corruptions.contract import Applier, Corruption, Fraction, Levels, Parameter, Sampler
 from corruptions.padded import Padding
 
@@ -34,9 +34,10 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None) ->
-      Corruption`, see `Corruption`;
-      each of `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
+      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None, smooth=None) ->
+      Corruption`, see `Corruption`; each of `parameters` is a pair (name, unit), or a `Parameter`
+      where the source is another. `smooth` is the applier without its roundings, where these take
+      its gradient.
     """
 
     def registered(
@@ -48,10 +49,25 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         aliases: tuple[str, ...] = (),
         mixes: str = "",
         padding: Padding | None = None,
+        smooth: Applier | None = None,
     ) -> Corruption:
+        straight = gradients.with_derivative(applier, smooth) if smooth else None
         described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
         return register(
-            Corruption(name, benchmark, family, sampler, applier, scale, rounding, described, aliases, mixes, padding)
+            Corruption(
+                name,
+                benchmark,
+                family,
+                sampler,
+                applier,
+                scale,
+                rounding,
+                described,
+                aliases=aliases,
+                mixes=mixes,
+                padding=padding,
+                straight_through=straight,
+            )
         )
 
     return registered

@@ -16,8 +16,12 @@ from corruptions.primitives import color, random
 from corruptions.primitives.warping import spline
 
 
-def _resampled(image, rows, columns):
-    """Channel c becomes rows[c] @ x_c @ columns[c]^T, rounded to whole levels, halves upwards.
+def _rounded(levels):
+    return jnp.floor(levels + 0.5)
+
+
+def _resampled(image, rows, columns, whole):
+    """Channel c becomes rows[c] @ x_c @ columns[c]^T, made whole levels by `whole`.
 
     Args:
       image: float32 [H, W, 3] in [0, 1].
@@ -27,7 +31,7 @@ def _resampled(image, rows, columns):
     highest = jax.lax.Precision.HIGHEST
     channels = jnp.moveaxis(color.to_levels(image), -1, 0)
     channels = jnp.matmul(jnp.matmul(rows, channels, precision=highest), columns.mT, precision=highest)
-    return color.from_levels(jnp.moveaxis(jnp.clip(jnp.floor(channels + 0.5), 0, 255), 0, -1))
+    return color.from_levels(jnp.moveaxis(jnp.clip(whole(channels), 0, 255), 0, -1))
 
 
 def _sample_chromatic(key, shape, severity, *, table=None):
@@ -44,13 +48,16 @@ def _apply_chromatic(image, params):
     """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the
     spline whose coefficients are the pixels of channel c (C-bar, chromatic_abberation).
     """
+    return _displaced(image, params, _rounded)
 
+
+def _displaced(image, params, whole=lambda levels: levels):
     def matrices(size, shifts):
         positions = jnp.arange(size, dtype=jnp.float32)[None, :] - shifts[:, None]
         return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
 
     shifts = params["shifts"]
-    return _resampled(image, matrices(image.shape[0], shifts[:, 0]), matrices(image.shape[1], shifts[:, 1]))
+    return _resampled(image, matrices(image.shape[0], shifts[:, 0]), matrices(image.shape[1], shifts[:, 1]), whole)
 
 
 chromatic_aberration = candidate(
@@ -61,6 +68,7 @@ chromatic_aberration = candidate(
     (("shifts", "pixels, rows and columns of each channel"),),
     aliases=("chromatic_abberation",),
     mixes="displaces red, green and blue differently",
+    smooth=_displaced,
 )
 
 
@@ -85,7 +93,10 @@ def _apply_transverse(image, params):
     - N) / 2) on, in whole levels: point i of M is the spline whose coefficients are the pixels, at
     i (N - 1) / (M - 1) (C-bar, transverse_chromatic_abberation).
     """
+    return _scaled(image, params, _rounded)
 
+
+def _scaled(image, params, whole=lambda levels: levels):
     def matrices(size, enlarged):
         start = jnp.floor((enlarged - size) / 2)
         positions = (start[:, None] + jnp.arange(size, dtype=jnp.float32)[None, :]) * ((size - 1) / (enlarged - 1))[
@@ -94,7 +105,7 @@ def _apply_transverse(image, params):
         return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
 
     sizes = params["sizes"]
-    return _resampled(image, matrices(image.shape[0], sizes[:, 0]), matrices(image.shape[1], sizes[:, 1]))
+    return _resampled(image, matrices(image.shape[0], sizes[:, 0]), matrices(image.shape[1], sizes[:, 1]), whole)
 
 
 transverse_chromatic_aberration = candidate(
@@ -105,6 +116,7 @@ transverse_chromatic_aberration = candidate(
     (("sizes", "pixels, height and width of each channel before the cut"),),
     aliases=("transverse_chromatic_abberation",),
     mixes="enlarges red, green and blue differently",
+    smooth=_scaled,
 )
 
 _TURNS = np.linspace(-1, 1, 21, dtype=np.float32)

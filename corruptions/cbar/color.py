@@ -5,6 +5,8 @@ Three of them overflow 8 bits in the released code, by oversight, and in the pub
 meant.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -29,8 +31,18 @@ def _to_image(levels, wrap):
     return to_image(jnp.where(wrap, wrapped.astype(jnp.float32), levels))
 
 
-def _filter(name, applier, mixes):
-    """A candidate without randomness but its weight, 0.1 s."""
+def _filter(name, mixed, mixes):
+    """A candidate without randomness but its weight, 0.1 s; `mixed` gives grey levels, which may
+    exceed 255.
+    """
+
+    @functools.wraps(mixed)
+    def apply(image, params):
+        return _to_image(mixed(image, params), params["wrap"])
+
+    def smooth(image, params):
+        levels = mixed(image, params)
+        return to_image(jnp.where(params["wrap"], jnp.mod(levels, 256), levels))
 
     def sample(key, shape, severity, *, table=None, wrap=True):
         """Computes the weight of the effect; nothing is random.
@@ -41,10 +53,11 @@ def _filter(name, applier, mixes):
         del key
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
-    return candidate(name, "colour", sample, applier, (("weight", "1"), ("wrap", "bool")), mixes=mixes)
+    parameters = (("weight", "1"), ("wrap", "bool"))
+    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, smooth=smooth)
 
 
-def _apply_bleach(image, params):
+def _bleached(image, params):
     """Mixes in a bleached image: (1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 -
     x))) in grey levels, L the BT.709 luma in [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar,
     bleach_bypass).
@@ -58,13 +71,13 @@ def _apply_bleach(image, params):
     doubled = jnp.where(params["wrap"] & (levels >= 128), doubled - 256, doubled)
     bleached = (1 - light) * doubled * luma + light * (255 - 2 * (1 - luma) * (255 - levels))
     weight = params["weight"]
-    return _to_image((1 - weight) * levels + weight * bleached, params["wrap"])
+    return (1 - weight) * levels + weight * bleached
 
 
-bleach_bypass = _filter("bleach_bypass", _apply_bleach, "bleaches by the luma of red, green and blue")
+bleach_bypass = _filter("bleach_bypass", _bleached, "bleaches by the luma of red, green and blue")
 
 
-def _apply_technicolor(image, params):
+def _dyed(image, params):
     """Mixes in an image y of dyes: (1 - a) x + a y in grey levels, red of y being m_G m_B R and
     cyclically, with m_R = 1 - R + (G + B) / 2 (R, G, B in [0, 1]) and cyclically (C-bar,
     technicolor).
@@ -76,10 +89,10 @@ def _apply_technicolor(image, params):
     red, green, blue = (1 - 1.5 * v + 0.5 * (x[0] + x[1] + x[2]) for v in x)
     others = jnp.stack([green * blue, red * blue, red * green], axis=-1)
     weight = params["weight"]
-    return _to_image((1 - weight) * levels + weight * others * levels, params["wrap"])
+    return (1 - weight) * levels + weight * others * levels
 
 
-technicolor = _filter("technicolor", _apply_technicolor, "multiplies red, green and blue with one another")
+technicolor = _filter("technicolor", _dyed, "multiplies red, green and blue with one another")
 
 
 def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
@@ -177,6 +190,11 @@ def _apply_balance(image, params):
     return to_image(grey + params["factor"] * (levels - grey))
 
 
+def _smooth_balance(image, params):
+    grey = color.luma(image)[..., None]
+    return jnp.clip(grey + params["factor"] * (image - grey), 0.0, 1.0)
+
+
 color_balance = candidate(
     "color_balance",
     "colour",
@@ -184,4 +202,5 @@ color_balance = candidate(
     _apply_balance,
     (("factor", "1"),),
     mixes="scales the distance from the luma of red, green and blue",
+    smooth=_smooth_balance,
 )

@@ -45,4 +45,6 @@ def _apply(image, params):
     return color.from_levels(jnp.moveaxis(columns, 0, 1).astype(jnp.float32))
 
 
-color_dither = candidate("color_dither", "colour", _sample, _apply, (("levels", "count"),))
+color_dither = candidate(
+    "color_dither", "colour", _sample, _apply, (("levels", "count"),), smooth=lambda image, params: image
+)

@@ -83,23 +83,31 @@ def _apply_lines(image, params):
     The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle
     between its ends.
     """
-    height, width, _ = image.shape
-    y, x = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
-
-    def draw(number, levels):
-        row, column, last_row, last_column = params["ends"][number]
-        along_y, along_x = last_row - row, last_column - column
-        inside_y = (y >= jnp.minimum(row, last_row)) & (y <= jnp.maximum(row, last_row))
-        inside_x = (x >= jnp.minimum(column, last_column)) & (x <= jnp.maximum(column, last_column))
-        # Whole numbers up to the division, so that nothing is lost.
-        cross = (along_y * (x - column)).astype(jnp.float32) - (along_x * (y - row)).astype(jnp.float32)
-        inverse = 1 / jnp.sqrt((along_y**2 + along_x**2).astype(jnp.float32))
-        coverage = jnp.maximum(0.0, (inside_y & inside_x).astype(jnp.float32) - jnp.abs(cross) * inverse)
-        return jnp.floor(levels + coverage[None] * (_GREY - levels))
-
     planes = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0))
-    planes = jax.lax.fori_loop(0, params["count"], draw, planes)
+    planes = jax.lax.fori_loop(0, params["count"], lambda k, x: jnp.floor(_line(x, params["ends"][k])), planes)
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
+
+
+def _smooth_lines(image, params):
+    """As many rounds as there can be lines, for reverse mode needs to know their number."""
+    planes = jnp.moveaxis(color.to_levels(image), -1, 0)
+    for number in range(params["ends"].shape[0]):
+        planes = jnp.where(number < params["count"], _line(planes, params["ends"][number]), planes)
+    return color.from_levels(jnp.moveaxis(planes, 0, -1))
+
+
+def _line(levels, ends):
+    """Draws one line over grey levels [C, H, W]."""
+    row, column, last_row, last_column = ends
+    y, x = jnp.arange(levels.shape[1])[:, None], jnp.arange(levels.shape[2])[None, :]
+    along_y, along_x = last_row - row, last_column - column
+    inside_y = (y >= jnp.minimum(row, last_row)) & (y <= jnp.maximum(row, last_row))
+    inside_x = (x >= jnp.minimum(column, last_column)) & (x <= jnp.maximum(column, last_column))
+    # Whole numbers up to the division, so that nothing is lost.
+    cross = (along_y * (x - column)).astype(jnp.float32) - (along_x * (y - row)).astype(jnp.float32)
+    inverse = 1 / jnp.sqrt((along_y**2 + along_x**2).astype(jnp.float32))
+    coverage = jnp.maximum(0.0, (inside_y & inside_x).astype(jnp.float32) - jnp.abs(cross) * inverse)
+    return levels + coverage[None] * (_GREY - levels)
 
 
 lines = candidate(
@@ -108,6 +116,7 @@ lines = candidate(
     _sample_lines,
     _apply_lines,
     (("count", "lines"), ("ends", "pixels: row and column of both ends, of as many lines as there can be")),
+    smooth=_smooth_lines,
 )
 
 

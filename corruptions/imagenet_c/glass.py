@@ -86,6 +86,14 @@ def _apply(image, params):
     The scramble is `passes` times `copied_from`, each on the result of the one before; borders are
     repeated. Source: ImageNet-C, glass_blur.
     """
+    return _scrambled(image, params, jnp.floor)
+
+
+def _smooth(image, params):
+    return _scrambled(image, params, lambda levels: levels)
+
+
+def _scrambled(image, params, whole):
     rows, columns, shifts = params["rows"], params["columns"], params["shifts"]
     height, width, channels = image.shape
 
@@ -96,7 +104,7 @@ def _apply(image, params):
     # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
     start = jnp.arange(height * width) + jnp.zeros_like(shifts[0, 0]).ravel()
     index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, start)
-    soft = jnp.floor(255 * filters.separable(image, rows, columns))
+    soft = whole(255 * filters.separable(image, rows, columns))
     glass = padded.repeat_border(_look_up(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
     return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
 
@@ -108,4 +116,5 @@ glass_blur = member(
     _apply,
     (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count")),
     padding=padding("edge"),
+    smooth=_smooth,
 )

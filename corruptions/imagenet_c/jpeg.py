@@ -33,6 +33,11 @@ def _apply(image, params):
     return _round_trip(image, quality, params.get("size"))
 
 
+def _smooth(image, params):
+    del params  # transform and quantisation without rounding give the coefficients back
+    return jpeg.without_rounding(image)
+
+
 def store(image: Array) -> jax.Array:
     """Stores a corrupted image as the published ImageNet-C files do: as JPEG of quality 85.
 
@@ -60,4 +65,5 @@ jpeg_compression = member(
     (("quality", "JPEG quality 1..100"),),
     mixes="stores red, green and blue as luma and chroma",
     padding=padding("edge"),
+    smooth=_smooth,
 )

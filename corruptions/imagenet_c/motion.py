@@ -52,13 +52,17 @@ def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | 
     Returns:
       int32 [H, W, C], levels 0..255.
     """
+    return jnp.floor(257 * _blurred(image, weights, angle) + 0.5).astype(jnp.int32) // 257
+
+
+def _blurred(image, weights, angle):
+    """The sum S before it is rounded, float32 [H, W, C]."""
     i = jnp.arange(weights.shape[0], dtype=jnp.float32)
     rows = jnp.ceil(i * jnp.sin(angle) - 0.5).astype(jnp.int32)
     columns = jnp.ceil(i * jnp.cos(angle) - 0.5).astype(jnp.int32)
-    total = jax.lax.platform_dependent(
+    return jax.lax.platform_dependent(
         image.astype(jnp.float32), weights, rows, columns, tpu=_sum_in_frequencies, default=_sum_of_slices
     )
-    return jnp.floor(257 * total + 0.5).astype(jnp.int32) // 257
 
 
 def _sum_of_slices(image, weights, rows, columns):
@@ -116,6 +120,10 @@ def _apply(image, params):
     return color.from_levels(blurred.astype(jnp.float32))
 
 
+def _smooth(image, params):
+    return _blurred(image, params["weights"], jnp.deg2rad(params["angle"]))
+
+
 motion_blur = member(
     "motion_blur",
     "blur",
@@ -123,4 +131,5 @@ motion_blur = member(
     _apply,
     (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees")),
     padding=padding("edge"),
+    smooth=_smooth,
 )

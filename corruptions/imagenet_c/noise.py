@@ -70,6 +70,13 @@ def _apply_shot(image, params):
     return jnp.clip(poisson.quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
 
 
+def _smooth_shot(image, params):
+    """The counts as noise that does not depend on the image: the derivative of its mean."""
+    photons = params["photons"]
+    noise = poisson.quantile(params["uniform"], photons * image) / photons - image
+    return jnp.clip(image + jax.lax.stop_gradient(noise), 0.0, 1.0)
+
+
 def _sample_impulse(key, shape, severity, *, table=None):
     """Draws `flip` ~ Bernoulli(amount), then `salt` ~ Bernoulli(1/2), bool[H, W, 3] each.
 
@@ -97,7 +104,13 @@ gaussian_noise = member(
     padding=padding(),
 )
 shot_noise = member(
-    "shot_noise", "noise", _sample_shot, _apply_shot, (("photons", "photons at white"),), padding=padding()
+    "shot_noise",
+    "noise",
+    _sample_shot,
+    _apply_shot,
+    (("photons", "photons at white"),),
+    padding=padding(),
+    smooth=_smooth_shot,
 )
 impulse_noise = member(
     "impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),), padding=padding()

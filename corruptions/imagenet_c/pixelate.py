@@ -61,22 +61,38 @@ def _apply(image, params):
     (Where H > 2 W, Pillow 13 reduces the rows first; earlier versions, among them the original's,
     do as here.) Source: ImageNet-C, pixelate.
     """
-    x = jnp.round(color.to_levels(image))
-    x = _means(x, params["column_starts"], params["column_stops"], axis=1)
-    x = color.from_levels(_means(x, params["row_starts"], params["row_stops"], axis=0))
+    return color.from_levels(_blocked(jnp.round(color.to_levels(image)), params, _means))
+
+
+def _smooth(image, params):
+    return _blocked(image, params, _smooth_means)
+
+
+def _blocked(x, params, means):
+    x = means(x, params["column_starts"], params["column_stops"], 1)
+    x = means(x, params["row_starts"], params["row_stops"], 0)
     return x[params["row_shown"]][:, params["column_shown"]]
 
 
 def _means(x, starts, stops, axis):
     """Averages x[start:stop] along an axis of [H, W, 3], in the 22-bit fixed point of Pillow."""
+    sums, count = _sums(x, starts, stops, axis)
+    return ((sums.astype(jnp.int32) * ((2**23 + count) // (2 * count)) + 2**21) >> 22).astype(jnp.float32)
+
+
+def _smooth_means(x, starts, stops, axis):
+    sums, count = _sums(x, starts, stops, axis)
+    return sums / count.astype(jnp.float32)
+
+
+def _sums(x, starts, stops, axis):
+    """(sums, counts) of x[start:stop] along an axis; counts broadcast to the sums."""
     position = np.arange(x.shape[axis])[None, :]
     members = ((starts[:, None] <= position) & (position < stops[:, None])).astype(jnp.float32)
     # Whole levels up to 255 times 0 or 1: exact in any precision of the product, also in the fast
     # ones of accelerators.
-    sums = jnp.einsum("ih,hwc->iwc" if axis == 0 else "iw,hwc->hic", members, x).astype(jnp.int32)
-    count = jnp.maximum(stops - starts, 1)
-    weight = jnp.expand_dims((2**23 + count) // (2 * count), (1, 2) if axis == 0 else (0, 2))
-    return ((sums * weight + 2**21) >> 22).astype(jnp.float32)
+    sums = jnp.einsum("ih,hwc->iwc" if axis == 0 else "iw,hwc->hic", members, x)
+    return sums, jnp.expand_dims(jnp.maximum(stops - starts, 1), (1, 2) if axis == 0 else (0, 2))
 
 
 @functools.lru_cache(maxsize=64)
@@ -114,5 +130,11 @@ def _taps(source, target):
 
 
 pixelate = member(
-    "pixelate", "digital", _sample, _apply, (("scale", "small side / side"),), padding=padding(tables=_tables)
+    "pixelate",
+    "digital",
+    _sample,
+    _apply,
+    (("scale", "small side / side"),),
+    padding=padding(tables=_tables),
+    smooth=_smooth,
 )

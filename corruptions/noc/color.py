@@ -24,7 +24,12 @@ def _apply_quantization(image, params):
 
 
 quantization = candidate(
-    "quantization", "noise", _sample_quantization, _apply_quantization, (("steps", "grey levels - 1"),)
+    "quantization",
+    "noise",
+    _sample_quantization,
+    _apply_quantization,
+    (("steps", "grey levels - 1"),),
+    smooth=lambda image, params: image,
 )
 
 

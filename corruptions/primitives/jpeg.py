@@ -96,6 +96,29 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
     return _ycc_to_rgb(luma[:height, :width], *chroma)
 
 
+def without_rounding(image: jax.Array) -> jax.Array:
+    """Computes what JPEG would give without any rounding: chroma at half the resolution.
+
+    Args:
+      image: float32[H, W, 3] in [0, 1].
+
+    Returns:
+      The image, same shape and range; luma as it is, chroma averaged over 2x2 and interpolated.
+    """
+    height, width, _ = image.shape
+    highest = jax.lax.Precision.HIGHEST
+    luma, *chroma = jnp.einsum("hwc,dc->dhw", image, _TO_YCC / np.float32(2**16), precision=highest)
+    chroma = [_pad(plane, height % 2, width % 2) for plane in chroma]
+    small = jnp.stack([(p[0::2, 0::2] + p[1::2, 0::2] + p[0::2, 1::2] + p[1::2, 1::2]) / 4 for p in chroma])
+    for axis in (1, 2):
+        ends = jnp.pad(small, [(0, 0)] + [(int(a == axis),) * 2 for a in (1, 2)], mode="edge")
+        before, after = (jax.lax.slice_in_dim(ends, k, k + small.shape[axis], axis=axis) for k in (0, 2))
+        pairs = jnp.stack([0.75 * small + 0.25 * before, 0.75 * small + 0.25 * after], axis + 1)
+        small = pairs.reshape(*(2 * n if a == axis else n for a, n in enumerate(small.shape)))
+    rgb = jnp.einsum("dhw,dc->hwc", small, _CHROMA_TO_RGB / np.float32(2**16), precision=highest)
+    return jnp.clip(luma[..., None] + rgb[:height, :width], 0.0, 1.0)
+
+
 def _rgb_to_ycc(levels):
     """BT.601 full range in 16-bit fixed point: [H, W, 3] to three planes."""
     # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a
