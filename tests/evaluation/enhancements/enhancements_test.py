@@ -73,9 +73,9 @@ def test_probabilities_are_averaged_not_logits():
     assert enhancements.averaged(classify, "clahe") is classify
 
 
-@pytest.mark.parametrize("name", enhancements.of_pixels())
+@pytest.mark.parametrize("name", ["clahe", "clahe_skimage", "nlm"])
 def test_programs_for_accelerators(name):
-    images = jax.ShapeDtypeStruct((2, 64, 48, 3), np.uint8)
+    images = jax.ShapeDtypeStruct((2, 48, 40, 3), np.uint8)
     traced = jax.jit(lambda x: enhancements.enhance(x, name)).trace(images)
     assert "callback" not in str(traced.jaxpr)
     for platform in ("cuda", "tpu"):
