@@ -7,8 +7,8 @@ with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds
 mCE is relative to the standard networks. `train=clahe` are networks trained with equalised images,
 from the start, where the draft on structural robustness fine-tunes one for 5 epochs.
 
-Expected: not yet measured. Estimated from rates of its parts on two free CPU cores: 20 minutes of
-training (6 networks, 20 epochs) and 70 of evaluation, 50 of them ten crops. `smoke` is a small
+Expected: not yet measured. Estimated from rates of its parts on two free CPU cores: 50 minutes of
+training (6 networks, 20 epochs) and 70 of evaluation, 35 of them ten crops. `smoke` is a small
 network for two epochs on the embedded dataset: it shows that the command runs, nothing else.
 """
 
