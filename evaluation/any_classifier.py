@@ -32,7 +32,7 @@ def evaluate(
     images: np.ndarray,
     labels: Sequence[int] | np.ndarray,
     *,
-    corruptions: Sequence[str] = ("imagenet_c",),
+    corruptions: str | Sequence[str] = ("imagenet_c",),
     severity: str = "levels",
     batch_size: int = 100,
     dtype: str = "float32",
@@ -64,7 +64,7 @@ def evaluate(
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too.
       labels: integers [N].
-      corruptions: names of corruptions and of benchmarks.
+      corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels`, `random`, or numbers such as "1,3,5", see
         `evaluation.conditions.list_conditions`.
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
@@ -101,7 +101,8 @@ def evaluate(
     image_index(index, len(index))
     seed_key(seed)
     tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
-    conditions = list_conditions(corruptions, severity)
+    asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
+    conditions = list_conditions(asked, severity)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})
     answer = functools.partial(_answers, predict, (name, 0), shown, conditions, dtype, progress)
     if workdir is None:
@@ -114,7 +115,7 @@ def evaluate(
         measured_under = measured.of_images(dataset, classes, shape, known, shown.options, conditions, path)
         frame = Frame.of(measured_under, str(reference), reference_mismatch)
         answers = answer(Answers(path, len(shown), shown.draws | {"images": hashes}))
-        settings = {"corruptions": list(corruptions), "severity": severity, "seed": seed}
+        settings = {"corruptions": asked, "severity": severity, "seed": seed}
         counts = count_answers(answers)
         write_tables(path, counts, settings, f"{len(shown)} images", frame, printed=progress)
     return counts

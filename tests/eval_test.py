@@ -97,6 +97,13 @@ def test_counts_are_right_answers_and_the_filling_is_not_counted(split):
     assert clean == ("standard", 0, "clean", 0, (answers == split.labels).sum(), 70)
 
 
+def test_one_name_is_a_string_and_an_index_a_range_or_a_list(split):
+    of = {"severity": "random", "batch_size": BATCH, "progress": False}
+    asked = ("noc/border", range(5, 75)), (["noc/border"], list(range(5, 75)))
+    found = [evaluate(brightness, split.images, split.labels, corruptions=c, index=i, **of) for c, i in asked]
+    assert found[0] == found[1] and [row.corruption for row in found[0]] == ["clean", "noc/border"]
+
+
 def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
     calls = []
 

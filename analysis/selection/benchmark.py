@@ -48,7 +48,8 @@ def select_benchmark(
       threshold: largest overlap allowed between two members, in [0, 1].
       strict: whether overlaps must be below the threshold, not equal.
       sweep: whether to select at thresholds 0, .05, ... 1 too.
-      out: file to write; None is benchmark.json beside the matrix.
+      out: file to write; None is benchmark.json beside the matrix. The file that `coverage` names is
+        not written.
       categories: whether to cluster the candidates into categories.
       coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json,
         names with commas between them, or a name of `analysis.references.BENCHMARKS`; None tests
@@ -90,6 +91,9 @@ def select_benchmark(
         print(f"\n{categories_text(clustered)}")
         if nk is not None:
             content["nk_file"] = _write_nk(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
+    if coverage is not None and pathlib.Path(coverage).resolve() == out.resolve():
+        print(f"\n{out}, whose coverage this is, stays as it is; --out=FILE writes what is above")
+        return content
     write_json(out, content)
     print(f"\nwritten to {out}")
     return content

@@ -163,6 +163,7 @@ def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     assert kept["coverage"]["corruptions"]["fog"]["p_uncovered"] < 1e-9
     again = select_benchmark(path, 0.2, coverage=str(tmp_path / "benchmark.json"))
     assert again["coverage"]["benchmark"] == kept["members"]
+    assert json.loads((tmp_path / "benchmark.json").read_text()) == kept  # it was asked about, not for
 
 
 def test_coverage_without_standard_errors_is_not_tested(matrix, capsys):
