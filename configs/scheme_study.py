@@ -5,6 +5,7 @@ python -m tools.scheme_study --config=configs/scheme_study.py:subsets --workdir=
 python -m tools.scheme_study --config=configs/scheme_study.py:closest_random_farthest --workdir=runs/transforms
 python -m tools.scheme_study --config=configs/scheme_study.py:imagenet --workdir=runs/schemes_imagenet
 python -m tools.scheme_study --config=configs/scheme_study.py:stylized=DIR --workdir=runs/stylized_imagenet
+python -m tools.scheme_study --config=configs/scheme_study.py:cpu --workdir=runs/subsets_cpu
 python -m tools.scheme_study --config=configs/scheme_study.py:smoke --workdir=runs/schemes_smoke
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the dataset.
@@ -19,6 +20,8 @@ closest_random_farthest  every file of stored transforms that tools.msd_subsets 
 imagenet                 the four schemes as made for ImageNet; ResNet-50 for 100 epochs, 5 seeds
 stylized=DIR             none, with the stylised images prepared in DIR mixed in; 50 epochs, 5 seeds (see
                          configs/scheme.py)
+cpu                      AugMix with each of the 16 subsets of four operations, two seeds, for two CPU
+                         cores: a small network that sees 51,200 images of CIFAR-10 in training
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 
@@ -26,11 +29,13 @@ Expected: not yet measured but for `smoke`. The authors' time is 45 to 60 minute
 model on CIFAR-10, about 20 hours on eight V100 for one on ImageNet.
 """
 
+import itertools
+
 from configs import scheme
 
 STORED = "closest_random_farthest"
 STYLIZED = "stylized"
-VARIANTS = ("cifar10", "subsets", STORED, "imagenet", "smoke")
+VARIANTS = ("cifar10", "subsets", STORED, "imagenet", "cpu", "smoke")
 
 
 def get_config(argument="cifar10"):
@@ -56,9 +61,25 @@ def get_config(argument="cifar10"):
         config.study.schemes = ("standard", "augmix=*", "autoaugment_cifar", "patch_gaussian")
     elif variant == STORED:
         config.study.schemes = ("standard", "augmix", f"stored={folder or 'runs/schemes/subsets'}/*.npz")
+    elif variant == "cpu":
+        _fit_two_cores(config)
     else:
         _shrink(config)
     return config
+
+
+def _fit_two_cores(config):
+    config.dataset.train_limit, config.dataset.test_limit = 12_800, 1000
+    config.model.name = "small_resnet"
+    config.train.epochs, config.train.warmup_epochs = 4, 1
+    operations = ("posterize", "solarize", "shear_x", "rotate")
+    subsets = itertools.chain.from_iterable(itertools.combinations(operations, n) for n in range(1, 5))
+    config.study.schemes = ("standard", *(f"augmix={'+'.join(subset)}" for subset in subsets))
+    config.study.seeds = (0, 1)
+    config.eval.corruptions = config.msd.corruptions = ("imagenet_c",)
+    config.eval.severity = config.msd.severity = "2,4"
+    config.msd.schemes = config.study.schemes
+    config.msd.images, config.msd.transforms, config.msd.draws = 50, 200, 25
 
 
 def _shrink(config):

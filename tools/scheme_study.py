@@ -11,6 +11,7 @@ config.eval.corruptions, and writes
 
     counts.csv, scores.csv, errors.csv, errors_summary.csv     as eval.py does
     schemes.csv              clean error, mean errors on benchmarks, C-bar minus C, over seeds
+    scheme_errors.png        the same errors as a figure, of up to 60 schemes
     scheme_corruptions.csv   error on each corruption, over seeds
     transforms.csv, .png     error against the number of stored transforms
     correlations.csv, .png   error against MSD, correlations_mmd.png against MMD, where

@@ -17,7 +17,7 @@ _NO_DISTANCES = "no distances yet: tools.msd with this workdir writes {path}, an
 def write_results(
     folder: pathlib.Path, counts: Sequence[Count], schemes: Sequence[str], measured: pathlib.Path, comment: str
 ) -> str:
-    """Writes schemes.csv and scheme_corruptions.csv; transforms.csv and transforms.png where there
+    """Writes schemes.csv, its figure where schemes are few, and scheme_corruptions.csv; transforms.csv and transforms.png where there
     are stored schemes; correlations with distance and their figures where these were measured.
 
     Args:
@@ -34,9 +34,11 @@ def write_results(
     table.write(folder / "schemes.csv", rows, comment)
     corruptions.write(folder / "scheme_corruptions.csv", corruptions.rows(counts, schemes), comment)
     paragraphs = [table.text(rows)]
-    for stem in ("transforms", "correlations", "correlations_mmd"):  # of an earlier run
+    for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd"):  # of an earlier run
         for ending in ("csv", "png", "pdf"):
             (folder / f"{stem}.{ending}").unlink(missing_ok=True)
+    if table.drawable(rows):
+        figures.save(table.panels(rows, title="Errors of schemes", provenance=comment), folder / "scheme_errors")
     if points := transforms.points(rows):
         transforms.write(folder / "transforms.csv", points, comment)
         panels = transforms.panels(points, rows, title="Error and number of transforms", provenance=comment)

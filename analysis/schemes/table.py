@@ -10,13 +10,17 @@ import pathlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from matplotlib.figure import Figure
+
 from analysis.errors.summary import GAP, Summary
+from analysis.figures import BLUE, GREY
 from analysis.lines import write_rows
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, RANDOM
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows that are printed of a long table
+_DRAWN = 60
 
 
 class Cell(NamedTuple):
@@ -90,6 +94,36 @@ def text(table: Sequence[Row]) -> str:
     several = any(row.seeds > 1 for row in shown)
     over = "standard deviation over seeds" if several else "standard error over test images, of one seed"
     return "\n".join(lines) + f"\n(errors in percent, ± {over}){note}"
+
+
+def drawable(table: Sequence[Row]) -> bool:
+    """Tells whether schemes are so few that `panels` can name each."""
+    return 1 < len(table) <= _DRAWN
+
+
+def panels(table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
+    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the least
+    mean error of the last one up. Bars are standard errors of the mean over seeds, with one seed over test
+    images.
+    """
+    names = [name for name in columns(table) if not name.startswith("gap_")]
+    ordered = sorted(table, key=lambda row: -row.get(names[-1]).mean)
+    figure = Figure(figsize=(2.4 * len(names) + 1.6, 0.17 * len(table) + 1.4), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
+        cells = [row.get(name) for row in ordered]
+        errors = [
+            cell.se if math.isnan(cell.std) else cell.std / math.sqrt(row.seeds)
+            for cell, row in zip(cells, ordered, strict=True)
+        ]
+        places = range(len(cells))
+        axes.errorbar([cell.mean for cell in cells], places, xerr=errors, fmt="o", color=BLUE, markersize=3, capsize=2)
+        axes.set_yticks(places, [row.scheme for row in ordered])
+        axes.set_xlabel(f"error, {name} (%)", fontsize=7)
+        axes.tick_params(labelsize=6)
+        axes.grid(axis="x", color=GREY, linewidth=0.3, alpha=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=7)
+    return figure
 
 
 def _said(cell):

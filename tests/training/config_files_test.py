@@ -18,9 +18,9 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
-    "overlap_cifar10": ("paper", "smoke"),
+    "overlap_cifar10": ("paper", "smoke", "small", "small_wide", "small_plain"),
     "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "stylized=a/b",
-                     "smoke"),
+                     "cpu", "smoke"),
     "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
                "augmix_imagenet+jsd", "baseline_imagenet", "stylized=a/b"),
 }  # fmt: skip
@@ -76,3 +76,11 @@ def test_studies_of_schemes_have_the_recipes_of_single_ones():
         assert member == alone
     with pytest.raises(ValueError, match=r"expected scheme_study\.py:cifar10, :subsets"):
         load("scheme_study", "cifar10=3")
+
+
+def test_the_study_for_two_cores_has_the_subsets_of_four_operations():
+    config = load("scheme_study", "cpu")
+    asked = [frozenset(name.partition("=")[2].split("+")) for name in schemes.expand(config.study.schemes)]
+    operations = frozenset.union(*asked) - {""}
+    assert len(set(asked)) == len(asked) == 2 ** len(operations) == 16
+    assert config.msd.schemes == config.study.schemes and config.msd.severity == config.eval.severity

@@ -60,6 +60,17 @@ def test_of_many_schemes_the_best_and_the_worst_are_printed():
     assert shown.endswith("(20 of least and 5 of largest error in imagenet_c, of 40)")
 
 
+def test_the_figure_shows_each_schemes_errors_with_their_standard_error_over_seeds():
+    rows = table.rows(summaries(), SCHEMES)
+    clean, benchmark = table.panels(rows).axes
+    assert [label.get_text() for label in clean.get_yticklabels()] == list(SCHEMES)  # the error falls with the number
+    points, _, (bars,) = benchmark.containers[0].lines
+    assert points.get_xdata().tolist() == [40.0, 39.0, 38.0, 37.0]
+    (left, _), (right, _) = bars.get_segments()[0]
+    assert (right - left) / 2 == pytest.approx(0.2 / math.sqrt(2))
+    assert table.drawable(rows) and not table.drawable(rows[:1]) and not table.drawable(16 * rows)
+
+
 def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
     found = corruptions.rows(counts(), ("augmix", "standard"))
     assert [row[:4] for row in found] == [("standard", FOG, 2, 2), ("augmix", FOG, 2, 2)]
