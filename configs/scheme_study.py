@@ -69,15 +69,14 @@ def get_config(argument="cifar10"):
 
 
 def _fit_two_cores(config):
-    config.dataset.train_limit, config.dataset.test_limit = 12_800, 1000
+    config.dataset.train_limit, config.dataset.test_limit = 12_800, 500
     config.model.name = "small_resnet"
     config.train.epochs, config.train.warmup_epochs = 4, 1
     operations = ("posterize", "solarize", "shear_x", "rotate")
     subsets = itertools.chain.from_iterable(itertools.combinations(operations, n) for n in range(1, 5))
     config.study.schemes = ("standard", *(f"augmix={'+'.join(subset)}" for subset in subsets))
     config.study.seeds = (0, 1)
-    config.eval.corruptions = config.msd.corruptions = ("imagenet_c",)
-    config.eval.severity = config.msd.severity = "2,4"
+    config.eval.corruptions = ("imagenet_c",)
     config.msd.schemes = config.study.schemes
     config.msd.images, config.msd.transforms, config.msd.draws = 50, 200, 25
 
