@@ -230,21 +230,25 @@ def _in_chunks(branches, which, key, severity, images):
     images. So images are put in the order of their branches and looped over in chunks of one.
     """
     number, kinds = which.shape[0], len(branches)
+    if number == 0:
+        return images
     size = 1 if jax.export.is_symbolic_dim(number) else max(1, number // (_CHUNKS_PER_KIND * kinds))
     order = jnp.argsort(which)
     count = jnp.bincount(which, length=kinds + 1)[:kinds]
-    stop = jnp.cumsum(count)
-    last_chunk = jnp.cumsum(-(-count // size))
+    chunks, stop = -(-count // size), jnp.cumsum(count)
+    begin, last_chunk = stop - count, jnp.cumsum(chunks)
+    first_chunk = last_chunk - chunks
 
     def of_chunk(turn):
         kind = jnp.searchsorted(last_chunk, turn, side="right")
-        turns_left = last_chunk[kind] - turn  # of the kind, this one included
-        start = stop[kind] - count[kind] + (-(-count[kind] // size) - turns_left) * size
+        start = begin[kind] + (turn - first_chunk[kind]) * size
         # The last chunk of a kind is filled up with its last image.
         place = order[jnp.minimum(start + jnp.arange(size), stop[kind] - 1)]
         own = (key[place], severity[place], images[place])
-        corrupted = jax.lax.switch(kind, [*map(jax.vmap, branches), lambda k, s, x: x], *own)
-        return jnp.where(kind < kinds, place, number), corrupted
+        return jax.lax.switch(kind, [*map(jax.vmap, branches), lambda k, s, x: x], *own)
 
-    place, corrupted = jax.lax.map(of_chunk, jnp.arange(number // size + kinds))
-    return images.at[place.ravel()].set(corrupted.reshape(-1, *images.shape[1:]), mode="drop")
+    corrupted = jax.lax.map(of_chunk, jnp.arange(number // size + kinds)).reshape(-1, *images.shape[1:])
+    kind = jnp.minimum(which, kinds - 1)
+    place = first_chunk[kind] * size + jnp.argsort(order) - begin[kind]
+    drew_one = (which < kinds).reshape(-1, *[1] * (images.ndim - 1))
+    return jnp.where(drew_one, corrupted[jnp.where(which < kinds, place, 0)], images)

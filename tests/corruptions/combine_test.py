@@ -46,6 +46,7 @@ def test_each_image_of_a_batch_goes_through_the_member_it_drew():
     for image, own, corrupted in zip(IMAGES, params, found, strict=True):
         np.testing.assert_allclose(corrupted, alone(own, MEMBERS, image), **CLOSE)
     assert corruptions.random_choice(list(MEMBERS), probability=0.6) is choice
+    assert corruptions.corrupt(KEY, IMAGES[:0], choice).shape == (0, 32, 32, 3)
 
 
 def test_a_batch_computes_no_member_that_it_did_not_draw():
