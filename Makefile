@@ -21,7 +21,7 @@ test: $(VENV)/.dev
 	$(MAKE) --no-print-directory -j 2 lint suite
 
 suite: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # Slow tests, and those of pixels once more: here with the compiler's optimisations, as users run them.
 slow: export JAX_DISABLE_MOST_OPTIMIZATIONS = 0
