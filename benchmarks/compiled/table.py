@@ -92,7 +92,7 @@ def _summary(rows: dict[str, list[str]]) -> list[str]:
     short = {}
     for name, found in values.items():
         missed = [
-            f"{column} {found[column]:,.4g}" for column, bound in BARS if not _keeps(column, found[column], bound)
+            f"{column} {found[column]:,.6g}" for column, bound in BARS if not _keeps(column, found[column], bound)
         ]
         if missed:
             short[name] = ", ".join(missed)
