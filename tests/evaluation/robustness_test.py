@@ -51,7 +51,7 @@ def test_every_image_has_the_severity_asked_for(setting, name, v, parameter):
 def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatch):
     seen = []
 
-    def answers(model, images, labels, batch_size, mesh, groups):
+    def answers(model, images, labels, batch_size, mesh, groups, enhance):
         seen.append(np.asarray(images))
         return np.arange(NUMBER) < (48 if len(seen) == 1 else 24)
 

@@ -164,7 +164,7 @@ _BAD = {  # argument -> values that corrupt must refuse
         "images",
         np.zeros((16, 16, 3), np.uint8),
         np.zeros((2, 8, 16, 3), np.uint8),
-        np.zeros((2, 16, 16, 4), np.uint8),
+        np.zeros((2, 16, 16, 0), np.uint8),
         np.zeros((2, 16, 16, 3), np.int32),
         np.zeros((2, 16, 16, 3), bool),
         np.full((2, 16, 16, 3), np.nan, np.float32),

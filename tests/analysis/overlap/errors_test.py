@@ -98,7 +98,7 @@ def test_the_table_the_picture_and_the_report_show_the_same_errors(tmp_path, mon
     }
     drawn = {}
     monkeypatch.setattr(overlap_study.figures, "save", lambda figure, stem: None)
-    monkeypatch.setattr(overlap_study.figures, "heatmap", lambda *_, se, **options: drawn.update(se=se))
+    monkeypatch.setattr(overlap_study.heatmaps, "heatmap", lambda *_, se, **options: drawn.update(se=se))
     overlap_study.write_results(
         workdir, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="a study"
     )
