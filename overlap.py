@@ -27,6 +27,7 @@ def run(config, workdir):
     """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` (process 0;
     None in others).
     """
+    study.refuse_unnamed(config)
     names = expand(config.study.corruptions)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")

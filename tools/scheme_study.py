@@ -72,6 +72,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
 
 def _refuse(config):
     """Refuses settings that the schemes would be trained with besides."""
+    study.refuse_unnamed(config)
     for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
         if config.train[key] != plain:
             raise ValueError(

@@ -45,6 +45,7 @@ _AT_ONCE = 32  # models that are held at the same time, to be evaluated
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Searches as `config` says in `workdir`; returns what cbar_benchmark.json holds."""
+    study.refuse_unnamed(config)
     pairs = _pairs(config)
     conditions = [
         condition for condition in list_conditions(BENCHMARKS.values(), "levels") if condition != CLEAN_IMAGES

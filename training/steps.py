@@ -108,7 +108,12 @@ def train_block(
 
     Raises:
       AssertionError: images and labels do not belong together.
+      ValueError: both stability training and a JSD weight.
     """
+    if jsd_weight and stability.weight:
+        raise ValueError(
+            f"expected a stability weight of 0 with a JSD weight, found {stability.weight} and {jsd_weight}"
+        )
     chex.assert_rank([images, labels], [6 if jsd_weight else 5, 2])
     chex.assert_equal_shape_prefix([images, labels], 2)
     chex.assert_type(labels, int)

@@ -162,6 +162,21 @@ def refuse_checkpoint(config: ConfigDict) -> None:
         )
 
 
+def refuse_unnamed(config: ConfigDict) -> None:
+    """Refuses what a study does not name its models after, as `schemes.name_of` does.
+
+    Raises:
+      ValueError: stability training, or enhanced training images.
+    """
+    for section, recipe in (("train", config.train), ("study.finetune", config.study.finetune)):
+        for key, plain in (("enhance", ""), ("stability_weight", 0.0), ("stability_noise", 0.0)):
+            if recipe.get(key, plain) != plain:
+                raise ValueError(
+                    f"expected config.{section}.{key} {plain!r} in a study, found {recipe[key]!r}; train.py trains a "
+                    "model with it, tools.enhancement_study with config.study.enhancements of train=NAME"
+                )
+
+
 def record_data(path: pathlib.Path, dataset: Dataset) -> None:
     """Writes what a model is trained on to data.json; refuses to go on with other training images.
 

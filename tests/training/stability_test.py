@@ -65,6 +65,13 @@ def loss(given):
     return steps.train_block(GRAPHDEF, OPTIMIZER, state, IMAGES, LABELS, KEY, stability=given)[1]
 
 
+def test_two_losses_that_compare_views_are_refused_together():
+    state = states.initial_state(PARAMS, STATISTICS, OPTIMIZER)
+    views = np.stack(3 * [IMAGES], axis=2)
+    with pytest.raises(ValueError, match=r"expected a stability weight of 0 with a JSD weight, found 0\.5 and 12"):
+        steps.train_block(GRAPHDEF, OPTIMIZER, state, views, LABELS, KEY, 12.0, stability=Stability(0.5, 0.1))
+
+
 def test_the_loss_of_a_step():
     weight = np.float64(PARAMS["weight"][...])
     clean = IMAGES[0].reshape(8, 48) / 255 @ weight
