@@ -11,8 +11,9 @@ config.eval.corruptions, as they are and with each of config.study.enhancements
                                           model (100), over seeds, with standard errors
 
 An enhancement `train=NAME` is one that a second set of networks is trained with, in
-WORKDIR/train=NAME, and shown with; both folders are workdirs of eval.py. Stopped anywhere, the same
-command continues; with more enhancements or seeds it adds what is missing.
+WORKDIR/train=NAME, and shown with; WORKDIR, and each folder of a network there, is a workdir of
+eval.py. Stopped anywhere, the same command continues; with more enhancements or seeds it adds what
+is missing.
 """
 
 from runtime import command  # isort: skip
@@ -41,12 +42,15 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         raise ValueError(
             "expected enhancements in config.study.enhancements, found none; configs/enhancements.py names some"
         )
+    study.refuse_unnamed(config)
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
-        dataset, train_split, test_split = study.load_data(config, mesh)
+        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        # Before training: a reference that does not fit is refused.
+        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
         counts, known = [], {}
 
         def train(own, folder):
@@ -66,15 +70,19 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             own = ConfigDict(config.to_dict())
             own.train.enhance = name.removeprefix(TRAINED)
             evaluate(marked(train(own, path / name), name), own.train.enhance)
-        return distributed.on_main(lambda: _write(config, path, counts, known, dataset, shown, conditions))
+        return distributed.on_main(lambda: _write(config, path, counts, known, dataset.name, frame))
 
 
-def _write(config, path, counts, known, dataset, shown, conditions):
+def _write(config, path, counts, known, source, frame):
     """Writes every table; prints the one of enhancements."""
-    frame = Frame.of_dataset(config, dataset, shown, conditions, path)
-    write_tables(path, counts, config.eval.to_dict(), dataset.name, frame, known, printed=False)
+    write_tables(path, counts, config.eval.to_dict(), source, frame, known, printed=False)
     evaluated = [joint.read(path, *joint.names([path]))]
-    table = joint.joint(evaluated, reference=config.eval.reference or str(path), measures=_MEASURES)
+    table = joint.joint(
+        evaluated,
+        reference=config.eval.reference or str(path),
+        mismatch=config.eval.reference_mismatch,
+        measures=_MEASURES,
+    )
     markup.write(path / "enhancements", table)
     print(text := markup.markdown(table))
     return text

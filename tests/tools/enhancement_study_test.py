@@ -27,7 +27,9 @@ def test_a_study_of_enhancements(tmp_path, capsys):
     workdir = tmp_path / "work"
     enhancement_study.run(config("clahe"), workdir)
     first = finished(workdir)
-    text = enhancement_study.run(config("clahe", "train=clahe"), workdir)
+    more = config("clahe", "train=clahe")
+    more.eval.update({"reference": "alexnet", "reference_mismatch": "label"})  # of other images, which is to be said
+    text = enhancement_study.run(more, workdir)
     second = finished(workdir)
     assert first.items() < second.items()
     assert second.keys() - first.keys() == {"train=clahe/models/standard/seed0/final.json"}
@@ -35,8 +37,30 @@ def test_a_study_of_enhancements(tmp_path, capsys):
     models = ["standard", "standard+enhance=clahe", "standard+train=clahe+enhance=clahe"]
     assert sorted({row.model for row in rows}) == models and len(rows) == 6
     assert all(f"| {model} |" in text for model in models) and text in capsys.readouterr().out
+    assert "Errors relative to AlexNet:ImageNet-C hold for other conditions: dataset: imagenet, here shapes" in text
     with (workdir / "enhancements" / "table.csv").open() as file:
         assert {row["model"] for row in csv.DictReader(line for line in file if line[0] != "#")} == set(models)
+
+
+def test_a_wrong_reference_is_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(enhancement_study.parts.Trainings, "train", lambda self: pytest.fail("trained first"))
+    asked = config("clahe")
+    asked.eval.reference = "alexnet"
+    with pytest.raises(SettingsError, match="reference"):
+        enhancement_study.run(asked, tmp_path)
+
+
+class Loaded(Exception):
+    """Ends a command that has loaded its images."""
+
+
+def test_images_that_are_mixed_in_are_trained_on(tmp_path, monkeypatch):
+    def load(config, mesh, mixed=False, placed=()):
+        raise Loaded(mixed)
+
+    monkeypatch.setattr(enhancement_study.study, "load_data", load)
+    with pytest.raises(Loaded, match="True"):
+        enhancement_study.run(config("clahe"), tmp_path)
 
 
 def test_what_is_no_enhancement_is_refused(tmp_path):
