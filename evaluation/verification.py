@@ -79,12 +79,13 @@ def verify(workdir: pathlib.Path) -> Findings:
 
 
 def _verify(findings, workdir):
-    folders = [workdir, *sorted(path for path in workdir.glob("models/*/*") if is_workdir(path))]
-    for folder in folders:
+    models = [*workdir.glob("models/*/*"), *workdir.glob("train=*/models/*/*")]  # of tools.enhancement_study
+    for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
         _model(findings, folder)
     for folder in [workdir, *sorted(path for path in workdir.glob("stored/*") if path.is_dir())]:
         _results(findings, folder, workdir)
-    for path in sorted(workdir.glob("*/settings.json")):
+    measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # of tools.search_cbar
+    for path in sorted(measured):
         _features(findings, path.parent, workdir)
     path = workdir / "ranges.json"
     if path.exists():

@@ -23,7 +23,7 @@ from runtime.settings import WorkdirError
 
 CONFIG_DIGESTS = "config_sha256"
 _MADE_FROM = "made_from"
-_ADAPTED = re.compile(r"\+bn=test(:.*)?$")
+_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=\w+)$")
 _THIS = "the command of this workdir"
 
 
@@ -104,13 +104,15 @@ def model_digest(workdir: Path, name: str, seed: int) -> str:
 
     Args:
       workdir: of the model, or of its study.
-      name, seed: of the model; `+bn=test`, which marks one that is adapted as it is evaluated, does
-        not count.
+      name, seed: of the model; `+bn=test` and `+enhance=NAME`, which mark what is done as it is
+        evaluated, do not count. One of `+train=NAME` lies in the folder `train=NAME` of its study.
 
     Raises:
       DamagedFileError: a final.json that is none.
     """
-    of_study = workdir / "models" / _ADAPTED.sub("", name).replace("/", ".") / f"seed{seed}"
+    training, _, enhanced = _AT_TEST_TIME.sub("", name).partition("+train=")
+    study = workdir / f"train={enhanced}" if enhanced else workdir
+    of_study = study / "models" / training.replace("/", ".") / f"seed{seed}"
     for folder in (workdir, of_study):
         if (folder / "final.json").is_file():
             return read_final(folder)["digest"]

@@ -169,6 +169,25 @@ def test_answers_to_natural_test_sets_are_to_other_images(folder):
     assert "noc.hue-0.npz: expected answers to the images that draws.json tells of" in line
 
 
+def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
+    """Folders of tools.enhancement_study and tools.search_cbar; only what is looked at is there."""
+    names = ("standard+enhance=clahe", "standard+train=clahe+enhance=nlm")
+    for number, study in enumerate((tmp_path, tmp_path / "train=clahe")):
+        files.write_json(study / "models" / "standard" / "seed0" / "final.json", {"step": 0, "digest": str(number)})
+    assert [bindings.model_digest(tmp_path, name, 0) for name in names] == ["0", "1"]
+    assert bindings.model_digest(tmp_path, "standard+bn=test:16", 0) == "0"
+    made_from = answers.MadeFrom("1" * 64, 5, {(name, 0): "earlier" for name in names})
+    for name, corruption in zip(names, ("noc/hue", "noc/border"), strict=True):
+        path = tmp_path / "answers" / f"{answers.file_stem(corruption, 0)}.npz"
+        answers.write(path, {(name, 0): np.ones(5, bool)}, made_from)
+    run = tmp_path / "features" / "run0"
+    files.write_json(run / "settings.json", {"model": "standard", "model_seed": 0})
+    bindings.write_arrays(run / "centres" / "clean-0.npz", {"centre": np.ones(3)}, {"model": "earlier"})
+    wrong = verification.verify(tmp_path).problems
+    for name in ("noc.hue-0.npz", "noc.border-0.npz", "clean-0.npz", "train=clahe/models/standard/seed0/config"):
+        assert any(name in line for line in wrong), (name, wrong)
+
+
 def test_no_damage_is_a_traceback(folder, made, monkeypatch):
     monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # which takes long; its damages: above
     assert verification.verify(folder).problems == []
