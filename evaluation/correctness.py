@@ -32,11 +32,13 @@ def of_models(
     are, each model answers correctly: {key: bool [N]}.
     """
     correct = {key: [] for key in models}
+    of_pixels = enhance in enhancements.of_pixels()
+    of_answers = "" if of_pixels else enhance  # enhanced images are shown to the program of others
     for images, labels in shown:
-        if enhance in enhancements.of_pixels():
+        if of_pixels:
             images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
         for key, model in models.items():
-            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups, enhance))
+            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups, of_answers))
     return {key: np.concatenate(parts) for key, parts in correct.items()}
 
 
