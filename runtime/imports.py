@@ -24,6 +24,6 @@ def import_all(modules: Iterable[str]) -> None:
             importlib.import_module(name)
         except ImportError as error:
             raise SettingsError(
-                f"config.imports: expected a module that Python finds (beside the commands, installed or on PYTHONPATH), "
-                f"found {name!r}: {error}"
+                "config.imports: expected a module that Python finds (beside the commands, installed or on "
+                f"PYTHONPATH), found {name!r}: {error}"
             ) from error

@@ -17,8 +17,9 @@ _NO_DISTANCES = "no distances yet: tools.msd with this workdir writes {path}, an
 def write_results(
     folder: pathlib.Path, counts: Sequence[Count], schemes: Sequence[str], measured: pathlib.Path, comment: str
 ) -> str:
-    """Writes schemes.csv, its figure where schemes are few, and scheme_corruptions.csv; transforms.csv and transforms.png where there
-    are stored schemes; correlations with distance and their figures where these were measured.
+    """Writes schemes.csv, its figure where schemes are few, and scheme_corruptions.csv;
+    transforms.csv and transforms.png where there are stored schemes; correlations with distance and
+    their figures where these were measured.
 
     Args:
       folder: workdir, with errors_summary.csv.
@@ -58,7 +59,7 @@ def _correlated(folder, counts: Iterable[Count], schemes, measured, comment):
     names = {row.scheme for row in rows} & {count.model for count in of_schemes}
     if len(names) < by_scheme.MIN_SCHEMES:
         return (
-            f"(no correlation of error with distance: expected at least {by_scheme.MIN_SCHEMES} schemes with both under "
-            f"the same severities, found {len(names)} in {measured})"
+            f"(no correlation of error with distance: expected at least {by_scheme.MIN_SCHEMES} schemes with both "
+            f"under the same severities, found {len(names)} in {measured})"
         )
     return write_correlated(folder, rows, by_scheme.mean_errors(of_schemes), comment)

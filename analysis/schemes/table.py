@@ -102,12 +102,13 @@ def drawable(table: Sequence[Row]) -> bool:
 
 
 def panels(table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
-    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the least
-    mean error of the last one up. Bars are standard errors of the mean over seeds, with one seed over test
-    images.
+    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the largest
+    mean error of the last one up, schemes without it on top. Bars are standard errors of the mean
+    over seeds, with one seed over test images.
     """
     names = [name for name in columns(table) if not name.startswith("gap_")]
-    ordered = sorted(table, key=lambda row: -row.get(names[-1]).mean)
+    last = names[-1]
+    ordered = sorted(table, key=lambda row: (math.isnan(row.get(last).mean), -row.get(last).mean))
     figure = Figure(figsize=(2.4 * len(names) + 1.6, 0.17 * len(table) + 1.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
         cells = [row.get(name) for row in ordered]

@@ -71,6 +71,16 @@ def test_the_figure_shows_each_schemes_errors_with_their_standard_error_over_see
     assert table.drawable(rows) and not table.drawable(rows[:1]) and not table.drawable(16 * rows)
 
 
+def test_schemes_without_the_last_benchmark_stand_last_in_the_figure():
+    errors = {"low": 1.0, "without": None, "high": 3.0, "none": None, "middle": 2.0}
+    rows = [
+        table.Row(name, 1, {"clean": table.Cell(5.0, 0.1)} | ({"imagenet_c": table.Cell(error, 0.1)} if error else {}))
+        for name, error in errors.items()
+    ]
+    labels = table.panels(rows).axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == ["high", "middle", "low", "without", "none"]
+
+
 def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
     found = corruptions.rows(counts(), ("augmix", "standard"))
     assert [row[:4] for row in found] == [("standard", FOG, 2, 2), ("augmix", FOG, 2, 2)]
