@@ -2,12 +2,11 @@
 
 import math
 import pathlib
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.lines import write_rows
+from analysis.lines import as_name, write_rows
 
 HEADER = ("class", "images", "accuracy", "low", "high")
 _QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
@@ -25,7 +24,9 @@ def interval(correct: int, number: int) -> tuple[float, float]:
     return (middle - half) / (1 + extra), (middle + half) / (1 + extra)
 
 
-def write_classes(path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> None:
+def write_classes(
+    path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str], comment: str
+) -> None:
     """Writes the accuracy on each class that has images.
 
     Args:
@@ -33,11 +34,11 @@ def write_classes(path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, n
       correct: bool [N], which images are answered correctly.
       labels: int [N].
       names: of the classes.
+      comment: the line at the head of the table.
     """
     rows = []
     for label, name in enumerate(names):
         own = correct[labels == label]
         if own.size:
-            text = re.sub(r"[\s,\"'#]+", "_", name)
-            rows.append((text, own.size, float(own.mean()), *interval(int(own.sum()), own.size)))
-    write_rows(path, HEADER, rows)
+            rows.append((as_name(name), own.size, float(own.mean()), *interval(int(own.sum()), own.size)))
+    write_rows(path, HEADER, rows, comment)

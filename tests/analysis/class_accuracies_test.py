@@ -19,7 +19,8 @@ def test_the_ends_of_the_interval_are_shares_that_are_just_not_excluded(correct,
 def test_classes_are_tabulated(tmp_path):
     labels = np.array([2, 0, 2, 2, 0])
     correct = np.array([True, False, False, True, False])
-    class_accuracies.write_classes(tmp_path / "classes.csv", correct, labels, ["tench, Tinca", "none", "cat"])
+    class_accuracies.write_classes(tmp_path / "classes.csv", correct, labels, ["tench, Tinca", "none", "cat"], "tiny")
+    assert lines.sealed((tmp_path / "classes.csv").read_text())
     rows = [fields for _, fields in lines.read_lines(tmp_path / "classes.csv", class_accuracies.HEADER)]
     assert [row[:2] for row in rows] == [["tench_Tinca", "2"], ["cat", "3"]]
     assert [float(row[2]) for row in rows] == pytest.approx([0, 2 / 3])
