@@ -81,11 +81,14 @@ def load_shapes(
     """
     del data_dir
     image_size = 32 if image_size is None else image_size
-    splits = {}
-    for split, number, limit in (("train", train_images, train_limit), ("test", test_images, test_limit)):
+    numbers = {"train": (train_images, train_limit), "test": (test_images, test_limit)}
+    for split, (number, limit) in numbers.items():
         if number < 1 or (limit is not None and limit < 1):
             raise ValueError(f"expected {split}_images and {split}_limit of at least 1, found {number} and {limit}")
-        splits[split] = draw_split(split, number if limit is None else min(number, limit), seed, image_size)
+    splits = {
+        split: draw_split(split, number if limit is None else min(number, limit), seed, image_size)
+        for split, (number, limit) in numbers.items()
+    }
     provenance = {"source": "data/shapes.py", "version": VERSION, "seed": seed, "jax": jax.__version__}
     provenance.update({split: describe(splits[split]) for split in _SPLITS})
     return Dataset(name, CLASS_NAMES, splits["train"], splits["test"], provenance)

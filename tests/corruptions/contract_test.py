@@ -26,14 +26,15 @@ def batch():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_batches_of_uint8(name, batch):
-    """Shape, dtype, determinism, an effect, and one compile for all severities."""
+    """Shape, dtype, determinism, an effect, and one compile for severities: their ends, since what
+    one program gives has one shape and dtype.
+    """
     compiled = corruptions.batch._corrupt._cache_size()
     severities = corruptions.severities(name)
-    out = {s: np.asarray(corruptions.corrupt(KEY, batch, name, s)) for s in severities}
+    mildest, strongest = (np.asarray(corruptions.corrupt(KEY, batch, name, s)) for s in (severities[0], severities[-1]))
     assert corruptions.batch._corrupt._cache_size() - compiled == 1
-    for corrupted in out.values():
+    for corrupted in (mildest, strongest):
         assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
-    strongest = out[severities[-1]]
     assert (strongest != batch).any((1, 2, 3)).all()
     again = corruptions.corrupt(KEY, batch, name, severities[-1])
     np.testing.assert_array_equal(again, strongest)

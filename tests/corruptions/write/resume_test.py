@@ -30,7 +30,7 @@ def arrays(number, side=32):
 def command(tmp_path, out, *more):
     source = tmp_path / "source.npz"
     if not source.exists():
-        images, labels = arrays(3000)
+        images, labels = arrays(1500)
         np.savez(source, images=images, labels=labels)
     flags = [f"--source={source}", f"--out={out}", f"--corruptions={NAMES}", "--seed=4", *more]
     return [sys.executable, "-m", "corruptions.write", *flags]
@@ -86,7 +86,7 @@ def test_a_killed_command_continues(tmp_path):
     assert second.stdout.strip() == str(out / "manifest.json")
     found = json.loads((out / "manifest.json").read_text())
     assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
-    images, labels = arrays(3000)
+    images, labels = arrays(1500)
     write_dataset(whole, (images, labels), corruptions=NAMES.split(","), seed=4)
     assert contents(out) == contents(whole)
     assert sorted(p.name for p in out.iterdir()) == [
@@ -103,7 +103,7 @@ def test_a_killed_command_continues_with_folders(tmp_path):
     complete = {f"{name.split('/')[1]}/{s}" for name, some in written(out).items() for s in some}
     assert 1 <= len(complete) < 4 and visible <= complete  # what is visible is complete
     assert run(arguments).returncode == 0
-    images, labels = arrays(3000)
+    images, labels = arrays(1500)
     options = {"layout": "folders", "severities": [0, 1], "batch_size": 50, "seed": 4}
     write_dataset(whole, (images[:200], labels[:200]), corruptions=NAMES.split(","), **options)
     assert contents(out) == contents(whole) and len(contents(out)) == 4 * 200 + 4
@@ -118,7 +118,7 @@ def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
     assert "error: the disk (or quota) is full" in first.stderr and "run the same command again" in first.stderr
     assert "Traceback" not in first.stderr and count(out) == 0
     assert not list(out.glob("*contrast*"))  # nothing half-written stays to fill the disk
-    write_dataset(out, arrays(3000), corruptions=NAMES.split(","), seed=4)
+    write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
 
 
@@ -179,11 +179,11 @@ def test_the_second_of_two_commands_is_refused(tmp_path):
         first.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(WriteError, match="another process is writing"):
-                write_dataset(out, arrays(3000), corruptions=NAMES.split(","), seed=4)
+                write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
         finally:
             first.kill()
     # The lock dies with its process.
-    write_dataset(out, arrays(3000), corruptions=NAMES.split(","), seed=4)
+    write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
 
 
@@ -193,7 +193,7 @@ def test_two_devices_write_the_same_files(tmp_path):
     done = run(command(tmp_path, out, "--batch_size=70", "--limit=150", "--severities=1"), env=environment)
     assert done.returncode == 0, done.stderr
     assert "2 x cpu" in json.loads((out / "manifest.json").read_text())["runs"][0]["device"]
-    images, labels = arrays(3000)
+    images, labels = arrays(1500)
     write_dataset(whole, (images[:150], labels[:150]), corruptions=NAMES.split(","), severities=[1], seed=4)
     assert contents(out) == contents(whole)
 
