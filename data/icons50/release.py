@@ -1,18 +1,17 @@
 """The releases of ICONS-50: a tree `CLASS/STYLE_RENDITION_SUBTYPE.png`, and one .npy file.
 
 The file is a pickled dictionary of five sequences of one length: `class` (0 .. 49), `style`,
-`image` (uint8 [3, 32, 32]), `rendition` and `subtype`. A pickle can run any code when it is read;
-this reader admits NumPy arrays, strings, numbers and containers of them, and refuses the rest.
+`image` (uint8 [3, 32, 32]), `rendition` and `subtype`, read by `data.icons50.pickled`.
 """
 
 import os
-import pickle
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from data import decode, tree
+from data.icons50 import pickled
 
 # fmt: off
 CLASSES = (
@@ -28,20 +27,6 @@ CLASSES = (
 FILE = "Icons-50.npy"
 SIDE = 32
 _FIELDS = ("class", "style", "image", "rendition", "subtype")
-
-
-def _latin1(text: str, encoding: str) -> bytes:
-    """The bytes that protocols before 3 write as text, and no other encoding."""
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"bytes as {encoding}")
-    return text.encode("latin1")
-
-
-_ADMITTED = {  # what a pickled NumPy array consists of, under the names of NumPy 1 and 2
-    (f"numpy.{core}.multiarray", name): getattr(np._core.multiarray, name)
-    for core in ("core", "_core")
-    for name in ("_reconstruct", "scalar")
-} | {("numpy", "ndarray"): np.ndarray, ("numpy", "dtype"): np.dtype, ("_codecs", "encode"): _latin1}
 
 
 class Icons(NamedTuple):
@@ -118,27 +103,27 @@ def read_array(path: Path) -> Icons:
     """
     with path.open("rb") as file:
         found = _unpickled(path, file)
-    lengths = {
-        name: len(found[name]) for name in _FIELDS if isinstance(found, dict) and hasattr(found.get(name), "__len__")
-    }
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected a dictionary of {', '.join(_FIELDS)}, found {type(found).__name__}")
+    values = {name: found.get(name) for name in _FIELDS}
+    lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple) or np.ndim(value)}
     if set(lengths) != set(_FIELDS) or len(set(lengths.values())) > 1 or not all(lengths.values()):
-        raise ValueError(
-            f"{path}: expected a dictionary of {', '.join(_FIELDS)} of one length, found {lengths or type(found)}"
-        )
+        raise ValueError(f"{path}: expected sequences {', '.join(_FIELDS)} of one length, found {lengths or 'none'}")
     try:
         images = np.stack([np.asarray(image) for image in found["image"]])
         labels = np.asarray(found["class"])
-    except ValueError as error:
-        raise ValueError(f"{path}: expected images and classes of one shape, found {error}") from error
+        texts = [tuple(map(str, found[name])) for name in ("style", "rendition", "subtype")]
+    except (TypeError, ValueError, SystemError) as error:  # the last from texts that are none
+        raise ValueError(f"{path}: expected images and classes of one shape, and texts, found {error}") from error
     if images.dtype != np.uint8 or images.shape[1:] != (3, SIDE, SIDE):
         raise ValueError(
             f"{path}: expected images uint8 [N, 3, {SIDE}, {SIDE}], found {images.dtype} {list(images.shape)}"
         )
-    if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= len(CLASSES):
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= len(CLASSES):
         raise ValueError(
-            f"{path}: expected classes 0 to {len(CLASSES) - 1}, found {labels.dtype} {np.unique(labels)[-3:]}"
+            f"{path}: expected classes 0 to {len(CLASSES) - 1}, integers [N], found {labels.dtype} "
+            f"{list(labels.shape)} that ends in {labels.ravel()[-3:]}"
         )
-    texts = [tuple(map(str, found[name])) for name in ("style", "rendition", "subtype")]
     images = np.ascontiguousarray(images.transpose(0, 2, 3, 1))
     return Icons(images, labels.astype(np.int32), CLASSES, *texts)
 
@@ -154,19 +139,10 @@ def _unpickled(path: Path, file: BinaryIO):
     if shape != () or dtype.kind != "O":
         raise ValueError(f"{path}: expected one pickled dictionary, found an array {dtype} {list(shape)}")
     try:
-        array = _Unpickler(file, encoding="latin1").load()
-    except (EOFError, AttributeError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
+        array = pickled.load(file)
+    except Exception as error:  # a damaged pickle raises any
         raise ValueError(f"{path}: expected a pickle of arrays, strings and numbers, found {error}") from error
     return array.item() if isinstance(array, np.ndarray) and array.shape == () else array
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads arrays, strings, numbers and containers of them."""
-
-    def find_class(self, module, name):
-        if (module, name) not in _ADMITTED:
-            raise pickle.UnpicklingError(f"{module}.{name}, which is not read: it could run code")
-        return _ADMITTED[module, name]
 
 
 def _few(names):

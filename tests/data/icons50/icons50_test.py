@@ -100,6 +100,66 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(tmp_path, wrap
     assert not made.exists()
 
 
+class Built:
+    """Is pickled as a call and the state that is set of what it gives."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
+
+
+OBJECT = np.dtype("O")
+NULLS = bytes(8)  # one address, of no object
+
+
+def array_of(dtype, content, shape=(1,)):
+    return Built(np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), (1, shape, dtype, False, content))
+
+
+def type_of(text, names=None, fields=None, size=-1, flags=0):
+    return Built(np.dtype, (text, False, True), (3, "|", None, names, fields, size, -1, flags))
+
+
+@pytest.mark.parametrize(
+    "state, found",
+    [
+        (array_of(type_of("O8"), NULLS), "a state of ObjectDType"),  # without its flags, bytes stand for objects
+        (array_of(type_of("V8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "the type 'V8'"),  # a field hidden from them
+        (array_of(type_of("S8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "a state of BytesDType"),
+        (array_of(type_of("S8", size=2**40), NULLS), "a state of BytesDType"),
+        (array_of(type_of("S8", np.array([None])), NULLS), "a state of BytesDType"),  # equals None, and is not
+        (array_of(OBJECT, NULLS), "a state of ndarray"),
+        (array_of(OBJECT, [1], shape=(0,)), "a state of ndarray"),
+        (array_of(np.dtype("u1"), NULLS, shape=(-1, -8)), "a state of ndarray"),
+        (Built(np._core.multiarray.scalar, (OBJECT, NULLS)), "an object as a number"),
+        (Built(np.ndarray, ((1,), OBJECT)), "'NoneType' object is not callable"),
+    ],
+)
+def test_a_pickle_that_would_set_addresses_is_refused(tmp_path, state, found):
+    content = {name: [0] for name in ("class", "style", "image", "rendition", "subtype")} | {"style": state}
+    np.save(tmp_path / "bad.npy", np.array(content, dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=rf"bad\.npy: expected a pickle of arrays, strings and numbers, found {found}"):
+        release.read(tmp_path / "bad.npy")
+
+
+@pytest.mark.parametrize(
+    "changed, found",
+    [
+        ({"class": np.zeros((2, 1), int)}, r"int64 \[2, 1\]"),
+        ({"class": np.array(3)}, r"\{'style': 2, .*"),
+        ({"style": np.array([2**31 - 1] * 2, np.int32).view("U1")}, "invalid maximum character"),
+    ],
+)
+def test_fields_of_another_kind_are_named(tmp_path, changed, found):
+    content = {name: ["0", "1"] for name in ("style", "rendition", "subtype")} | {"class": [0, 1]} | changed
+    content |= {"image": np.zeros((2, 3, 32, 32), np.uint8)}
+    np.save(tmp_path / "bad.npy", np.array(content, dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=rf"bad\.npy: expected .*class.*, found {found}"):
+        release.read(tmp_path / "bad.npy")
+
+
 def test_files_that_are_no_release_are_named(tmp_path, array):
     with pytest.raises(FileNotFoundError, match="makes a stand-in"):
         release.read(tmp_path / "nowhere")
@@ -132,9 +192,13 @@ def test_files_that_are_no_release_are_named(tmp_path, array):
 
 def test_pickles_of_older_protocols_are_read(tmp_path, drawn):
     """NumPy 1 wrote protocol 2 or 3, and scalars of its own."""
-    content = {"class": np.array([0, 3]), "style": np.array(["apple", "lg"]), "rendition": [np.str_("0"), np.str_("1")]}
+    content = {
+        "class": np.array([0, 3], ">i8"),
+        "style": np.array(["apple", "lg"]),
+        "rendition": [np.str_("0"), np.str_("1")],
+    }
     content |= {
-        "subtype": ["x", "y"],
+        "subtype": np.array(["x", "y"], dtype=object),
         "image": [drawn.images[0].transpose(2, 0, 1), drawn.images[1].transpose(2, 0, 1)],
     }
     for protocol in (2, 3, 4):
