@@ -22,8 +22,8 @@ def import_all(modules: Iterable[str]) -> None:
     for name in modules:
         try:
             importlib.import_module(name)
-        except ImportError as error:
+        except Exception as error:  # whatever the user's code raises
             raise SettingsError(
                 "config.imports: expected a module that Python finds (beside the commands, installed or on "
-                f"PYTHONPATH), found {name!r}: {error}"
+                f"PYTHONPATH) and can import, found {name!r}: {type(error).__name__}: {error}"
             ) from error

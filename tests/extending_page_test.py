@@ -112,9 +112,16 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "given, message",
-    [(("no_such_module",), "found 'no_such_module': No module named"), ("my_corruptions", "names of modules")],
+    [
+        (("no_such_module",), "found 'no_such_module': ModuleNotFoundError: No module named"),
+        ("my_corruptions", "names of modules"),
+        ((".mine",), r"found '\.mine': TypeError: .*relative import"),
+        (("wrong_module_of_a_test",), "found 'wrong_module_of_a_test': NameError: name 'shade' is not defined"),
+    ],
 )
-def test_modules_that_are_not_there_are_named(given, message):
+def test_modules_that_cannot_be_imported_are_named(given, message, tmp_path, monkeypatch):
+    (tmp_path / "wrong_module_of_a_test.py").write_text("shade")
+    monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SettingsError, match=f"config.imports: .*{message}"):
         imports.import_all(given)
 
