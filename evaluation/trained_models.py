@@ -65,6 +65,14 @@ def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
         options[name] = {**options.get(name, {}), **values}
 
 
+def take_ranges(trained: ConfigDict, config: ConfigDict) -> None:
+    """Takes the options of `config` over into `trained` where it has calibrated ranges: these, and
+    the photographs of frost.
+    """
+    if config.ranges:
+        trained.train.corruption_options = config.train.corruption_options
+
+
 def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
     """Reads every finished model in a workdir of train.py or overlap.py.
 

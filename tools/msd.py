@@ -58,8 +58,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
     targets = [(condition.corruption, condition.label) for condition in conditions]
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
-        if config.ranges:
-            trained.train.corruption_options = config.train.corruption_options  # the photographs of frost among them
+        trained_models.take_ranges(trained, config)
         schemes = transforms.find(asked.schemes, augmentation.static_options(trained.train))
         measured = Measured.by(trained, asked, workdir, asked.out, setting(asked, _DETERMINING))
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])

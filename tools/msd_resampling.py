@@ -42,6 +42,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[resampling.Spread]:
     scheme = transforms.of_scheme(grid.scheme)
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
         determining = setting(asked, _DETERMINING) | setting(grid, _GRID)
         measured = Measured.by(trained, asked, workdir, grid.out, determining)
         distances = []

@@ -47,6 +47,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.SubsetDistance]
         raise ValueError(f"expected config.msd.subsets.sizes in 1..{number}, the pool, found {sizes}")
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
         determining = setting(asked, _DETERMINING) | {"pool": number, "scheme": scheme.name}
         measured = Measured.by(trained, asked, workdir, asked.subsets.out, determining)
         centres = np.stack([measured.centre(condition)[0] for condition in bar("condition", conditions)])

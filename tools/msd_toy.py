@@ -43,6 +43,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.MixtureDistance
     if [condition.corruption for condition in conditions] != list(names):
         raise ValueError(f"expected one severity in config.msd.toy.severity, found {toy.severity!r}")
     with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
         measured = Measured.by(trained, asked, workdir, toy.out, setting(asked, _DETERMINING))
         centres = np.stack([measured.centre(condition)[0] for condition in conditions])
         first, second = (measured.features(condition) for condition in conditions)

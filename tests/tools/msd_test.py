@@ -2,6 +2,7 @@
 refusing what is wrong.
 """
 
+import contextlib
 import json
 import pathlib
 import shutil
@@ -25,7 +26,7 @@ from evaluation import centres, features, running, trained_models, transforms
 from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
-from tools import msd
+from tools import msd, msd_resampling, msd_subsets, msd_toy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = 40  # all of them, so that the test knows which
@@ -261,3 +262,22 @@ def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, 
         np.savez(path, **bindings.read_arrays(path)[0])
     monkeypatch.setattr(centres.features.Extractor, "stream", lambda *args, **kwargs: pytest.fail("measured again"))
     assert str(msd.run(few, folder)) == str(found)
+
+
+@pytest.mark.parametrize("tool", [msd, msd_resampling, msd_subsets, msd_toy])
+def test_calibrated_ranges_are_what_is_measured(tool, tmp_path, monkeypatch):
+    config, trained, found = configs.msd.get_config(), tiny.config(), []
+    config.ranges, config.train.corruption_options = "ranges.json", {"noc/border": {"range": (2, 6)}}
+
+    class Enough(Exception):
+        pass
+
+    def by(trained, *given):
+        found.append(trained.train.corruption_options.to_dict())
+        raise Enough
+
+    monkeypatch.setattr(trained_models, "open_workdir", lambda *given: contextlib.nullcontext(trained))
+    monkeypatch.setattr(centres.Measured, "by", by)
+    with pytest.raises(Enough):
+        tool.run(config, tmp_path)
+    assert found == [{"noc/border": {"range": (2, 6)}}]
