@@ -59,7 +59,7 @@ from evaluation import adaptation, measured, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
-from evaluation.results import Frame, count_answers, print_scores, write_tables
+from evaluation.results import Frame, asked_for, count_answers, print_scores, write_tables
 from evaluation.shown import Shown, ShownStored
 from runtime import distributed, meshes
 from runtime.log import log
@@ -102,7 +102,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
             shown = ShownStored(stored, mesh, config.eval.batch_size)
             answers |= evaluate_models(models, shown, shown.conditions, results, enhance=enhance)
-        counts, of_models, settings = count_answers(answers), digests(models), config.eval.to_dict()
+        counts, of_models, settings = count_answers(answers), digests(models), asked_for(config, trained)
         return distributed.on_main(lambda: write_tables(results, counts, settings, dataset.name, frame, of_models))
 
 

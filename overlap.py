@@ -15,7 +15,7 @@ from runtime import command  # isort: skip
 from analysis import overlap_study, tables
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import evaluate_models
-from evaluation.results import Frame, write_errors
+from evaluation.results import Frame, asked_for, write_errors
 from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
@@ -81,7 +81,7 @@ def run(config, workdir):
 def _write_errors(path, config, frame, names, comment):
     """Writes the errors of the study's models, and evaluation.json; prints those of benchmarks."""
     counts, record = tables.read_counts(path / "counts.csv"), provenance()
-    print(write_errors(path, counts, frame, config.eval.to_dict(), record, comment, {"study": names}))
+    print(write_errors(path, counts, frame, asked_for(config), record, comment, {"study": names}))
 
 
 def _comment(config, path):

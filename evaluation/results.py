@@ -87,6 +87,14 @@ class Frame:
         return {"conditions": dataclasses.asdict(self.conditions), "reference": choice}
 
 
+def asked_for(*configs: ConfigDict) -> dict[str, Any]:
+    """Gives what a command was asked for, for evaluation.json: the `eval` settings of the first
+    config, and the modules that all of them import.
+    """
+    imports = dict.fromkeys(name for config in configs for name in config.get("imports", ()))
+    return configs[0].eval.to_dict() | {"imports": tuple(imports)}
+
+
 def write_tables(
     path: pathlib.Path,
     current: Iterable[Count],
@@ -103,7 +111,7 @@ def write_tables(
     Args:
       path: directory of the tables.
       current: counts of what was evaluated just now.
-      settings: what was asked for, for evaluation.json.
+      settings: what was asked for, see `asked_for`.
       source: of the images, for the comment line of the tables.
       frame: of the errors.
       models: {(model, seed): digest} of the models as they are; rows of earlier ones are left out.
@@ -143,7 +151,7 @@ def write_errors(
       path: directory of the tables, with `answers`.
       counts: what counts.csv holds.
       frame: of the errors.
-      settings: what was asked for.
+      settings: what was asked for, see `asked_for`.
       record: the provenance.
       comment: first line of the tables.
       own: {name: corruptions} of benchmarks that are not registered.

@@ -18,7 +18,9 @@ import corruptions
 import data
 import models
 from analysis import tables
-from evaluation import trained_models
+from analysis.errors import joint
+from analysis.errors.conditions import Conditions
+from evaluation import results, trained_models
 from runtime import imports, workdirs
 from runtime.schema import SettingsError
 from tests.pages import FENCE, ROOT, commands
@@ -108,6 +110,21 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     with trained_models.open_workdir(tmp_path / "work", tiny.config()) as trained:
         assert corruptions.get(trained.train.corruption).name == "shade"
     assert "imports" not in study.model_config(tiny.config(), "noc/border", 0)
+
+
+def test_tables_import_what_the_evaluation_imported(tmp_path, monkeypatch):
+    trained, given = tiny.config(), tiny.config()
+    name = written_module(tmp_path, monkeypatch, "other_corruptions_of_a_test")  # not imported before
+    trained.imports, given.imports = ("json",), ("json", name)
+    members = ("test_of_mine/shade", "test_of_mine/both", "noc/border")
+    counts = [tables.Count("standard", 0, name, "random", 60, 100) for name in members]
+    counts.append(tables.Count("standard", 0, tables.CLEAN, 0, 80, 100))
+    tables.write_counts(tmp_path / "counts.csv", counts, "made up")
+    frame = results.Frame.of(Conditions("shapes", 10, (32, 32, 3), "none", {}), "", "refuse")
+    results.write_errors(tmp_path, counts, frame, results.asked_for(given, trained), {}, "made up")
+    found = joint.joint([joint.read(tmp_path, "made_up")])
+    assert ("my_benchmark", "random", "mean_error") in found.columns
+    assert results.asked_for(given, trained)["imports"] == tuple(given.imports)
 
 
 @pytest.mark.parametrize(

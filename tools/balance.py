@@ -37,10 +37,10 @@ def define_flags():
 def run(given):
     """Prints and writes the tables; returns them."""
     folder = pathlib.Path(given.workdir)
+    evaluated = joint.read(folder, folder.name)  # first: it may import a benchmark
     if unknown := [name for name in given.benchmarks if name not in corruptions.benchmarks()]:
         known = ", ".join(corruptions.benchmarks())
         raise ValueError(f"expected --benchmarks among {known}, found {', '.join(unknown)}")
-    evaluated = joint.read(folder, folder.name)
     choice = choose(given.reference, given.mismatch, evaluated.conditions)
     tables = [balance_table(evaluated, choice, name, given.measure) for name in given.benchmarks]
     notes = [f"† {sentence}" for sentence in choice.sentences()] if given.measure != MEAN_ERROR else []

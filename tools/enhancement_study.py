@@ -26,7 +26,7 @@ from analysis.errors import joint, markup
 from analysis.tables import STANDARD
 from evaluation.conditions import list_conditions, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
-from evaluation.results import Frame, count_answers, write_tables
+from evaluation.results import Frame, asked_for, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.log import log
@@ -75,7 +75,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
 
 def _write(config, path, counts, known, source, frame):
     """Writes every table; prints the one of enhancements."""
-    write_tables(path, counts, config.eval.to_dict(), source, frame, known, printed=False)
+    write_tables(path, counts, asked_for(config), source, frame, known, printed=False)
     evaluated = [joint.read(path, *joint.names([path]))]
     table = joint.joint(
         evaluated,

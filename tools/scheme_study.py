@@ -30,7 +30,7 @@ from ml_collections import ConfigDict
 from analysis.schemes import study as results
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
-from evaluation.results import Frame, count_answers, write_tables
+from evaluation.results import Frame, asked_for, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
@@ -82,8 +82,7 @@ def _refuse(config):
 
 def _write(config, path, counts, known, frame, names):
     """Writes and prints every result."""
-    settings = config.eval.to_dict()
-    counts = write_tables(path, counts, settings, config.dataset.name, frame, known, printed=False)
+    counts = write_tables(path, counts, asked_for(config), config.dataset.name, frame, known, printed=False)
     study.write_timing(config, path, known)
     number = len(config.study.seeds)
     comment = (

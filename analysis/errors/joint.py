@@ -15,9 +15,11 @@ from analysis.errors.summary import GAP, MEASURES, NONE, ORIGINAL, Summary
 from analysis.lines import as_name
 from analysis.tables import CLEAN
 from runtime.files import read_json
+from runtime.imports import import_all
 from runtime.shapes import Maybe
 
 COLUMNS = (*MEASURES, GAP)
+_SHAPE = {"provenance": Maybe({}), "eval": Maybe({"imports": Maybe([str])})}
 Column = tuple[str, str, str]
 """(benchmark, severities, measure)."""
 
@@ -61,9 +63,10 @@ class Joint(NamedTuple):
 
 
 def read(folder: pathlib.Path, name: str) -> Evaluated:
-    """Reads an evaluated workdir.
+    """Reads an evaluated workdir, and imports the modules that its evaluation imported.
 
     Raises:
+      SettingsError: a module that is not found.
       FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which
         conditions, or its tables are damaged.
     """
@@ -71,7 +74,9 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
         raise FileNotFoundError(f"expected an evaluated workdir, found {folder} without counts.csv")
     counts = derived.read_counts(folder / "counts.csv")
     path = folder / "evaluation.json"
-    record = read_json(path, shape={"provenance": Maybe({})}).get("provenance", {}) if path.is_file() else {}
+    content = read_json(path, shape=_SHAPE) if path.is_file() else {}
+    import_all(content.get("eval", {}).get("imports", ()))
+    record = content.get("provenance", {})
     revision = str(record.get("git_revision", "not recorded"))[:12]
     source = f"{record.get('device', 'device not recorded')}, revision {revision}"
     stored = folder.parent.name == "stored"
