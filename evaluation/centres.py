@@ -21,7 +21,7 @@ from ml_collections import ConfigDict
 from analysis import tables
 from analysis.distances import msd_mmd
 from corruptions.keys import seed_key
-from data.dataset import Split, sha256
+from data.dataset import Dataset, Split, sha256
 from evaluation import features, trained_models, transforms
 from evaluation.conditions import Condition
 from evaluation.running import Running
@@ -68,7 +68,13 @@ class Measured:
 
     @classmethod
     def by(
-        cls, trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path, out: str, determining: Mapping[str, Any]
+        cls,
+        trained: ConfigDict,
+        asked: ConfigDict,
+        workdir: pathlib.Path,
+        out: str,
+        determining: Mapping[str, Any],
+        dataset: Dataset | None = None,
     ) -> "Measured":
         """Opens the folder `out` of a workdir of `evaluation.trained_models.open_workdir`.
 
@@ -78,13 +84,14 @@ class Measured:
           workdir: with the model that measures.
           out: name of the folder.
           determining: the settings that results depend on, beside the options of corruptions.
+          dataset: of `trained`, where it was loaded before.
 
         Raises:
           ValueError: a model or a number of images that is not there.
           WorkdirError: the folder holds results of other settings.
         """
         options = augmentation.static_options(trained.train)
-        extractor, split = _extractor(trained, asked, workdir)
+        extractor, split = _extractor(trained, asked, workdir, dataset)
         folder = workdir / out
         folder.mkdir(parents=True, exist_ok=True)
         refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
@@ -217,9 +224,13 @@ def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:
     return {name: asked[name] for name in names}
 
 
-def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) -> tuple[features.Extractor, Split]:
+def _extractor(
+    trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path, dataset: Dataset | None
+) -> tuple[features.Extractor, Split]:
     mesh = meshes.data_mesh()
-    dataset, split, _ = study.load_data(trained, mesh, placed=())  # a few images of many
+    if dataset is None:
+        dataset, *_ = study.load_data(trained, mesh, placed=())
+    split = dataset.train  # where it is: a few images of many
     if asked.images > len(split):
         raise ValueError(
             f"expected at most {len(split)} images, as many as there are to train on, found {asked.images}"
@@ -232,7 +243,9 @@ def _extractor(trained: ConfigDict, asked: ConfigDict, workdir: pathlib.Path) ->
     rng = _generator(asked, IMAGES, "")
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
-    images = meshes.place_tree(cut(split, rows, dataset.image_shape[0]), meshes.replicated(mesh))
+    images = cut(split, rows, dataset.image_shape[0])
+    if asked.draws:  # without, each image has one of its own: `evaluation.joint` reads them in pieces
+        images = meshes.place_tree(images, meshes.replicated(mesh))
     model = trained_models.read_model(models[key], dataset.num_classes, dataset.image_shape[0], mesh)
     return features.Extractor(mesh, *model, images, weights, asked.chunk), split
 

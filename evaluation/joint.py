@@ -31,7 +31,7 @@ def centre(measured: Measured, condition: Condition) -> np.ndarray:
     """
 
     def measure():
-        network, images = measured.extractor, np.asarray(measured.extractor.images)  # on the host: read in pieces
+        network, images = measured.extractor, np.asarray(measured.extractor.images)  # on the host
         split = Split(images, np.zeros(len(images), np.int32), np.arange(len(images), dtype=np.int32))
         size = measured.asked.chunk or features.fitting(math.prod(images.shape[1:]))
         seed, options = measured.asked.seed, measured.options

@@ -28,6 +28,7 @@ from ml_collections import ConfigDict
 from analysis.cbar import benchmark, scans
 from analysis.cbar.join import BENCHMARKS, join
 from analysis.tables import STANDARD, Count
+from data import Dataset
 from evaluation import joint
 from evaluation.centres import Measured
 from evaluation.conditions import CLEAN_IMAGES, Condition, list_conditions
@@ -52,9 +53,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     ]
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         counts = _train_and_count(config, pairs, conditions, path)
+        dataset, *_ = study.load_data(config, meshes.data_mesh(), placed=())  # once, for all runs
         paths = []
         for number, (errors, features) in enumerate(bar("run", pairs)):
-            centres = _centres(config, path, number, features, conditions)
+            centres = _centres(config, dataset, path, number, features, conditions)
             scan = join([count for count in counts if count.seed == errors], centres, STANDARD)
             paths.append(path / "scans" / f"run{number}.csv")
             names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
@@ -94,14 +96,14 @@ def _train_and_count(
 
 
 def _centres(
-    config: ConfigDict, path: pathlib.Path, number: int, seed: int, conditions: list[Condition]
+    config: ConfigDict, dataset: Dataset, path: pathlib.Path, number: int, seed: int, conditions: list[Condition]
 ) -> dict[tuple[str, int], np.ndarray]:
     """Mean features of every condition in the network of a seed, from the images of run `number`."""
     search = config.search
     given = {"model": STANDARD, "model_seed": seed, "seed": search.seed + number}
     given |= {"images": search.images, "draws": search.draws, "halves": 0}
     asked = ConfigDict(config.msd.to_dict() | given)
-    measured = Measured.by(config, asked, path, f"features/run{number}", given)
+    measured = Measured.by(config, asked, path, f"features/run{number}", given, dataset)
     return {
         (condition.corruption, condition.label): measured.centre(condition)[0]
         if search.draws

@@ -10,11 +10,13 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 import corruptions
+import data
 import models
 from corruptions.keys import seed_key
 from evaluation import centres, features, joint
 from evaluation.conditions import Condition
 from runtime import meshes
+from tests.training import tiny
 from training.states import TrainState
 
 SIDE, IMAGES, SEED = 16, 5, 3
@@ -51,6 +53,22 @@ def test_the_centre_is_the_mean_over_images_each_with_its_draw(network, tmp_path
     np.testing.assert_allclose(found, np.mean(expected, axis=0), rtol=2e-3, atol=1e-4)
     apart = np.abs(expected[0] - np.mean(expected, axis=0)).max()
     assert apart > 100 * np.abs(found - np.mean(expected, axis=0)).max()
+
+
+def test_data_are_not_loaded_again_and_images_with_draws_of_their_own_stay_on_the_host(network, tmp_path, monkeypatch):
+    model = network[1].graphdef, network[1].state
+    monkeypatch.setattr(centres.study, "load_data", lambda *given, **more: pytest.fail("loaded again"))
+    monkeypatch.setattr(centres.trained_models, "list_models", lambda workdir: {("standard", 0): workdir})
+    monkeypatch.setattr(centres.trained_models, "read_model", lambda *given: model)
+    dataset = data.load("shapes", train_limit=10, test_limit=10)
+    asked = {"model": "standard", "model_seed": 0, "seed": SEED, "images": 3, "halves": 0, "chunk": 4}
+    for draws, kind in ((0, np.ndarray), (1, jax.Array)):
+        given = ConfigDict(asked | {"draws": draws})
+        found = centres.Measured.by(tiny.config(), given, tmp_path, f"draws{draws}", {}, dataset)
+        assert isinstance(found.extractor.images, kind) and found.split is dataset.train
+        assert {image.tobytes() for image in np.asarray(found.extractor.images)} <= {
+            image.tobytes() for image in dataset.train.images
+        }
 
 
 def test_what_is_measured_is_read_back_and_nan_is_refused(network, tmp_path, monkeypatch):

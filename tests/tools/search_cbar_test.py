@@ -26,7 +26,7 @@ def without_networks(monkeypatch):
     """Training, answers and features made up of seeds; gives what was asked of them, and of the
     selection, which select_cbar_test has.
     """
-    asked = {"trained": [], "features": [], "selected": []}
+    asked = {"trained": [], "features": [], "data": [], "selected": []}
 
     def train_in_parts(self, at_most):
         asked["trained"].append((self.trainings, tuple(self.seeds)))
@@ -41,8 +41,9 @@ def without_networks(monkeypatch):
             for condition in conditions
         }
 
-    def centres(config, path, number, seed, conditions):
+    def centres(config, dataset, path, number, seed, conditions):
         asked["features"].append((number, seed))
+        asked["data"].append(dataset)
         rng = np.random.default_rng(seed)
         return {
             (condition.corruption, condition.label): rng.normal(size=3).astype(np.float32) for condition in conditions
@@ -59,6 +60,7 @@ def test_each_run_has_the_errors_of_one_network_and_the_features_of_another(with
     search_cbar.run(settings((0, 3), (2, 1)), tmp_path)
     assert without_networks["trained"] == [(("standard",), (0, 2, 3, 1))]
     assert without_networks["features"] == [(0, 2), (1, 1)]
+    assert len(set(map(id, without_networks["data"]))) == 1  # loaded once
     for number, (errors, features) in enumerate(((0, 2), (3, 1))):
         scan = scans.read_scan(tmp_path / "scans" / f"run{number}.csv")
         assert scan.candidates == corruptions.names("cbar_candidates")
