@@ -51,14 +51,24 @@ def reference(images, kernel, strides, padding, groups=1):
     )
 
 
+def values_and_gradients(conv, images, kernel, *options):
+    """What a convolution gives, and what its gradients give for a random cotangent, by one program."""
+
+    @jax.jit
+    def program(images, kernel):
+        values, pull = jax.vjp(lambda x, w: conv(x, w, *options), images, kernel)
+        cotangent = np.random.default_rng(4).standard_normal(values.shape).astype(np.float32)
+        return values, pull(cotangent)
+
+    return program(images, kernel)
+
+
 def test_values_and_gradients_are_those_of_lax(case):
-    images, kernel, strides, padding = case
-    expected, pull_expected = jax.vjp(lambda x, w: reference(x, w, strides, padding), images, kernel)
-    found, pull = jax.vjp(lambda x, w: conv2d(x, w, strides, padding), images, kernel)
+    expected, expected_gradients = values_and_gradients(reference, *case)
+    found, gradients = values_and_gradients(conv2d, *case)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5)
-    grad = np.random.default_rng(4).standard_normal(expected.shape).astype(np.float32)
-    for one, other in zip(pull(grad), pull_expected(grad)):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    for gradient, other in zip(gradients, expected_gradients):
+        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("groups", [pytest.param(2, marks=pytest.mark.slow), 4])
@@ -66,17 +76,16 @@ def test_values_and_gradients_of_groups_are_those_of_lax_and_of_separate_convolu
     images, kernel, strides, padding = case
     images, kernel = np.concatenate([images] * groups, -1), np.concatenate([kernel, *[2 * kernel] * (groups - 1)], -1)
     images = images + np.arange(images.shape[-1], dtype=np.float32) / 10  # no two channels are equal
+    of_a_part = jax.jit(lambda x, w: reference(x, w, strides, padding))
     parts = zip(np.split(images, groups, -1), np.split(kernel, groups, -1))
-    apart = np.concatenate([reference(x, w, strides, padding) for x, w in parts], -1)
-    results = [
-        jax.vjp(lambda x, w, conv=conv: conv(x, w, strides, padding, groups), images, kernel)
-        for conv in (reference, grouped_conv2d)
-    ]
-    for values, _ in results:
+    apart = np.concatenate([of_a_part(x, w) for x, w in parts], -1)
+    (expected, expected_gradients), (found, gradients) = (
+        values_and_gradients(conv, images, kernel, strides, padding, groups) for conv in (reference, grouped_conv2d)
+    )
+    for values in (expected, found):
         np.testing.assert_allclose(values, apart, rtol=1e-4, atol=1e-4)
-    grad = np.random.default_rng(4).standard_normal(apart.shape).astype(np.float32)
-    for one, other in zip(results[1][1](grad), results[0][1](grad)):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+    for gradient, other in zip(gradients, expected_gradients):
+        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-3)
 
 
 def test_gradients_of_gradients_are_those_of_lax():
@@ -89,7 +98,7 @@ def test_gradients_of_gradients_are_those_of_lax():
         def loss(x, w):
             return (conv(x, w, strides, padding) ** 2).sum()
 
-        return jax.grad(lambda w: (jax.grad(loss)(images, w) ** 2).mean())(kernel)
+        return jax.jit(jax.grad(lambda w: (jax.grad(loss)(images, w) ** 2).mean()))(kernel)
 
     expected = penalty(reference)
     np.testing.assert_allclose(penalty(conv2d), expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())

@@ -18,7 +18,8 @@ SHAPE = (32, 32, 3)
 
 def drawn(source, number, label="some", seed=0):
     scheme = augment.get(source)
-    params = jax.vmap(lambda key: scheme.sample(key, SHAPE))(jax.random.split(jax.random.key(seed), number))
+    sample = jax.jit(jax.vmap(lambda key: scheme.sample(key, SHAPE)))
+    params = sample(jax.random.split(jax.random.key(seed), number))
     params = {name: np.asarray(value) for name, value in params.items()}
     return stored.Stored(scheme.name, SHAPE, label, params, {"seed": seed})
 
@@ -43,7 +44,7 @@ def test_images_draw_uniformly(tmp_path):
     content = drawn("op=translate_x", 7)
     scheme = augment.get(save(tmp_path / "seven.npz", content))
     keys = jax.random.split(KEY, 7000)
-    strengths = np.asarray(jax.vmap(lambda key: scheme.sample(key, SHAPE))(keys)["strength"])
+    strengths = np.asarray(jax.jit(jax.vmap(lambda key: scheme.sample(key, SHAPE)["strength"]))(keys))
     values, counts = np.unique(strengths, return_counts=True)
     assert set(values) == set(content.params["strength"])
     assert abs(counts - 1000).max() < 150  # 5 standard deviations
