@@ -53,6 +53,7 @@ def slow(network, images, draw, apply):
     def one(image, params):
         return model(apply(to_float(image), params)[None], train=False)[1]["penultimate"][0]
 
+    draw = jax.jit(draw)
     drawn = [draw(jax.random.fold_in(KEY, i)) for i in range(NUMBER)]
     return np.array([[one(image, params) for image in images] for params in drawn])
 
@@ -82,7 +83,8 @@ def test_a_scheme_keeps_values_between_levels(network, images):
 
 def test_no_augmentation_shows_the_images(network, images):
     found = measured(network, images, transforms.IDENTITY, number=1)
-    np.testing.assert_allclose(found[0], network[0](images, train=False)[1]["penultimate"], rtol=1e-4, atol=1e-5)
+    expected = jax.jit(lambda x: network[0](x, train=False)[1]["penultimate"])(images)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_every_image_gets_the_same_draws(network, images):

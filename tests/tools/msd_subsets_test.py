@@ -57,8 +57,13 @@ def distances(folder, params):
     images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images.astype(np.float32) / 255
     ((graphdef, state),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
     model = nnx.merge(graphdef, state.params, state.statistics)
-    shown = jax.vmap(augment.get("op=rotate").apply, (0, None))(images, params)
-    feature = np.asarray(model(shown, train=False)[1]["penultimate"]).mean(0)
+
+    @jax.jit
+    def features(images, params):
+        shown = jax.vmap(augment.get("op=rotate").apply, (0, None))(images, params)
+        return model(shown, train=False)[1]["penultimate"]
+
+    feature = np.asarray(features(images, params)).mean(0)
     references = [np.load(path)["centre"][0] for path in sorted((folder / "subsets" / "centres").glob("*.npz"))]
     return np.array([np.linalg.norm(feature - reference) for reference in references])
 

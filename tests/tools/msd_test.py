@@ -79,8 +79,10 @@ def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
     ((graphdef, state),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
     model = nnx.merge(graphdef, state.params, state.statistics)
 
+    features = jax.jit(lambda images: model(images, train=False)[1]["penultimate"])
+
     def mean_feature(images):
-        return np.asarray(model(images, train=False)[1]["penultimate"]).mean(0)
+        return np.asarray(features(images)).mean(0)
 
     centres = read_centres(folder / "msd" / "features.npz")
     assert set(centres) == {("clean", 0), *((name, level) for name in SETTINGS["corruptions"] for level in LEVELS)}
