@@ -37,7 +37,8 @@ slope = jax.grad(loss)(images)                                            # of f
 
 The corrupted images are the same either way. For `shot_noise` it is the gradient of the mean; for `quantization` and
 `color_dither` that of the image itself, and JPEG keeps what it stores of chroma. Corruptions of others
-(`random_choice`, `compose`) hand the word on.
+(`random_choice`, `compose`) hand the word on; through `random_choice`, and `compose` with a probability below 1,
+`jax.grad` goes for batches (`corrupt`) only, not for one image.
 
 The table compares J v of `jax.jvp` with finite differences D over 6 levels to both sides, at the middle severity of each:
 |J v - D| / |D|, 0 where they agree and 1 where the gradient is zero. Between lie corruptions with kinks and jumps within 6

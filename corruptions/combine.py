@@ -99,72 +99,70 @@ def _choice(
     name: str,
 ) -> Corruption:
     scale = _scale(members, selected)
-    deal, deal_straight = (
-        _dealt([_branch(m, scale, steps, gradient) for m, steps in zip(members, selected, strict=True)])
-        for gradient in (None, gradients.STRAIGHT_THROUGH)
-    )
     bounds = probability * np.cumsum(shares) / np.sum(shares)
     # Rounding errors leave no gap between the last member and what is certain to be corrupted.
     bounds[np.flatnonzero(shares)[-1] :] = 2.0 if probability == 1 else probability
 
-    def sample(key, shape, severity):
-        """Draws `which` of the members, one more than there are for none; their own draws follow
-        from `key`, at `severity`.
-        """
-        del shape
-        which_key, key = jax.random.split(key)
-        which = jnp.searchsorted(jnp.asarray(bounds, jnp.float32), jax.random.uniform(which_key), side="right")
-        return {"which": which.astype(jnp.int32), "key": key, "severity": severity}
+    def branches(gradient):
+        return [_branch(m, scale, steps, gradient) for m, steps in zip(members, selected, strict=True)]
 
-    def apply(image: jax.Array, params: Params) -> jax.Array:
-        """Applies the member that was drawn to the image, or none."""
-        return deal(params["which"], params["key"], params["severity"], image)
-
-    def straight(image: jax.Array, params: Params) -> jax.Array:
-        return deal_straight(params["which"], params["key"], params["severity"], image)
-
-    return _made(name, "choice", members, scale, sample, apply, straight)
+    docs = (
+        "Applies the member that was drawn to the image, or none. Reverse-mode derivatives are of batches only "
+        "(`corrupt`).",
+        "Draws `which` of the members, one more than there are for none; their own draws follow from `key`, at "
+        "`severity`.",
+    )
+    return _made(name, "choice", members, scale, "which", bounds, branches, docs)
 
 
 @functools.lru_cache(maxsize=256)
 def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -> Corruption:
     scale = _scale(parts, (None,) * len(parts))
 
-    def all_parts(gradient):
-        branches = [_branch(part, scale, None, gradient) for part in parts]
+    def branches(gradient):
+        applied = [_branch(part, scale, None, gradient) for part in parts]
 
-        def branch(key, severity, image):
-            for part, own in zip(branches, jax.random.split(key, len(branches)), strict=True):
+        def all_parts(key, severity, image):
+            for part, own in zip(applied, jax.random.split(key, len(applied)), strict=True):
                 image = part(own, severity, image)
             return image
 
-        return branch
+        return [all_parts]
 
-    deal, deal_straight = (_dealt([all_parts(gradient)]) for gradient in (None, gradients.STRAIGHT_THROUGH))
-
-    def sample(key, shape, severity):
-        """Draws whether the image is `skipped`, 0 or 1; the parts' draws follow from `key`, at
-        `severity`.
-        """
-        del shape
-        skip_key, key = jax.random.split(key)
-        skipped = jax.random.uniform(skip_key) >= probability
-        return {"skipped": skipped.astype(jnp.int32), "key": key, "severity": severity}
-
-    def apply(image: jax.Array, params: Params) -> jax.Array:
-        """Applies all parts one after the other, or none."""
-        return deal(params["skipped"], params["key"], params["severity"], image)
-
-    def straight(image: jax.Array, params: Params) -> jax.Array:
-        return deal_straight(params["skipped"], params["key"], params["severity"], image)
-
-    return _made(name, "composition", parts, scale, sample, apply, straight)
+    docs = (
+        "Applies all parts one after the other, or none. With a probability below 1, reverse-mode derivatives are of "
+        "batches only (`corrupt`).",
+        "Draws whether the image is `skipped`, 0 or 1; the parts' draws follow from `key`, at `severity`.",
+    )
+    return _made(name, "composition", parts, scale, "skipped", (probability,), branches, docs)
 
 
-def _made(name, family, members, scale, sample, apply, straight):
+def _made(name, family, members, scale, drawn, bounds, branches, docs):
+    """A corruption that draws the number `drawn` of a branch, the first whose bound is above a
+    uniform number, and applies that branch.
+    """
     prefix, found, own = name.partition("/")
     if not (prefix and found and own):
         raise ValueError(f"expected name='PREFIX/NAME', found {name!r}")
+
+    def sample(key, shape, severity):
+        del shape
+        drawn_key, key = jax.random.split(key)
+        number = jnp.searchsorted(jnp.asarray(bounds, jnp.float32), jax.random.uniform(drawn_key), side="right")
+        return {drawn: number.astype(jnp.int32), "key": key, "severity": severity}
+
+    def applier(gradient):
+        possible = branches(gradient)
+        certain = len(bounds) == 1 and bounds[0] >= 1
+        deal = (lambda number, *rows: possible[0](*rows)) if certain else _dealt(possible)
+
+        def apply(image: jax.Array, params: Params) -> jax.Array:
+            return deal(params[drawn], params["key"], params["severity"], image)
+
+        return apply
+
+    apply, straight = applier(None), applier(gradients.STRAIGHT_THROUGH)
+    apply.__doc__, sample.__doc__ = docs
     rounding = "truncate" if all(member.rounding == "truncate" for member in members) else "nearest"
     listed = ", ".join(member.qualified_name for member in members)
     mixes = next((f"contains {m.qualified_name}, which {m.mixes}" for m in members if m.mixes), "")

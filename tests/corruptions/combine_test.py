@@ -97,6 +97,7 @@ def test_parts_follow_one_another_without_rounding():
         level = min(int(np.floor(params["severity"] * 5)) + 1, 5)
         expected = corruptions.noc.brightness(first, image, params["severity"])
         np.testing.assert_allclose(corrupted, corruptions.imagenet_c.contrast(second, expected, level), **CLOSE)
+    assert "sort[" not in str(jax.make_jaxpr(lambda x: corruptions.corrupt(KEY, x, both))(IMAGES[:2]))
     never = corruptions.compose("noc/brightness", probability=0)
     np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], never), IMAGES[:2])
 
@@ -132,6 +133,17 @@ def test_gradients_pass_through_a_batch():
     choice = corruptions.random_choice(MEMBERS[:2])
     gradient = jax.grad(lambda x: corruptions.corrupt(KEY, x, choice, 0.2).sum())(jnp.asarray(IMAGES))
     assert (np.abs(gradient) > 0).any((1, 2, 3)).all()
+
+
+def test_gradients_of_one_image():
+    image = jnp.asarray(IMAGES[0])
+    twice = corruptions.compose("noc/border", "noc/border")
+    gradient = jax.jit(jax.grad(lambda x: twice(KEY, x, 0.2).sum()))(image)
+    np.testing.assert_array_equal(np.unique(gradient), [0, 1])  # below the border, and beside it
+    drawn = corruptions.random_choice(MEMBERS[:2])
+    assert "of batches only" in drawn.__doc__
+    with pytest.raises((ValueError, NotImplementedError), match="reverse-mode"):
+        jax.grad(lambda x: drawn(KEY, x, 0.2).sum())(image)
 
 
 @pytest.mark.parametrize(
