@@ -4,11 +4,10 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color, fourier, random, trigonometry
+from corruptions.primitives import color, fourier, random
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -82,18 +81,14 @@ def _sum_in_frequencies(image, weights, rows, columns):
     """
     reach = weights.shape[0] - 1
     sides = [size + 2 * reach for size in image.shape[:2]]
-
-    def waves(offsets, side, frequencies):
-        turns = (jnp.outer(jnp.arange(frequencies), offsets) % side).astype(jnp.float32)
-        return jnp.stack(trigonometry.sine_cosine(turns * np.float32(2 * np.pi / side))[::-1])
-
     # Of a shift by (dy, dx) exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.
-    vertical, horizontal = waves(rows, sides[0], sides[0]), waves(columns, sides[1], sides[1] // 2 + 1)
+    vertical = fourier.waves(rows, sides[0], sides[0])
+    horizontal = fourier.waves(columns, sides[1], sides[1] // 2 + 1)
     product = jnp.einsum(
         "jui,kvi->jkuv", vertical * weights[None, None], horizontal, precision=jax.lax.Precision.HIGHEST
     )
     transfer = jnp.stack([product[0, 0] - product[1, 1], product[0, 1] + product[1, 0]])
-    return fourier.filter_by_products(image, transfer, reach, "edge")
+    return fourier.filter_by_products(image, transfer, reach)
 
 
 def _sample(key, shape, severity, *, table=None):

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.primitives import trigonometry
+
 
 def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Correlates every channel with a kernel that is even along both axes, borders mirrored.
@@ -37,8 +39,9 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
 
 
-def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int, mode: str) -> jax.Array:
-    """Extends the image, multiplies its spectrum and transforms back, in four matrix products.
+def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int) -> jax.Array:
+    """Repeats the image's border, multiplies its spectrum and transforms back, in four matrix
+    products.
 
     A TPU does them faster than its Fourier transform, which it also takes long to compile; on a CPU
     the transform is faster.
@@ -48,13 +51,12 @@ def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int, mode: 
       transfer: float32 [2, H', W' // 2 + 1], the real and the imaginary part, H' = H + 2 reach and
         W' = W + 2 reach.
       reach: pixels by which the image is extended on all sides.
-      mode: of `numpy.pad`.
 
     Returns:
       float32 [H, W, C].
     """
-    down, up = _transforms(image.shape[0], reach, mode, False)
-    right, left = _transforms(image.shape[1], reach, mode, True)
+    down, up = _transforms(image.shape[0], reach, False)
+    right, left = _transforms(image.shape[1], reach, True)
     product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
     spectrum = product("kuy,yxc->kuxc", down[:, :, 0], image)
     real, imaginary = product("qvkx,kuxc->quvc", right, spectrum)
@@ -66,22 +68,44 @@ def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int, mode: 
     return product("xkv,kyvc->yxc", left[0], columns)
 
 
-@functools.lru_cache
-def _transforms(size, reach, mode, half):
+def waves(offsets: jax.Array, side: int, frequencies: int) -> jax.Array:
+    """Computes the cosines and sines of 2 pi u offset / side, u = 0, ..., frequencies - 1.
+
+    Args:
+      offsets: int32 [n], below `side` in magnitude.
+      side: samples along the axis, at most 46,340.
+      frequencies: at most `side`.
+
+    Returns:
+      float32 [2, frequencies, n].
+    """
+    turns = (jnp.outer(jnp.arange(frequencies), offsets) % side).astype(jnp.float32)
+    return jnp.stack(trigonometry.sine_cosine(turns * np.float32(2 * np.pi / side))[::-1])
+
+
+def _transforms(size, reach, half):
     """Matrices of the transform of an extended axis and of its inverse without what was extended.
 
     Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2,
-    frequencies]. Half of the frequencies are enough where the result is real.
+    frequencies]. Half of the frequencies are enough where the result is real. They are computed on
+    the device: other platforms trace this, too, and are not to build matrices for nothing.
     """
     side = size + 2 * reach
     frequencies = side // 2 + 1 if half else side
-    wave = np.exp(-2j * np.pi / side * (np.outer(np.arange(frequencies), np.arange(side)) % side))
-    forward = wave @ np.pad(np.eye(size), ((reach, reach), (0, 0)), mode=mode)
-    twice = np.where((np.arange(frequencies) == 0) | (2 * np.arange(frequencies) == side), 1, 2 if half else 1)
-    back = wave[:, reach : reach + size].conj().T * (twice / side)
-    return tuple(
-        np.array([[m.real, -m.imag], [m.imag, m.real]], np.float32).transpose(0, 2, 1, 3) for m in (forward, back)
-    )
+    whole = waves(jnp.arange(side), side, frequencies)
+    inside = whole[..., reach : reach + size]
+    # Each end of the axis counts for all that repeat it, too.
+    first, last = (part.sum(-1, keepdims=True) for part in (whole[..., : reach + 1], whole[..., reach + size - 1 :]))
+    cosine, sine = jnp.concatenate([first, inside[..., 1:-1], last], -1)
+    u = np.arange(frequencies)
+    twice = np.where((u == 0) | (2 * u == side), 1, 2 if half else 1)
+    back = jnp.swapaxes(inside, 1, 2) * np.float32(twice / side)[None, None]
+    return _on_parts(cosine, -sine), _on_parts(*back)
+
+
+def _on_parts(real, imaginary):
+    """A complex matrix [n, m] as one for real and imaginary parts, [2, n, 2, m]."""
+    return jnp.stack([jnp.stack([real, -imaginary], 1), jnp.stack([imaginary, real], 1)])
 
 
 def fast_size(minimum: int) -> int:

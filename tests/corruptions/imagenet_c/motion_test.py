@@ -52,6 +52,12 @@ def test_one_channel_and_small_images_under_wide_blurs():
     assert np.abs(np.asarray(found) - imagemagick(image, 20, 15, -100.0)).max() <= 1
 
 
+def test_a_cpu_makes_no_matrices_of_a_tpu():
+    weights = motion.taps(6, 1, 6)
+    traced = jax.make_jaxpr(lambda x: motion.motion_blur_levels(x, weights, 0.3))(jnp.zeros((60, 80, 3)))
+    assert sum(np.size(constant) for constant in traced.consts) < 2 * (60 + 80)
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_corruption_blurs_along_the_drawn_angle(table):
     image = photograph(24, 36)
