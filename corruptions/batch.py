@@ -183,10 +183,8 @@ def _corrupt(
     # Inside somebody's program constants would be folded into this one and its end fused with what
     # follows: other roundings than on its own.
     key, images, severity, index = jax.lax.optimization_barrier((key, images, severity, index))
-    given = dict(options)
+    given = sample_options(corruption, severity, options)
     drawn = severity is None
-    if not drawn and "interpolate" in corruption.options:
-        given["interpolate"] = True  # severity was validated as given; traced it is a float
 
     def corrupt_image(key: jax.Array, image: jax.Array, position: jax.Array, level: jax.Array) -> jax.Array:
         params = corruption.sample(keys.image_key(key, position), image.shape, None if drawn else level, **given)
@@ -200,6 +198,16 @@ def _corrupt(
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
     return jax.lax.optimization_barrier(placement.over_shards(corrupt_share, key, images, index, levels))
+
+
+def sample_options(
+    corruption: Corruption, severity: jax.Array | None, options: tuple[tuple[str, Any], ...]
+) -> dict[str, Any]:
+    """Makes the options of `Corruption.sample` for a traced severity that was checked before."""
+    given = dict(options)
+    if severity is not None and "interpolate" in corruption.options:
+        given["interpolate"] = True  # severity was validated as given; traced it is a float
+    return given
 
 
 programs.on_drop(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -2,6 +2,7 @@
 to.
 """
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -11,12 +12,13 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, channels, checks, forks, keys, one_image, padded, programs, registry
+from corruptions import batch, checks, forks, keys, one_image, padded, programs, registry
 from corruptions.contract import Array, Corruption
 
 # Images read ahead and worked on at the same time, at most, and their values together.
 _WINDOW = 64
 _VALUES = 2**26
+_END: Any = object()
 
 
 class _Task(NamedTuple):
@@ -68,6 +70,7 @@ def corrupt_each(
     Raises:
       ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image when it is
         its turn, with its place in `images`.
+      OSError: a file behind an image that cannot be read, likewise.
     """
     forks.refuse()
     corruption = registry.get(name)
@@ -127,7 +130,7 @@ def _run(task: _Task) -> np.ndarray:
     return task.run()
 
 
-def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], ValueError | TypeError | None]:
+def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
     """Reads the next tasks, as many as are worked on at the same time, and the error that ends them."""
     found: list[_Task] = []
     try:
@@ -135,7 +138,7 @@ def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], ValueError | TypeError
             found.append(task)
             if len(found) == _WINDOW or sum(task.values for task in found) > _VALUES:
                 break
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 - of reading anything; raised when it is the image's turn
         return found, error
     return found, None
 
@@ -145,43 +148,42 @@ def _tasks(
 ) -> Iterator[_Task]:
     """Prepares images, each when it is read."""
     positions = itertools.count() if index is None else iter(index)
-    place = -1
-    for place, image in enumerate(images):
-        try:
-            position = next(positions)
-        except StopIteration:
-            raise ValueError(f"expected as many positions in index as images, found {place} and more images") from None
-        try:
+    read = iter(images)
+    for place in itertools.count():
+        with _placed(place):
+            image = next(read, _END)
+        if image is _END:
+            break
+        position = next(positions, _END)
+        if position is _END:
+            raise ValueError(f"expected as many positions in index as images, found {place} and more images")
+        with _placed(place):
             task = prepare(one_image.as_array(image), keys.image_index([position], 1))
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"image {place}: {error}") from None
         yield task
-    if index is not None and next(positions, None) is not None:
-        raise ValueError(f"expected as many positions in index as images, found {place + 1} images and more positions")
+    if index is not None and next(positions, _END) is not _END:
+        raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
 
 
-def _shown(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An image as [H, W, C], and as uint8 or float32 [H, W, 3], checked."""
-    pixels = image[..., None] if image.ndim == 2 else image
-    shown = channels.shown(pixels)
-    shown = shown if image.dtype == np.uint8 else shown.astype(np.float32)
-    checks.image_batch(shown[None], True)
-    return pixels, shown
-
-
-def _given_back(corrupted: Any, pixels: np.ndarray, image: np.ndarray) -> np.ndarray:
-    return channels.restored(np.array(corrupted).astype(image.dtype), pixels).reshape(image.shape)
+@contextlib.contextmanager
+def _placed(place: int) -> Iterator[None]:
+    """Puts the place of an image into its errors, a wrong one's or those of reading its file."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        # Not the error's own type, such as UnicodeDecodeError: that may take other arguments.
+        kind = next(kind for kind in (OSError, TypeError, ValueError) if isinstance(error, kind))
+        raise kind(f"image {place}: {error}") from error
 
 
 def _exact(
     key: jax.Array, corruption: Corruption, severity: Any, options: tuple, image: np.ndarray, index: Array
 ) -> _Task:
     """The program of `corrupt` for a batch of one."""
-    pixels, shown = _shown(image)
+    shown = one_image.as_shown(image)
 
     def run() -> np.ndarray:
         found = batch.corrupt(key, shown[None], corruption, severity, index=index, validate=False, **dict(options))
-        return _given_back(found[0], pixels, image)
+        return one_image.given_back(found[0], image)
 
     program = "exact", corruption, options, shown.shape, str(shown.dtype), severity is None, index.shape
     return _Task(program, run, shown.size)
@@ -191,7 +193,7 @@ def _padded(
     key: jax.Array, corruption: Corruption, severity: Any, options: Mapping[str, Any], image: np.ndarray, index: Array
 ) -> _Task:
     """The program of a square, and of severity tables that are alike."""
-    pixels, shown = _shown(image)
+    shown = one_image.as_shown(image)
     padding = corruption.padding
     assert padding is not None
     side = side_of(shown.shape, padding.reach)
@@ -204,7 +206,7 @@ def _padded(
         tables = {"table": number, **padding.tables_of(shown.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
         found = _corrupt_padded(key, square, size, tables, severity, index[0], corruption, static)
-        return _given_back(np.asarray(found)[:height, :width], pixels, image)
+        return one_image.given_back(np.asarray(found)[:height, :width], image)
 
     program = "padded", corruption, static, side, str(shown.dtype), severity is None, index.shape
     return _Task(program, run, side * side * 3)
@@ -221,9 +223,7 @@ def _corrupt_padded(
     corruption: Corruption,
     options: tuple,
 ) -> jax.Array:
-    given = dict(options)
-    if severity is not None:
-        given["interpolate"] = True  # severity was validated as given; traced it is a float
+    given = batch.sample_options(corruption, severity, options)
     shape = padded.Shape(image.shape, (size[0], size[1], image.shape[2]), tables)
     params = corruption.sample(keys.image_key(key, position), shape, severity, **given)
     return batch.from_float(corruption.apply(batch.to_float(image), params), image.dtype, corruption.rounding)

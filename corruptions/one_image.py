@@ -63,13 +63,10 @@ def corrupt_image(
     corruption = _find(name)
     checks.options(corruption.qualified_name, corruption.options, options)
     given = as_array(image)
-    pixels = given[..., None] if given.ndim == 2 else given
-    shown = channels.shown(pixels)
-    if given.dtype != np.uint8:
-        shown = shown.astype(np.float32)
+    shown = as_shown(given)
     key = keys.seed_key(seed)
-    corrupted = np.asarray(batch.corrupt(key, shown[None], corruption, severity, **options))[0]
-    return channels.restored(corrupted.astype(given.dtype), pixels).copy().reshape(given.shape)
+    corrupted = batch.corrupt(key, shown[None], corruption, severity, validate=False, **options)
+    return given_back(corrupted[0], given)
 
 
 def _find(name: str | Corruption) -> Corruption:
@@ -111,6 +108,28 @@ def as_array(image: Any) -> np.ndarray:
     if array.dtype != np.uint8 and array.dtype not in checks.FLOATS:
         raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}")
     return array
+
+
+def as_shown(image: np.ndarray) -> np.ndarray:
+    """Makes of an image of `as_array` what corruptions see: uint8 or float32 [H, W, 3], checked.
+
+    Raises:
+      ValueError: it is too small, or its values are outside [0, 1].
+    """
+    shown = channels.shown(_pixels(image))
+    shown = shown if image.dtype == np.uint8 else shown.astype(np.float32)
+    checks.image_batch(shown[None], True)
+    return shown
+
+
+def given_back(corrupted: Any, image: np.ndarray) -> np.ndarray:
+    """Makes a new array of the image's shape and dtype of what became of `as_shown(image)`."""
+    found = np.array(corrupted).astype(image.dtype)
+    return channels.restored(found, _pixels(image)).reshape(image.shape)
+
+
+def _pixels(image: np.ndarray) -> np.ndarray:
+    return image[..., None] if image.ndim == 2 else image
 
 
 def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
