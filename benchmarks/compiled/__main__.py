@@ -5,8 +5,8 @@
     python -m benchmarks.compiled --target=tpu_v5e --names imagenet_c/snow           # these anew, the rest stays
     python -m benchmarks.compiled --target=tpu_v5e --programs=training               # or schemes, evaluation
 
-Writes benchmarks/results/compiled_TARGET_PROGRAMS[_SIZE].md after each program; the same command
-continues a run that was stopped.
+Writes benchmarks/results/compiled_TARGET_PROGRAMS[_SIZE[_batchBATCH]].md after each program; the same
+command continues a run that was stopped.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from benchmarks.compiled.targets import TARGETS
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
 SIZED = ("corruptions", "schemes")
+BATCH = 128
 
 
 def measure(target, kind, name, size, batch):
@@ -39,7 +40,7 @@ def main():
     parser.add_argument("--target", choices=TARGETS, required=True)
     parser.add_argument("--programs", choices=(*SIZED, *programs.ROWS), default="corruptions")
     parser.add_argument("--size", type=int, default=224, help="of corruptions' and schemes' images")
-    parser.add_argument("--batch", type=int, default=128, help="of corruptions and schemes")
+    parser.add_argument("--batch", type=int, default=BATCH, help="of corruptions and schemes")
     parser.add_argument("--names", nargs="+", default=[], help="compiled anew; default: what the table lacks")
     parser.add_argument("--out", type=pathlib.Path)
     given = parser.parse_args()
@@ -51,13 +52,18 @@ def main():
     )
     command = f"python -m benchmarks.compiled --target={given.target} --programs={given.programs}"
     command += f" --size={given.size} --batch={given.batch}" if sized else ""
-    path = given.out or RESULTS / f"compiled_{given.target}_{given.programs}{f'_{given.size}' if sized else ''}.md"
+    name = f"compiled_{given.target}_{given.programs}" + (f"_{given.size}" if sized else "")
+    name += f"_batch{given.batch}" if sized and given.batch != BATCH else ""
+    path = given.out or RESULTS / f"{name}.md"
     rows, known = table.read(path, title), programs.names(given.programs)
+    if given.names and not rows and path.exists():
+        parser.error(f"expected {path} to begin with '# {title}', found another table; --names adds to none of others")
+    bars = given.programs == "corruptions" and (given.size, given.batch) == (224, BATCH)
     for name in given.names or [name for name in known if name not in rows]:
         rows[name] = measure(target, given.programs, name, given.size, given.batch)
         print(name, *rows[name], sep=" | ", flush=True)
         rows = {key: rows[key] for key in sorted(rows, key=lambda key: (*known, key).index(key))}
-        table.write(path, title, command, target, rows, given.programs == "corruptions" and given.size == 224)
+        table.write(path, title, command, target, rows, bars)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ def of_program(program: Program) -> Costs:
         cycles_of[name] += times * operation.cycles
         traffic_of[name] += times * _traffic(program, operation, types)
         numbers["kernels"] += times * (_works(operation) and not operation.code.endswith("-start"))
-        numbers["collectives"] += times * operation.code.removesuffix("-start").startswith(_COLLECTIVES)
-        inner = operation.called("calls")
+        numbers["collectives"] += times * (operation.code.removesuffix("-start") in _COLLECTIVES)
+        inner = operation.called("calls") if operation.code == "fusion" else None  # others are executed by themselves
         inside = program.inside(inner) if inner in program.computations else [operation]
         numbers["gathers"] += times * sum(o.code in ("gather", "scatter") for o in inside)
     weights = cycles_of if cycles_of.total() else traffic_of

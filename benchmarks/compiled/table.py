@@ -20,7 +20,7 @@ chip: `compile CPU s` of all the compiler's threads; `kernels`, `loop trips` (in
 `<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `images/s by the model`: the cycles
 that the compiler estimates, loops multiplied by their trips, at {clock:.2f} GHz; gathers cost more than it believes. `roofline`: what
 the kernels' traffic at {bandwidth:.0f} GB/s and the products at {peak:.0f} TFLOP/s (`of the peak`: their part) would leave, whichever
-is less. `costliest operations`: the end of their names in the source, with their part of the cycles."""
+is less; products in a loop count once, cycles and traffic in every trip. `costliest operations`: the end of their names in the source, with their part of the cycles."""
 
 
 def row(
@@ -82,11 +82,13 @@ def write(path: pathlib.Path, title: str, command: str, target: Target, rows: di
         "|---" * len(COLUMNS) + "|",
     ]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    write_atomically(path, "\n".join(lines + (["", *_summary(rows)] if bars else [])) + "\n")
+    write_atomically(path, "\n".join(lines + (_summary(rows) if bars else [])) + "\n")
 
 
 def _summary(rows: dict[str, list[str]]) -> list[str]:
     values = {name: _values(cells) for name, cells in rows.items() if cells[0] != "-"}
+    if not values:
+        return []
     rate = BARS[0][0]
     median = statistics.median(found[rate] for found in values.values())
     short = {}
@@ -98,6 +100,7 @@ def _summary(rows: dict[str, list[str]]) -> list[str]:
             short[name] = ", ".join(missed)
     wanted = ", ".join(f"{column} {'>=' if column == rate else '<='} {bound:,}" for column, bound in BARS)
     return [
+        "",
         f"{len(values) - len(short)} of {len(values)} keep all of: {wanted}. Median {median:,.0f} images/s (wanted: {MEDIAN:,}).",
         "",
         *(f"- {name}: {text}" for name, text in short.items()),

@@ -134,6 +134,28 @@ def test_of_branches_the_one_with_most_cycles_counts():
     assert (costs.of_program(hlo.parse(text)).cycles, costs.of_program(hlo.parse(text)).kernels) == (50, 1)
 
 
+def test_what_is_begun_and_ended_apart_counts_once():
+    text = "\n".join(
+        [
+            "%wrapped (p: f32[8], n: s32[4]) -> f32[4] {",
+            "  %p = f32[8]{0} parameter(0)",
+            "  %n = s32[4]{0} parameter(1)",
+            "  ROOT %g = f32[4]{0} gather(%p, %n), offset_dims={}",
+            "}",
+            "ENTRY %main (x: f32[8], i: s32[4]) -> f32[4] {",
+            "  %x = f32[8]{0} parameter(0)",
+            "  %i = s32[4]{0} parameter(1)",
+            "  %r = f32[8]{0} all-reduce-start(%x), to_apply=%wrapped",
+            "  %d = f32[8]{0} all-reduce-done(%r)",
+            "  %s = ((f32[8], s32[4]), f32[4]{0}, s32[]) async-start(%d, %i), calls=%wrapped",
+            "  ROOT %e = f32[4]{0} async-done(%s), calls=%wrapped",
+            "}",
+        ]
+    )
+    found = costs.of_program(hlo.parse(text))
+    assert (found.collectives, found.gathers) == (1, 1)
+
+
 def test_a_text_without_a_program_is_refused():
     with pytest.raises(ValueError, match="ENTRY"):
         hlo.parse("HloModule jit_f\n")

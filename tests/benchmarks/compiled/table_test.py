@@ -36,6 +36,32 @@ def test_what_falls_short_is_listed(tmp_path):
     assert table.read(path, "of another compiler") == {}
 
 
+def test_where_nothing_compiles_there_is_no_summary(tmp_path):
+    rows = {"large": table.failed(ValueError("no room"))}
+    table.write(tmp_path / "table.md", "T", "make it", V5E, rows, bars=True)
+    assert table.read(tmp_path / "table.md", "T") == rows
+
+
+def test_a_table_is_replaced_by_none_of_another_batch_or_of_a_few_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "measure", lambda *args: cells())
+    monkeypatch.setattr(command.programs, "names", lambda kind: ("first", "second"))
+
+    def run(version, *flags):
+        monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
+        monkeypatch.setattr("sys.argv", ["compiled", "--target=tpu_v5e", *flags])
+        command.main()
+
+    run("1")
+    run("1", "--batch=64")
+    standard, small = (tmp_path / f"compiled_tpu_v5e_corruptions_224{end}.md" for end in ("", "_batch64"))
+    assert "keep all of" in standard.read_text() and "keep all of" not in small.read_text()
+    before = standard.read_text()
+    with pytest.raises(SystemExit):
+        run("2", "--names", "first")
+    assert standard.read_text() == before
+
+
 def test_a_stopped_run_continues_and_named_programs_are_compiled_anew(tmp_path, monkeypatch):
     asked = []
 
