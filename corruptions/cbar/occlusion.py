@@ -90,9 +90,12 @@ def _apply_lines(image, params):
 
 def _smooth_lines(image, params):
     """As many rounds as there can be lines, for reverse mode needs to know their number."""
+
+    def draw(k, x):
+        return jnp.where(k < params["count"], _line(x, params["ends"][k]), x)
+
     planes = jnp.moveaxis(color.to_levels(image), -1, 0)
-    for number in range(params["ends"].shape[0]):
-        planes = jnp.where(number < params["count"], _line(planes, params["ends"][number]), planes)
+    planes = jax.lax.fori_loop(0, params["ends"].shape[0], draw, planes)
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
 
 

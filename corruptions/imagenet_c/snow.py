@@ -74,9 +74,8 @@ def _zoom_tables(shape, table):
 def _zoom_matrix(tables, axis, severity):
     """`zoom.zoom_matrix` of a whole severity, made of its taps."""
     level = jnp.round(severity).astype(jnp.int32) - 1
-    first, fraction = (tables[f"{axis}_{name}"][level][:, None] for name in ("first", "fraction"))
-    column = jnp.arange(first.shape[0])[None, :]
-    return jnp.where(column == first, 1 - fraction, 0.0) + jnp.where(column == first + 1, fraction, 0.0)
+    first, fraction = (tables[f"{axis}_{name}"][level] for name in ("first", "fraction"))
+    return zoom.matrix_of_taps(first, first + 1, fraction)
 
 
 def _apply(image, params):

@@ -85,14 +85,24 @@ def _sum_of_products(image, rows, columns, weights):
 
     def add(total, zoom):
         down, across, weight = zoom
-        return total + weight * filters.separable(image, _matrix(down), _matrix(across)), None
+        rows, columns = (matrix_of_taps(*_taps(offsets)) for offsets in (down, across))
+        return total + weight * filters.separable(image, rows, columns), None
 
     return jax.lax.scan(add, jnp.zeros_like(image), (rows, columns, weights))[0]
 
 
-def _matrix(offsets):
-    first, second, fraction = (values[:, None] for values in _taps(offsets))
-    sample = jnp.arange(offsets.size)[None, :]
+def matrix_of_taps(first: jax.Array, second: jax.Array, fraction: jax.Array) -> jax.Array:
+    """Builds the matrix A, (A x)_o = (1 - fraction_o) x[first_o] + fraction_o x[second_o].
+
+    Args:
+      first, second: int32 [n].
+      fraction: float32 [n].
+
+    Returns:
+      float32 [n, n].
+    """
+    first, second, fraction = (values[:, None] for values in (first, second, fraction))
+    sample = jnp.arange(first.shape[0])[None, :]
     return jnp.where(sample == first, 1 - fraction, 0) + jnp.where(sample == second, fraction, 0)
 
 
