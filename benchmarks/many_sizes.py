@@ -10,6 +10,8 @@ imagecorruptions-imaug, which runs on one core. The second compares `sizes="buck
 `sizes="exact"`.
 """
 
+from runtime import command  # isort: skip
+
 import os
 import platform
 import resource
@@ -20,7 +22,7 @@ import time
 
 import jax
 import numpy as np
-from absl import app, flags
+from absl import flags
 
 import corruptions
 from benchmarks import many_sizes_peer
@@ -44,10 +46,10 @@ def corrupt_all():
             pass
 
 
-def timed(command, **environment):
+def timed(arguments, **environment):
     """CPU and wall seconds of a process."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, env=os.environ | environment)
+    subprocess.run(arguments, check=True, env=os.environ | environment)
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
@@ -90,7 +92,7 @@ def differences():
 
 
 def main(argv):
-    del argv
+    command.refuse_positional(argv)
     if _CHILD.value:
         return corrupt_all()
     load = os.getloadavg()[0]
@@ -106,4 +108,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    command.run(main)

@@ -7,11 +7,16 @@ from typing import Any
 _GREEN = slice(1, 2)
 
 
+def _as_it_is(number):
+    """Whether a corruption sees this number of channels unchanged: neither grey nor with alpha."""
+    return number == 3 or number > 4
+
+
 def seen(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape (H, W, C) that a corruption sees of an image: C is 3 for 1 (grey), 2 (grey and
     alpha) and 4 (RGB and alpha) channels.
     """
-    return shape if shape[-1] == 3 or shape[-1] > 4 else (*shape[:-1], 3)
+    return shape if _as_it_is(shape[-1]) else (*shape[:-1], 3)
 
 
 def shown(image: Any) -> Any:
@@ -21,7 +26,7 @@ def shown(image: Any) -> Any:
       image: an array of NumPy or JAX, which the result is too.
     """
     number = image.shape[-1]
-    if number == 3 or number > 4:
+    if _as_it_is(number):
         return image
     if number == 4:
         return image[..., :3]
@@ -36,7 +41,7 @@ def restored(corrupted: Any, image: Any) -> Any:
     from it; of a tint green is nearest to the luminance.
     """
     number = image.shape[-1]
-    if number == 3 or number > 4:
+    if _as_it_is(number):
         return corrupted
     kept = corrupted if number == 4 else corrupted[..., _GREEN]
     return kept if number == 1 else kept.__array_namespace__().concatenate([kept, image[..., -1:]], -1)

@@ -1,12 +1,13 @@
 """The contract of every corruption: `sample` draws all that is random, `apply` draws nothing.
 
 One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in
-[0, 1]. Other channels and floats are led past the two halves as the user wrote them (see
-`channels`), which see three channels of float32. Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because
-severity may be a traced scalar. Given concrete arrays each half runs as one compiled program:
-operation by operation XLA rounds products and sums apart that it fuses in a program, which shows
-where a result is floored. Batches live in `corruptions.batch`; nothing else in this package knows
-about them.
+[0, 1]. Grey, alpha and other floats are led past the two halves as the user wrote them, which see
+float32 of three channels, or of five and more where each is treated alone (see `channels`).
+
+Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because severity
+may be a traced scalar. Given concrete arrays each half runs as one compiled program: operation by
+operation XLA rounds products and sums apart that it fuses in a program, which shows where a result
+is floored. Batches live in `corruptions.batch`; nothing else in this package knows about them.
 """
 
 import dataclasses
@@ -198,7 +199,8 @@ class Corruption:
           gradient: see `corrupt`.
 
         Returns:
-          The corrupted image, same shape, dtype and range.
+          The corrupted image, same shape, range and dtype (of NumPy's float64 float32, as JAX has
+          it).
 
         Raises:
           ValueError, TypeError: an image that is not as described.
