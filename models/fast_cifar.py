@@ -7,7 +7,9 @@ convolutions, which start as the identity on as many channels as they can.
 
 from functools import partial
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve
@@ -51,8 +53,8 @@ class FastCifar(nnx.Module):
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
         self.normalize = Normalize(mean, std, "cifar")
         filters = 2 * 3 * WHITENING_SIZE**2
-        self.whitening = Buffer(jnp.zeros((WHITENING_SIZE, WHITENING_SIZE, 3, filters)))
-        self.whitening_bias = nnx.Param(jnp.zeros(filters))
+        self.whitening = Buffer(jax.device_put(np.zeros((WHITENING_SIZE, WHITENING_SIZE, 3, filters), np.float32)))
+        self.whitening_bias = nnx.Param(jax.device_put(np.zeros(filters, np.float32)))
         c_in, stages = filters, []
         for width in widths:
             stages.append(Stage(c_in, width, conv=make_conv, norm=norm))
@@ -86,7 +88,7 @@ class Stage(nnx.Module):
         self.conv1, self.norm1 = conv(c_in, width, 3), norm(width)
         self.conv2, self.norm2 = conv(width, width, 3), norm(width)
         for layer, channels in ((self.conv1, min(c_in, width)), (self.conv2, width)):
-            start_as_identity(layer.kernel, channels)
+            layer.kernel.set_value(as_identity(layer.kernel[...], channels))
 
     def __call__(self, x, train):
         x = self.conv1(x)
@@ -95,12 +97,13 @@ class Stage(nnx.Module):
         return nnx.gelu(self.norm2(self.conv2(x), train))
 
 
-def start_as_identity(kernel, channels):
-    """Lets the first `channels` outputs of a kernel [K, K, C_in, C_out] copy their input
-    channels."""
-    value = kernel[...].at[..., :channels].set(0)
-    middle, index = value.shape[0] // 2, jnp.arange(channels)
-    kernel.set_value(value.at[middle, middle, index, index].set(1))
+@partial(jax.jit, static_argnums=1)
+def as_identity(kernel, channels):
+    """Gives a kernel [K, K, C_in, C_out] whose first `channels` outputs copy their input channels,
+    the others as they are.
+    """
+    middle, index = kernel.shape[0] // 2, jnp.arange(channels)
+    return kernel.at[..., :channels].set(0).at[middle, middle, index, index].set(1)
 
 
 FAMILY = {"fast_cifar": FastCifar}

@@ -59,8 +59,8 @@ class Conv(nnx.Module):
         conv="auto",
     ):
         shape, rule = (size, size, c_in // groups, c_out), "he" if init == "goyal" else init
-        self.kernel = nnx.Param(jnp.asarray(initial.kernel(rng, shape, rule)))
-        self.bias = nnx.Param(jnp.asarray(initial.bias(rng, shape, rule))) if bias else None
+        self.kernel = nnx.Param(jax.device_put(initial.kernel(rng, shape, rule)))
+        self.bias = nnx.Param(jax.device_put(initial.bias(rng, shape, rule))) if bias else None
         self.stride, self.padding, self.groups = stride, size // 2 if padding is None else padding, groups
         self.dtype, self.conv = dtype, conv
 
@@ -126,10 +126,11 @@ class BatchNorm(nnx.Module):
             gamma = gamma + np.float32(0.02) * rng.standard_normal(channels, np.float32)
         if init == "goyal" and last:
             gamma[:] = 0
-        self.scale = nnx.Param(jnp.asarray(gamma))
-        self.bias = nnx.Param(jnp.zeros(channels))
-        self.mean = nnx.BatchStat(jnp.zeros(channels))
-        self.var = nnx.BatchStat(jnp.ones(channels))
+        self.scale = nnx.Param(jax.device_put(gamma))
+        # device_put, here and above: jnp.zeros and jnp.asarray compile a program for each shape.
+        self.bias = nnx.Param(jax.device_put(np.zeros(channels, np.float32)))
+        self.mean = nnx.BatchStat(jax.device_put(np.zeros(channels, np.float32)))
+        self.var = nnx.BatchStat(jax.device_put(np.ones(channels, np.float32)))
         self.dtype = dtype
 
     def __call__(self, x, train):
@@ -188,8 +189,8 @@ class Linear(nnx.Module):
 
     def __init__(self, c_in, c_out, *, rng, init="he", dtype=jnp.float32):
         rule = {"he": "lecun", "goyal": "small"}.get(init, init)
-        self.kernel = nnx.Param(jnp.asarray(initial.kernel(rng, (c_in, c_out), rule)))
-        self.bias = nnx.Param(jnp.asarray(initial.bias(rng, (c_in, c_out), rule)))
+        self.kernel = nnx.Param(jax.device_put(initial.kernel(rng, (c_in, c_out), rule)))
+        self.bias = nnx.Param(jax.device_put(initial.bias(rng, (c_in, c_out), rule)))
         self.dtype = dtype
 
     def __call__(self, x):

@@ -11,7 +11,7 @@ one of our modules into torchvision's name. The arrays' names and layouts follow
 
 import re
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from flax import nnx
 
@@ -141,7 +141,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     model = models.build(name, num_classes, **options)
     state = nnx.state(model)
     for key, variable in _named(name, state).items():
-        variable.set_value(jnp.asarray(_our_layout(arrays[key]), jnp.float32))
+        variable.set_value(jax.device_put(np.asarray(_our_layout(arrays[key]), np.float32)))
     nnx.update(model, state)
     return model, num_classes
 
