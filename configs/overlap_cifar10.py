@@ -14,8 +14,8 @@ Expected: the paper recipe has not been run yet (it wants an accelerator). The s
 small network for 4 epochs, took 21 minutes on 2 CPU cores that were shared with other work: clean
 accuracy 73.5 % (standard), gaussian and impulse noise overlap .85, hue overlaps with nothing
 (docs/results/overlap_cifar10_smoke; JPEG copy of CIFAR-10, one seed). `small`, `small_wide` and
-`small_plain` are three small networks, five corruptions, 38,400 images in each training, for two
-CPU cores: not yet run, about 15 minutes together by the rates of a minute's trial.
+`small_plain` are three small networks, five corruptions, 38,400 images in each training: seven
+minutes together on two shared CPU cores (docs/results/architectures_cifar10_cpu.md).
 """
 
 from configs import default
