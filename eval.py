@@ -55,7 +55,7 @@ from ml_collections import ConfigDict
 
 from analysis.tables import Count
 from data.corrupted import open_corrupted
-from evaluation import adaptation, measured, natural, trained_models
+from evaluation import adaptation, enhancements, measured, natural, trained_models
 from evaluation.any_classifier import evaluate
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
@@ -92,7 +92,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
         enhance = config.eval.enhance
         if enhance:
-            models = marked(models, f"enhance={enhance}")
+            models = marked(models, enhancements.label(enhance))
         results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
         frame = distributed.on_main(lambda: _frame(config, dataset, shown, stored, conditions, workdir))
         answers = evaluate_models(models, shown, conditions, workdir, prepare, enhance)

@@ -19,7 +19,7 @@ from evaluation.results import Frame, asked_for, write_errors
 from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
-from runtime.provenance import provenance, summary
+from runtime.provenance import provenance
 from training import augmentation, cli, parts, ranges, steps, study
 
 
@@ -50,7 +50,7 @@ def run(config, workdir):
         models = parts.Trainings(config, trainings, config.study.seeds, path, dataset, train_split, mesh).train()
         distributed.on_main(lambda: study.write_timing(config, path, models))
         answers = evaluate_models(models, shown, conditions, path)
-        comment = distributed.on_main(lambda: _comment(config, path))
+        comment = distributed.on_main(lambda: study.comment(config, workdirs.read_json(path / "provenance.json")))
         overlap = distributed.on_main(
             lambda: overlap_study.write_results(
                 path,
@@ -82,12 +82,6 @@ def _write_errors(path, config, frame, names, comment):
     """Writes the errors of the study's models, and evaluation.json; prints those of benchmarks."""
     counts, record = tables.read_counts(path / "counts.csv"), provenance()
     print(write_errors(path, counts, frame, asked_for(config), record, comment, {"study": names}))
-
-
-def _comment(config, path):
-    """Writes the line at the head of every table."""
-    record = workdirs.read_json(path / "provenance.json")
-    return f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {summary(record)}"
 
 
 def _by_corruption(answers):

@@ -16,7 +16,7 @@ from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.log import log
-from runtime.provenance import provenance, summary
+from runtime.provenance import provenance
 from training import augmentation, cli, loop, study
 
 
@@ -50,8 +50,11 @@ def train_and_evaluate(config, workdir):
             path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size}
         )
         labels = distributed.fetch(test_split.labels)
-        comment = f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, {summary(provenance())}"
-        distributed.on_main(lambda: write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment))
+        distributed.on_main(
+            lambda: write_classes(
+                path / "classes.csv", correct, labels, dataset.class_names, study.comment(config, provenance())
+            )
+        )
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
     return accuracy
 

@@ -4,6 +4,7 @@
 - `lines`: tables as CSV files; strict reading, atomic writing, a digest that tells an edited one
 - `tables`: counts.csv and what its conditions are called
 - `derived`: counts.csv held against the answers it follows from
+- `class_accuracies`: accuracy by class; classes.csv
 - `accuracies`: counts -> arrays of accuracies [seeds, models, conditions]; scores.csv
 - `errors/`: errors of models on benchmarks and the reference they are divided by; errors.csv,
   errors_summary.csv, joint tables

@@ -103,13 +103,32 @@ def corrupt(
         return _corrupt(key, jnp.asarray(images), levels, index, *static)
     programs.bound()
     key, *arrays = placement.together(key, images, levels, index)
-    if placement.is_split(arrays[0]):
-        return jax.device_put(_corrupt(key, *arrays, *static), arrays[0].sharding)
-    piece = cpu_piece(images.shape)
-    if number <= piece or placement.platform(key, arrays[0]) != "cpu":
-        return _corrupt(key, *arrays, *static)
     program = static, images.shape[1:], str(images.dtype), levels is None
-    return in_pieces(lambda *part: _corrupt(key, *part, *static), arrays, piece, program)
+    return dispatched(lambda *rows: _corrupt(key, *rows, *static), key, arrays, program)
+
+
+def dispatched(
+    call: Callable[..., jax.Array], key: jax.Array | None, arrays: Sequence[Array | None], program: Hashable
+) -> jax.Array:
+    """Calls a compiled function of a batch as its images lie: split, whole, or in pieces on a CPU.
+
+    Args:
+      call: takes the arrays, or as many rows of each; gives an array [N, ...].
+      key: the key that `call` holds, None where it draws nothing.
+      arrays: [N, ...] each, the images first; a None is passed on as it is.
+      program: identifies the compiled program (see `in_pieces`).
+
+    Returns:
+      An array [N, ...]; of images that are split over devices, split as they are.
+    """
+    images = arrays[0]
+    assert images is not None
+    if placement.is_split(images):
+        return jax.device_put(call(*arrays), images.sharding)
+    piece = cpu_piece(images.shape)
+    if images.shape[0] <= piece or placement.platform(key, images) != "cpu":
+        return call(*arrays)
+    return in_pieces(call, arrays, piece, program)
 
 
 def in_pieces(

@@ -124,7 +124,7 @@ def as_shown(image: np.ndarray) -> np.ndarray:
 
 def given_back(corrupted: Any, image: np.ndarray) -> np.ndarray:
     """Makes a new array of the image's shape and dtype of what became of `as_shown(image)`."""
-    found = np.array(corrupted).astype(image.dtype)
+    found = np.asarray(corrupted).astype(image.dtype)
     return channels.restored(found, _pixels(image)).reshape(image.shape)
 
 

@@ -47,7 +47,7 @@ def is_split(images: Any) -> TypeGuard[jax.Array]:
     return isinstance(images, jax.Array) and len(images.sharding.device_set) > 1
 
 
-def platform(*arrays: Array) -> str:
+def platform(*arrays: Array | None) -> str:
     """Names the platform that computes with arrays, none traced: `cpu`, `gpu` or `tpu`."""
     on_device = sorted((x for x in arrays if isinstance(x, jax.Array)), key=_is_put)
     devices: Any = on_device[-1].sharding.device_set if on_device else jax.devices()

@@ -19,12 +19,7 @@ Around it:
     enhancements     what is done to images or answers at test time, by name
     robustness       R against severity, for the calibration of ranges
     strength         PSNR and SSIM of corrupted images to their originals
-    transforms       augmentation schemes and corruptions as distributions of transforms
-    features         what a network sees of images under such transforms
-    centres          mean features of corruptions, and the distances of schemes to them
-    joint            such means over images that each have a draw of their own
-    pool             distances of many transforms of one scheme, by number
-    resampled        distances of single transforms with other images and draws
-    running          such distances while they are measured, saved every minute
-    forecast         how fast images go through, and how long the others will take
+    natural          the sets of natural shift, with the classes that each shows
+    verification     a workdir held against what its results came from (`python -m tools.check`)
+    distances        features of transforms, and distances between schemes and corruptions
 """

@@ -15,6 +15,7 @@ from analysis import accuracies, answers, derived, tables
 from analysis.lines import format_field, read_lines, sealed
 from analysis.report import inputs
 from runtime import bindings, files, meshes
+from runtime.bindings import TRAINED
 from training import loop, ranges
 
 # Classes of models that an earlier revision trained on datasets of a fixed number.
@@ -79,7 +80,7 @@ def verify(workdir: pathlib.Path) -> Findings:
 
 
 def _verify(findings, workdir):
-    models = [*workdir.glob("models/*/*"), *workdir.glob("train=*/models/*/*")]  # of tools.enhancement_study
+    models = [*workdir.glob("models/*/*"), *workdir.glob(f"{TRAINED}*/models/*/*")]  # of tools.enhancement_study
     for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
         _model(findings, folder)
     for folder in [workdir, *sorted(path for path in workdir.glob("stored/*") if path.is_dir())]:
@@ -187,7 +188,7 @@ def _record(path):
 
 
 def _features(findings, folder, workdir):
-    """A folder of `evaluation.centres.Measured`."""
+    """A folder of `evaluation.distances.centres.Measured`."""
     command = f"run again: {_command(folder) or _command(workdir)}"
     now = {}
     with findings.of(folder / "settings.json", f"remove {folder} and {command}"):

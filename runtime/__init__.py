@@ -1,6 +1,7 @@
 """What every command stands on: devices, processes, folders of results, files. Knows neither models
 nor corruptions.
 
+bindings.py     what results were made from: digests in files and of models
 command.py      flags alone on the command line, foreseen errors and Ctrl-C in one line, how a command was called
 compiles.py     how often XLA compiled each program, and the cache of compiled programs on disk
 distributed.py  one program in many processes: who they are, what they agree on, what process 0 tells

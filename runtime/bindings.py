@@ -22,6 +22,8 @@ from runtime import files
 from runtime.settings import WorkdirError
 
 CONFIG_DIGESTS = "config_sha256"
+TRAINED = "train="
+"""Before an enhancement: networks are trained with it, too, and lie in the folder of that name."""
 _MADE_FROM = "made_from"
 _AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=\w+)$")
 _THIS = "the command of this workdir"
@@ -110,8 +112,8 @@ def model_digest(workdir: Path, name: str, seed: int) -> str:
     Raises:
       DamagedFileError: a final.json that is none.
     """
-    training, _, enhanced = _AT_TEST_TIME.sub("", name).partition("+train=")
-    study = workdir / f"train={enhanced}" if enhanced else workdir
+    training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{TRAINED}")
+    study = workdir / f"{TRAINED}{enhanced}" if enhanced else workdir
     of_study = study / "models" / training.replace("/", ".") / f"seed{seed}"
     for folder in (workdir, of_study):
         if (folder / "final.json").is_file():

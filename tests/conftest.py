@@ -22,8 +22,17 @@ compiling.apply()
 gc.set_threshold(100_000, 50, 50)
 
 
-# Files of few tests that take a minute: begun last, one of them would run alone at the end.
-_FIRST = ("scripts_test", "distributed_test", "loop_test", "contract_test", "faults_test", "golden_test", "train_test")
+# Files that take a minute: begun last, one of them would run alone at the end.
+_FIRST = (
+    "scripts_test",
+    "distributed_test",
+    "loop_test",
+    "contract_test",
+    "faults_test",
+    "golden_test",
+    "meshes_test",
+    "resume_test",
+)
 
 
 def pytest_collection_modifyitems(items):

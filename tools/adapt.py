@@ -47,7 +47,8 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
     ((graphdef, state),) = models.values()
     recipe = adaptation.training_recipe(config, trained)
     adapted = ConfigDict(
-        {key: trained[key].to_dict() for key in ("dataset", "model", "train")} | {"seed": trained.seed}
+        {key: trained[key].to_dict() for key in ("dataset", "model", "train")}
+        | {name: trained[name] for name in ("seed", "imports") if name in trained}
     )
     adapted.adapt = asked.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
     with workdirs.open_workdir(workdir, adapted.to_dict(), free=study.FREE) as path:

@@ -24,14 +24,15 @@ from ml_collections import ConfigDict
 
 from analysis.errors import joint, markup
 from analysis.tables import STANDARD
+from evaluation import enhancements
 from evaluation.conditions import list_conditions, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
 from evaluation.results import Frame, asked_for, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
+from runtime.bindings import TRAINED
 from runtime.log import log
 from training import cli, parts, study
-from training.schema.named import TRAINED
 
 _MEASURES = ("mean_error", "mCE")
 
@@ -57,7 +58,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             return parts.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
 
         def evaluate(models, enhance=""):
-            models = marked(models, f"enhance={enhance}") if enhance else models
+            models = marked(models, enhancements.label(enhance)) if enhance else models
             counts.extend(count_answers(evaluate_models(models, shown, conditions, path, enhance=enhance)))
             known.update(digests(models))
 

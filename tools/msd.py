@@ -34,10 +34,11 @@ from analysis.distances.by_scheme import read_errors
 from analysis.distances.correlated import write_correlated
 from analysis.distances.msd_mmd import spread
 from analysis.distances.text import distances_text
-from evaluation import trained_models, transforms
-from evaluation.centres import Measured, setting
+from evaluation import trained_models
 from evaluation.conditions import list_conditions, warn_of_tables
-from evaluation.forecast import Forecast
+from evaluation.distances import transforms
+from evaluation.distances.centres import Measured, setting
+from evaluation.distances.forecast import Forecast
 from runtime import workdirs
 from runtime.log import log
 from runtime.progress import bar

@@ -22,9 +22,10 @@ from ml_collections import ConfigDict
 
 from analysis import figures
 from analysis.distances import resampling
-from evaluation import resampled, trained_models, transforms
-from evaluation.centres import PAIRS, Measured, setting
+from evaluation import trained_models
 from evaluation.conditions import list_conditions
+from evaluation.distances import resampled, transforms
+from evaluation.distances.centres import PAIRS, Measured, setting
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary

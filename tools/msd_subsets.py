@@ -25,9 +25,10 @@ from analysis.distances import files, subsets
 from analysis.distances.text import subsets_text
 from corruptions import augment
 from corruptions.augment import stored
-from evaluation import pool, trained_models, transforms
-from evaluation.centres import SUBSETS, Measured, setting
+from evaluation import trained_models
 from evaluation.conditions import list_conditions
+from evaluation.distances import pool, transforms
+from evaluation.distances.centres import SUBSETS, Measured, setting
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary

@@ -23,8 +23,8 @@ from analysis.distances.figures import mixture_panel
 from analysis.distances.msd_mmd import mixture_distances
 from analysis.distances.text import mixtures_text
 from evaluation import trained_models
-from evaluation.centres import Measured, setting
 from evaluation.conditions import expand, list_conditions
+from evaluation.distances.centres import Measured, setting
 from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import cli

@@ -34,10 +34,8 @@ from evaluation.results import Frame, asked_for, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
-from runtime.provenance import provenance, summary
+from runtime.provenance import provenance
 from training import augmentation, cli, parts, schemes, steps, study
-
-_AT_ONCE = 32  # models that are held at the same time, to be evaluated
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
@@ -61,7 +59,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
         counts, known = [], {}
         names, seeds = tuple(asked.values()), config.study.seeds
         trainings = parts.Trainings(config, names, seeds, path, dataset, train_split, mesh)
-        for models in trainings.train_in_parts(_AT_ONCE):
+        for models in trainings.train_in_parts(parts.AT_ONCE):
             counts += count_answers(evaluate_models(models, shown, conditions, path))
             known |= digests(models)
             del models
@@ -85,10 +83,7 @@ def _write(config, path, counts, known, frame, names):
     counts = write_tables(path, counts, asked_for(config), config.dataset.name, frame, known, printed=False)
     study.write_timing(config, path, known)
     number = len(config.study.seeds)
-    comment = (
-        f"{config.dataset.name}, {config.model.name}, {config.train.epochs} epochs, "
-        f"{number} seed{'s' if number > 1 else ''}, {summary(provenance())}"
-    )
+    comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
     print("\n" + results.write_results(path, counts, names, path / config.msd.out / "msd.csv", comment))
 
 

@@ -29,9 +29,9 @@ from analysis.cbar import benchmark, scans
 from analysis.cbar.join import BENCHMARKS, join
 from analysis.tables import STANDARD, Count
 from data import Dataset
-from evaluation import joint
-from evaluation.centres import Measured
-from evaluation.conditions import CLEAN_IMAGES, Condition, list_conditions
+from evaluation.conditions import Condition, list_conditions
+from evaluation.distances import joint
+from evaluation.distances.centres import Measured
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
 from evaluation.shown import Shown
@@ -41,26 +41,23 @@ from runtime.progress import bar
 from runtime.provenance import provenance, summary
 from training import cli, parts, study
 
-_AT_ONCE = 32  # models that are held at the same time, to be evaluated
-
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Searches as `config` says in `workdir`; returns what cbar_benchmark.json holds."""
     study.refuse_unnamed(config)
     pairs = _pairs(config)
-    conditions = [
-        condition for condition in list_conditions(BENCHMARKS.values(), "levels") if condition != CLEAN_IMAGES
-    ]
+    conditions = list_conditions(BENCHMARKS.values(), "levels")[1:]  # without clean images
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         counts = _train_and_count(config, pairs, conditions, path)
-        dataset, *_ = study.load_data(config, meshes.data_mesh(), placed=())  # once, for all runs
-        paths = []
+        # Again: what is mixed into the training images has no place among those of the features.
+        dataset, *_ = study.load_data(config, meshes.data_mesh(), placed=())
+        paths, code = [], summary(provenance())
         for number, (errors, features) in enumerate(bar("run", pairs)):
             centres = _centres(config, dataset, path, number, features, conditions)
             scan = join([count for count in counts if count.seed == errors], centres, STANDARD)
             paths.append(path / "scans" / f"run{number}.csv")
             names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
-            scans.write_scan(paths[-1], scan, f"{names}, {summary(provenance())}")
+            scans.write_scan(paths[-1], scan, f"{names}, {code}")
         target = config.search.target or float(np.mean([scans.read_scan(file).reference_errors for file in paths]))
         content, text = benchmark.select(paths, target, config.search.seed, path / "cbar_benchmark.json")
         print("\n" + text)
@@ -88,7 +85,7 @@ def _train_and_count(
     of_errors, counts = {errors for errors, _ in pairs}, []
     seeds = [seed for pair in pairs for seed in pair]
     trainings = parts.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
-    for models in trainings.train_in_parts(_AT_ONCE):
+    for models in trainings.train_in_parts(parts.AT_ONCE):
         asked = {key: model for key, model in models.items() if key[1] in of_errors}
         counts += count_answers(evaluate_models(asked, shown, conditions, path))
         del models, asked

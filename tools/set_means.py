@@ -25,7 +25,7 @@ from analysis import tables
 from analysis.comparison import set_errors
 from analysis.comparison.set_means import set_means, set_means_text, split_by_overlap
 from analysis.errors.flags import define_reference
-from analysis.errors.scores import FIELDS, MEAN_ERROR, RELATIVE
+from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
 from analysis.overlap.files import read_overlap
 from runtime.files import write_json
 from runtime.provenance import record_inputs
@@ -61,7 +61,7 @@ def run(given):
     single = set_means(alone, {name: [name] for name in given.beside}, given.standard)
     what = "error" if given.measure == MEAN_ERROR else "relative CE"
     beside = {f"{name}, {what}": {model: single[model][name].mean for model in means} for name in given.beside}
-    title = {"mean_error": "Unnormalised error", "CE": "Raw CE", "relative_CE": "Relative CE"}[given.measure]
+    title = {MEAN_ERROR: "Unnormalised error", CE: "Raw CE", RELATIVE: "Relative CE"}[given.measure]
     print(f"{title} in percent, mean over each set.", *notes, "", set_means_text(means, sets, beside), sep="\n")
     out = given.out or path.with_name("set_means.json")
     content = {model: {label: mean._asdict() for label, mean in row.items()} for model, row in means.items()}

@@ -12,6 +12,7 @@ resized_crop.py  random resized crops of the ImageNet recipes
 stream.py        images that do not fit in device memory, read ahead from the host
 steps.py         the compiled block of training steps
 jsd.py           the consistency loss of AugMix
+stability.py     the loss of stability training
 batch_norm.py    over which images BatchNorm takes its statistics
 states.py        parameters, statistics, optimiser and learning rate
 stacks.py        states and batches of several models as arrays over the mesh

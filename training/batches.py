@@ -118,8 +118,8 @@ def block(
     """Makes images and labels of the steps begin .. begin + K - 1.
 
     Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its
-    part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is truncated to 8
-    bits, as its authors do; with a JSD weight it is a view like any other.
+    part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is
+    truncated to 8 bits, as its authors do; with a JSD weight it is a view like any other.
 
     Args:
       recipe: config.train.

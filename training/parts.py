@@ -19,6 +19,8 @@ from runtime.workdirs import open_workdir
 from training import augmentation, loop, schemes, study
 from training.states import TrainState
 
+AT_ONCE = 32
+"""Models that are held at the same time, where more are trained than fit."""
 Key = tuple[str, int]
 """(training, seed) of a model."""
 Model = tuple[nnx.GraphDef, TrainState]
@@ -58,7 +60,7 @@ class Trainings:
         """{canonical name of a training: as given, which tells where stored transforms lie}."""
         return {schemes.canonical(name): name for name in self.trainings}
 
-    @property
+    @functools.cached_property
     def _keys(self) -> list[Key]:
         return [(name, seed) for seed in self.seeds for name in self._given]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from ml_collections import ConfigDict
 
 from corruptions import augment
+from runtime.bindings import TRAINED
 from training import augmentation
 
 SUBSETS = "augmix=*"
@@ -94,4 +95,4 @@ def name_of(recipe: ConfigDict) -> str:
         scheme = augment.canonical(recipe.scheme) + (JSD if recipe.jsd_weight else "")
         name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
     name += "+stability" if recipe.get("stability_weight", 0) else ""
-    return name + (f"+train={recipe.enhance}" if recipe.get("enhance", "") else "")
+    return name + (f"+{TRAINED}{recipe.enhance}" if recipe.get("enhance", "") else "")

@@ -2,7 +2,8 @@
 
 import os
 import pathlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
@@ -12,6 +13,7 @@ import data
 from data.dataset import Dataset, Split
 from data.union import union
 from runtime import distributed, settings
+from runtime.provenance import summary
 from runtime.workdirs import read_json, write_json
 from training import augmentation, batch_norm, metrics, ranges, schemes, states, stream
 
@@ -147,6 +149,14 @@ def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple
         for model, seed in keys
     }
     write_json(workdir / "timing.json", {"training_seconds": seconds})
+
+
+def comment(config: ConfigDict, record: Mapping[str, Any], *more: str) -> str:
+    """Writes the line at the head of a table: data, network, epochs, what else is given, device and
+    revision of a record of `provenance`.
+    """
+    head = (config.dataset.name, config.model.name, f"{config.train.epochs} epochs", *more, summary(record))
+    return ", ".join(head)
 
 
 def refuse_checkpoint(config: ConfigDict) -> None:

@@ -17,12 +17,12 @@ from analysis.errors.benchmarks import LEVELS
 from analysis.errors.choice import Choice
 from analysis.errors.joint import Evaluated
 from analysis.errors.scores import CE, FIELDS, MEAN, MEAN_ERROR, RELATIVE
-from analysis.errors.summary import NONE
+from analysis.errors.summary import MEASURES, NONE
 from analysis.overlap.balance import Balance, balance
 from analysis.rounding import fixed, with_error
 from analysis.tables import CLEAN, RANDOM, STANDARD
 
-_OF_MEAN = {MEAN_ERROR: "mean_error", CE: "mCE", RELATIVE: "relative_mCE"}  # what each is called in a summary
+_OF_MEAN = dict(zip(FIELDS, MEASURES, strict=True))  # what each is called in a summary
 
 
 class Trained(NamedTuple):

@@ -1,8 +1,8 @@
 """Distances between distributions of transforms in the feature space of a network: MSD and MMD.
 
 Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed
-set of images, the same a applied to each; `evaluation.features`), a corruption c has the centre
-fbar(c), the mean of f over its draws.
+set of images, the same a applied to each; `evaluation.distances.features`), a corruption c has the
+centre fbar(c), the mean of f over its draws.
 
     MSD(p_a, p_c) = min over sampled a of |f(a) - fbar(c)|      minimal sample distance
     MMD(p_a, p_c) = |mean over a of f(a) - fbar(c)|             distance of the means

@@ -101,7 +101,9 @@ def _traffic(program, operation, types):
 
 
 def _written(operation, body):
-    """Bytes of the result; where the last step puts a piece into an array, of the piece."""
+    """Bytes of the result; where the last step puts a piece into an array, of the piece (none by
+    itself, outside of a fusion).
+    """
     last = next((o for o in body if o.root), operation)
     whole = array_bytes(operation.type)
     if last.code != "dynamic-update-slice":
@@ -113,8 +115,9 @@ def _written(operation, body):
 def _read(given, operation, body):
     """Bytes of each operand; of one that is only sliced or gathered from, of what is taken."""
     if body == [operation]:
-        sliced = operation.code in _PARTS or operation.code == "dynamic-update-slice"
-        return [array_bytes(operation.type) if operation.code in _PARTS else 0, *given[1:]] if sliced else given
+        if operation.code not in _UPDATED:
+            return given
+        return [array_bytes(operation.type) if operation.code in _PARTS else 0, *given[1:]]
     found = list(given)
     for parameter in (o for o in body if o.code == "parameter"):
         place, uses = int(parameter.argument), [o for o in body if parameter.name in o.operands]

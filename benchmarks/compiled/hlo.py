@@ -1,6 +1,7 @@
 """The text of a compiled program (HLO) as operations, each with the number of times it is carried out."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -138,7 +139,7 @@ def parse(text: str) -> Program:
 def array_bytes(type_text: str, on_chip: bool = False) -> int:
     """Counts the bytes of all arrays of a type, those in on-chip memory only if asked for."""
     return sum(
-        _item_bytes(kind) * _product(shape)
+        _item_bytes(kind) * math.prod(map(int, filter(None, shape.split(","))))
         for kind, shape, layout in _ARRAY.findall(type_text)
         if on_chip or not _ON_CHIP.search(layout)
     )
@@ -180,10 +181,3 @@ def _integer(operation):
 def _item_bytes(kind):
     bits = re.search(r"\d+", kind)
     return max(1, int(bits[0]) // 8) if bits else 1
-
-
-def _product(shape):
-    number = 1
-    for side in filter(None, shape.split(",")):
-        number *= int(side)
-    return number

@@ -13,7 +13,7 @@ from jax.typing import DTypeLike
 from corruptions import checks, forks, keys, placement, programs
 from corruptions.augment import naming
 from corruptions.augment.scheme import Scheme
-from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
+from corruptions.batch import dispatched, from_float, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
 
@@ -78,13 +78,8 @@ def augment(
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding, together)
     if traced:
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
-    if placement.is_split(arrays[0]):
-        return jax.device_put(_augment(key, *arrays, scheme.choices, *static), arrays[0].sharding)
-    piece = cpu_piece(images.shape)
-    if number <= piece or not on_cpu:
-        return _augment(key, *arrays, scheme.choices, *static)
     program = static, images.shape[1:], str(images.dtype)
-    return in_pieces(lambda *part: _augment(key, *part, scheme.choices, *static), arrays, piece, program)
+    return dispatched(lambda *rows: _augment(key, *rows, scheme.choices, *static), key, arrays, program)
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))

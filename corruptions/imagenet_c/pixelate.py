@@ -32,26 +32,29 @@ def _sample(key, shape, severity, *, table=None):
         room = math.ceil(shape[0] * max(_SCALE["imagenet"][0], _SCALE[tables.table_for(shape, table)][0]))
         found = {name: rows[level] for name, rows in shape.tables.items() if name != "table"}
         return {name: x if name.endswith("shown") else x[:room] for name, x in found.items()}
-    scales = _SCALE[tables.table_for(shape, table)]
     params = {}
-    for name, side in (("row", shape[0]), ("column", shape[1])):
-        sizes = [int(side * scale) for scale in scales]
+    for sizes, blocks in _axes(shape, table):
         size = jnp.floor(levels.lookup(sizes, severity)).astype(jnp.int32)
-        starts, stops, shown = (jnp.asarray(t)[size - min(sizes)] for t in _blocks(side, min(sizes), max(sizes)))
-        params |= {f"{name}_starts": starts, f"{name}_stops": stops, f"{name}_shown": shown}
+        params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in blocks.items()}
     return params
 
 
 def _tables(shape, table):
     """What `_sample` computes, by severity: the rows of `_blocks` for the small size of each."""
-    scales, found = _SCALE[tables.table_for(shape, table)], {}
+    return {
+        name: rows[np.array(sizes) - min(sizes)]
+        for sizes, blocks in _axes(shape, table)
+        for name, rows in blocks.items()
+    }
+
+
+def _axes(shape, table):
+    """For rows and columns, the small sizes by severity and the named tables of `_blocks`."""
+    scales = _SCALE[tables.table_for(shape, table)]
     for name, side in (("row", shape[0]), ("column", shape[1])):
         sizes = [int(side * scale) for scale in scales]
         blocks = _blocks(side, min(sizes), max(sizes))
-        found |= {
-            f"{name}_{key}": t[np.array(sizes) - min(sizes)] for key, t in zip(("starts", "stops", "shown"), blocks)
-        }
-    return found
+        yield sizes, {f"{name}_{key}": rows for key, rows in zip(("starts", "stops", "shown"), blocks)}
 
 
 def _apply(image, params):

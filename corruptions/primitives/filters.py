@@ -70,7 +70,7 @@ def gaussian_matrix(
             return matrix + weight(column + start - row) + weight(end - 1 - column - row)
 
         last = -(-max_radius // (2 * own))
-        matrix = jax.lax.fori_loop(-last - 1, last, mirrored, jnp.zeros((size, size), jnp.float32))
+        matrix = jax.lax.fori_loop(-last, last + 1, mirrored, jnp.zeros((size, size), jnp.float32))
         return jnp.where(jnp.arange(size)[None, :] < own, matrix, 0.0) / weight(taps).sum()
     repeats = math.ceil(max_radius / period)
     matrix = jnp.zeros((size, size), jnp.float32)

@@ -63,9 +63,13 @@ def write(folder: Path, drawn: release.Icons, array: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if array:
         path = folder / release.FILE
-        fields = (list(map(int, drawn.labels)), list(drawn.styles), drawn.images.transpose(0, 3, 1, 2))
-        content = dict(zip(("class", "style", "image"), fields))
-        content |= {"rendition": list(drawn.renditions), "subtype": list(drawn.subtypes)}
+        content = {
+            "class": list(map(int, drawn.labels)),
+            "style": list(drawn.styles),
+            "image": drawn.images.transpose(0, 3, 1, 2),
+            "rendition": list(drawn.renditions),
+            "subtype": list(drawn.subtypes),
+        }
         with files.writing(path) as file:
             np.save(file, np.array(content, dtype=object), allow_pickle=True)
         return path

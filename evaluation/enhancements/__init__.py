@@ -18,14 +18,14 @@ settings of the denoising. Imports `jax` and `corruptions` alone: training takes
 
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from corruptions import checks, forks, programs
-from corruptions.batch import cpu_piece, from_float, in_pieces, to_float
+from corruptions.batch import dispatched, from_float, to_float
 from corruptions.checks import suggest
 from evaluation.enhancements import clahe, clahe_skimage, crops, non_local_means
 
@@ -62,6 +62,11 @@ def check(name: str) -> None:
         raise ValueError(f"expected an enhancement out of {', '.join(names())}, found {name!r}{suggest(name, names())}")
 
 
+def label(name: str) -> str:
+    """Names what marks a model whose images, or answers, are enhanced at test time: enhance=NAME."""
+    return f"enhance={name}"
+
+
 def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True) -> jax.Array:
     """Enhances a batch of images on the device, each by itself.
 
@@ -87,14 +92,11 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
     forks.refuse()
     checks.image_batch(images, validate)
-    traced = checks.is_traced(images)
-    if not traced:
-        programs.bound()
-    piece = cpu_piece(images.shape)
-    if jax.default_backend() != "cpu" or images.shape[0] <= piece or traced:
+    if checks.is_traced(images):
         return _enhance(jnp.asarray(images), name)
-    program: Hashable = name, images.shape[1:], str(images.dtype)
-    return in_pieces(lambda part: _enhance(part, name), (images,), piece, program)
+    programs.bound()
+    program = name, images.shape[1:], str(images.dtype)
+    return dispatched(lambda part: _enhance(part, name), None, (images,), program)
 
 
 @functools.partial(jax.jit, static_argnames=("name",))

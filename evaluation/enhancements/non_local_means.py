@@ -3,7 +3,7 @@
 Every pixel p becomes the mean of the pixels p + t, |t| up to a distance d down and across, with
 weights exp(-D), 0 where D > 5,
 
-    D = max(0, sum_window sum_c (I(x) - I(x + t))^2 - 2 var) / (C h^2 s^2),
+    D = sum_window sum_c (I(x) - I(x + t))^2 / (C h^2 s^2),
 
 the window being rows and columns p - o + 1 .. p + o, o = s // 2: one row and column less than the
 patch side s, as scikit-image has it. The image is reflected at its rim, without the last pixel.
@@ -23,9 +23,7 @@ _FAR = 5.0
 _STRIP = 32  # rows at a time, at most: what they need stays in the cache of a core
 
 
-def denoise(
-    image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance: int = DISTANCE, variance: float = 0.0
-) -> jax.Array:
+def denoise(image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance: int = DISTANCE) -> jax.Array:
     """Takes the weighted means around each pixel.
 
     Args:
@@ -33,7 +31,6 @@ def denoise(
       h: strength, in the unit of the image; 0 gives the image back.
       patch: side s of the patches in pixels, odd.
       distance: d in pixels.
-      variance: of the noise, which is expected in the distance of equal patches.
 
     Returns:
       float32 [H, W, C].
@@ -46,11 +43,11 @@ def denoise(
     strip = -(-height // number)
     padded = jnp.pad(padded, ((0, number * strip - height), (0, 0), (0, 0)))
     strips = jnp.stack([padded[i * strip : (i + 1) * strip + 2 * pad] for i in range(number)])
-    means = jax.lax.map(lambda part: _means(part, scale, patch // 2, distance, 2 * channels * variance), strips)
+    means = jax.lax.map(lambda part: _means(part, scale, patch // 2, distance), strips)
     return means.reshape(number * strip, width, channels)[:height]
 
 
-def _means(padded, scale, o, d, expected):
+def _means(padded, scale, o, d):
     """The means of the pixels of a strip [H + 2 o + 2 d, W + 2 o + 2 d, C], [H, W, C]."""
     height, width = (side - 2 * (o + d) for side in padded.shape[:2])
     planes = [
@@ -62,9 +59,9 @@ def _means(padded, scale, o, d, expected):
     def add(turn, sums):
         corner = turn // (2 * d + 1) + 1, turn % (2 * d + 1) + 1
         moved = [jax.lax.dynamic_slice(plane, corner, around) for plane in planes]
-        squares = stage(sum((a - b) ** 2 for a, b in zip(fixed, moved)) - expected)
+        squares = stage(sum((a - b) ** 2 for a, b in zip(fixed, moved)))
         rows = stage(sum(squares[k : k + height] for k in range(2 * o)))
-        far = jnp.maximum(sum(rows[:, k : k + width] for k in range(2 * o)), 0) * scale
+        far = sum(rows[:, k : k + width] for k in range(2 * o)) * scale
         weight = jnp.where(far <= _FAR, jnp.exp(-far), 0)
         values = (plane[o - 1 : o - 1 + height, o - 1 : o - 1 + width] for plane in moved)
         return [total + weight * value for total, value in zip(sums, [*values, jnp.ones_like(weight)])]

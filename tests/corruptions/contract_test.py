@@ -10,6 +10,7 @@ from benchmarks.reference.photographs import photographs
 from tests.corruptions.comparing import assert_same
 
 NAMES = corruptions.names()
+SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")
 KEY = jax.random.key(7)
 
 
@@ -36,11 +37,10 @@ def test_batches_of_uint8(name, batch):
     for corrupted in (mildest, strongest):
         assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
     assert (strongest != batch).any((1, 2, 3)).all()
-    again = corruptions.corrupt(KEY, batch, name, severities[-1])
-    np.testing.assert_array_equal(again, strongest)
+    if name in SOME:  # of all in test_an_image_depends_on_its_index_alone, slow
+        np.testing.assert_array_equal(corruptions.corrupt(KEY, batch, name, severities[-1]), strongest)
 
 
-SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")
 SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in NAMES]
 
 

@@ -204,8 +204,6 @@ def test_an_index_of_another_length_is_refused(index):
 
 
 def test_a_bad_image_is_named_by_its_place():
-    with pytest.raises(ValueError, match=r"image 1: .*found 8x41"):
-        each([IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
     with pytest.raises(TypeError, match=r"image 0: .*found str"):
         each(["cat.png"], "imagenet_c/contrast", 1)
 

@@ -85,8 +85,7 @@ def test_the_page_lists_every_corruption():
     text = (ROOT / "docs/gradients.md").read_text()
     rows = [line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")]
     assert rows == list(corruptions.names())
-    same = [name for name in rows if f"| `{name}` | " in text and f"{name}` | 1.00 | the same" in text]
-    assert not same
+    assert not [name for name in rows if f"{name}` | 1.00 | the same" in text]
 
 
 @pytest.mark.parametrize("make", [lambda name: corruptions.random_choice((name,)), corruptions.compose])

@@ -1,7 +1,6 @@
 """Checks on four devices, each in a function of its own; sharding_test.py runs them by name."""
 
 import contextlib
-import sys
 
 import jax
 import numpy as np
@@ -10,6 +9,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 import corruptions
 from benchmarks.reference.photographs import photographs
 from runtime import compiles
+from tests.checks import run_named
 from tests.pages import example_of
 
 NAME = "noc/border"
@@ -121,6 +121,4 @@ def one_program_for_any_kind_of_severity():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        globals()[name]()
-        print(f"{name} done")
+    run_named(globals())

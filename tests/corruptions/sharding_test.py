@@ -1,27 +1,12 @@
 """Batches split over devices: split alike out, the same pixels, however JAX was told of the split."""
 
-import pathlib
-import subprocess
-import sys
+import functools
 
 import pytest
 
-from tests import compiling
+from tests import checks
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def check(*names):
-    """Runs checks on four devices."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.corruptions.sharding_checks", *names],
-        cwd=ROOT,
-        env=compiling.environment() | {"JAX_NUM_CPU_DEVICES": "4"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[: len(names)] == [f"{name} done" for name in names]
+check = functools.partial(checks.check, "tests.corruptions.sharding_checks", devices=4)
 
 
 def test_explicit_axes_auto_axes_shard_map_pmap_and_arrays_that_were_put_on_devices():

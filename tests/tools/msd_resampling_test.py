@@ -10,7 +10,8 @@ import configs.msd
 import corruptions
 import data
 from corruptions import augment
-from evaluation import centres, features, trained_models
+from evaluation import trained_models
+from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd_resampling

@@ -13,7 +13,8 @@ import data
 import train
 from corruptions import augment
 from corruptions.augment import stored
-from evaluation import features, pool, trained_models
+from evaluation import trained_models
+from evaluation.distances import features, pool
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd_subsets

@@ -22,7 +22,8 @@ from analysis import tables
 from analysis.comparison import feature_distances
 from analysis.distances.by_scheme import mean_distances
 from analysis.distances.files import read_centres, read_msd
-from evaluation import centres, features, running, trained_models, transforms
+from evaluation import trained_models
+from evaluation.distances import centres, features, running, transforms
 from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import configs.msd
-from evaluation import features
+from evaluation.distances import features
 from tests.training import tiny
 from tools import msd_toy
 

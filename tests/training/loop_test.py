@@ -205,6 +205,7 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     assert curve(tmp_path / "killed") == curve(whole)
 
 
+@pytest.mark.slow
 def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
     """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long
     before the next one due."""
@@ -221,6 +222,7 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_p
     assert final(tmp_path / "run") == final(whole)
 
 
+@pytest.mark.slow
 def test_control_c_keeps_the_checkpoints(tmp_path):
     process = start(tmp_path / "run", "--config.train.epochs=2000")
     while process.poll() is None and checkpoints_begun(tmp_path / "run") < 2:

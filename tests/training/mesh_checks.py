@@ -3,7 +3,6 @@ Every one ends or raises.
 """
 
 import re
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from flax import nnx
 from data.dataset import Split
 from models.small_resnet import SmallResNet
 from runtime import meshes
+from tests.checks import run_named
 from training import stacks, states, steps
 
 STEPS, BATCH, SIDE = 3, 32, 16
@@ -173,14 +173,6 @@ def statistics_per_device():
         close((state.params, state.statistics), (params, statistics))
     synchronised = split_by_hand(1)[2]
     assert np.abs(synchronised / losses - 1).max() > 1e-3  # the two are not the same thing
-
-
-def run_named(checks):
-    """Runs the checks that the command line names."""
-    assert jax.device_count() == 8, jax.devices()
-    for name in sys.argv[1:]:
-        checks[name]()
-        print(name, "done", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ import numpy as np
 
 from data.dataset import Split
 from runtime import compiles, meshes
+from tests.checks import run_named
 from tests.training import tiny
-from tests.training.mesh_checks import SIDE, close, grid, run_named
+from tests.training.mesh_checks import SIDE, close, grid
 from training import loop, parts, run, steps, study
 
 

@@ -11,10 +11,9 @@ import data
 import models
 from corruptions.checks import suggest
 from evaluation import enhancements
+from runtime.bindings import TRAINED
 from training import augmentation, batch_norm, schemes
 
-TRAINED = "train="
-"""Before an enhancement: networks are trained with it, too."""
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
 SCHEME = "a scheme of corruptions.augment.names(), or ''"
 

@@ -20,6 +20,18 @@ def test_gaussian_matrix_is_scipys_filter(mode, scipy_mode, size, sigma, truncat
     np.testing.assert_allclose(jax.jit(matrix)(sigma), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("own, sigma", [(20, 10.0), (20, 16.0), (57, 10.0)])
+def test_a_mirrored_matrix_of_a_padded_axis_is_scipys_filter_of_its_own_part(own, sigma):
+    expected = ndimage.gaussian_filter1d(np.eye(own), sigma, axis=0, mode="reflect", truncate=3.0)
+
+    def matrix(own):
+        return filters.gaussian_matrix(64, sigma, 50, "symmetric", 3.0, own=own)
+
+    found = np.asarray(jax.jit(matrix)(own))
+    np.testing.assert_allclose(found[:own, :own], expected, atol=1e-6)
+    assert not found[:, own:].any()
+
+
 def test_gaussian_matrix_of_no_width_is_the_identity():
     matrix = jax.jit(lambda sigma: filters.gaussian_matrix(20, sigma, 5))(0.0)
     np.testing.assert_array_equal(matrix, np.eye(20))

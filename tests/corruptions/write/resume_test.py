@@ -27,6 +27,11 @@ def arrays(number, side=32):
     return rng.integers(0, 256, (number, side, side, 3), np.uint8), rng.integers(0, 10, number)
 
 
+def first_of(number):
+    images, labels = arrays(1500)
+    return images[:number], labels[:number]
+
+
 def command(tmp_path, out, *more):
     source = tmp_path / "source.npz"
     if not source.exists():
@@ -86,8 +91,7 @@ def test_a_killed_command_continues(tmp_path):
     assert second.stdout.strip() == str(out / "manifest.json")
     found = json.loads((out / "manifest.json").read_text())
     assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
-    images, labels = arrays(1500)
-    write_dataset(whole, (images, labels), corruptions=NAMES.split(","), seed=4)
+    write_dataset(whole, arrays(1500), corruptions=NAMES.split(","), seed=4)
     assert contents(out) == contents(whole)
     assert sorted(p.name for p in out.iterdir()) == [
         *(".checks.json", ".lock", "contrast.npy", "hue.npy", "labels.npy", "manifest.json"),
@@ -103,22 +107,21 @@ def test_a_killed_command_continues_with_folders(tmp_path):
     complete = {f"{name.split('/')[1]}/{s}" for name, some in written(out).items() for s in some}
     assert 1 <= len(complete) < 4 and visible <= complete  # what is visible is complete
     assert run(arguments).returncode == 0
-    images, labels = arrays(1500)
     options = {"layout": "folders", "severities": [0, 1], "batch_size": 50, "seed": 4}
-    write_dataset(whole, (images[:200], labels[:200]), corruptions=NAMES.split(","), **options)
+    write_dataset(whole, first_of(200), corruptions=NAMES.split(","), **options)
     assert contents(out) == contents(whole) and len(contents(out)) == 4 * 200 + 4
     assert not (out / ".part").exists()
 
 
 def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
     out = tmp_path / "out"
-    arguments = command(tmp_path, out)  # one .npy takes 46 MB
+    arguments = command(tmp_path, out, "--limit=400")  # one .npy takes 6.1 MB
     first = run(["bash", "-c", 'ulimit -f 5000; exec "$@"', "bash", *arguments])  # files of at most 5000 KiB
     assert first.returncode == 1
     assert "error: the disk (or quota) is full" in first.stderr and "run the same command again" in first.stderr
     assert "Traceback" not in first.stderr and count(out) == 0
     assert not list(out.glob("*contrast*"))  # nothing half-written stays to fill the disk
-    write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
+    write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
 
 
@@ -172,18 +175,18 @@ def test_a_kill_between_record_and_rename_loses_nothing(tmp_path, layout):
 
 def test_the_second_of_two_commands_is_refused(tmp_path):
     out = tmp_path / "out"
-    arguments = command(tmp_path, out)
+    arguments = command(tmp_path, out, "--limit=400")
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         while not (out / "manifest.json").exists() and first.poll() is None:
             time.sleep(0.001)
         first.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(WriteError, match="another process is writing"):
-                write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
+                write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
         finally:
             first.kill()
     # The lock dies with its process.
-    write_dataset(out, arrays(1500), corruptions=NAMES.split(","), seed=4)
+    write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
 
 
@@ -193,8 +196,7 @@ def test_two_devices_write_the_same_files(tmp_path):
     done = run(command(tmp_path, out, "--batch_size=70", "--limit=150", "--severities=1"), env=environment)
     assert done.returncode == 0, done.stderr
     assert "2 x cpu" in json.loads((out / "manifest.json").read_text())["runs"][0]["device"]
-    images, labels = arrays(1500)
-    write_dataset(whole, (images[:150], labels[:150]), corruptions=NAMES.split(","), severities=[1], seed=4)
+    write_dataset(whole, first_of(150), corruptions=NAMES.split(","), severities=[1], seed=4)
     assert contents(out) == contents(whole)
 
 

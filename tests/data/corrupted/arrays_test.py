@@ -10,8 +10,6 @@ import pytest
 from data.corrupted import open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
-# Arrays, as CIFAR-10-C and CIFAR-10-C-bar are published.
-
 
 @pytest.fixture
 def arrays(tmp_path):

@@ -10,8 +10,6 @@ from PIL import Image
 from data.corrupted import open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
-# Folders, as ImageNet-C is published.
-
 CLASSES = ("n01440764", "n01443537", "n02077923", "n09288635")
 
 

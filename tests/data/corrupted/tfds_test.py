@@ -11,8 +11,6 @@ from PIL import Image
 from data.corrupted import open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
-# TensorFlow Datasets.
-
 
 @pytest.fixture(scope="module")
 def tfds_root(tmp_path_factory):

@@ -9,8 +9,6 @@ from corruptions.write import from_arrays, write_dataset
 from data.corrupted import open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
-# What our own writer wrote.
-
 
 @pytest.mark.parametrize("layout", ["npy", "folders"])
 def test_written_datasets_are_read_back(tmp_path, layout):

@@ -34,11 +34,10 @@ def test_a_constant_image_has_no_noise():
     assert float(estimate(np.zeros((32, 32, 3), np.float32))) == 0
 
 
-@pytest.mark.parametrize("variance", [0.0, 0.004])
-def test_means_are_those_of_loops(variance):
+def test_means_are_those_of_loops():
     image = NOISY[:12, 9:22]
-    found = jax.jit(non_local_means.denoise, static_argnums=(2, 3))(image, 0.1, 3, 2, variance)
-    np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2, variance), atol=1e-5)
+    found = jax.jit(non_local_means.denoise, static_argnums=(2, 3))(image, 0.1, 3, 2)
+    np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2), atol=1e-5)
 
 
 def test_strips_of_a_taller_image_fit_together():

@@ -31,7 +31,7 @@ from jax.sharding import PartitionSpec
 from tqdm import tqdm
 
 from corruptions.batch import to_float
-from evaluation.transforms import Transform
+from evaluation.distances.transforms import Transform
 from training.states import TrainState
 
 FEATURE = "penultimate"

@@ -11,7 +11,7 @@ settings, network and images; each file tells their digests, and what has others
 import dataclasses
 import pathlib
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -22,10 +22,11 @@ from analysis import tables
 from analysis.distances import msd_mmd
 from corruptions.keys import seed_key
 from data.dataset import Dataset, Split, sha256
-from evaluation import features, trained_models, transforms
+from evaluation import trained_models
 from evaluation.conditions import Condition
-from evaluation.running import Running
-from evaluation.transforms import Transform
+from evaluation.distances import features, transforms
+from evaluation.distances.running import Running
+from evaluation.distances.transforms import Transform
 from runtime import bindings, meshes, settings
 from runtime.log import log
 from training import augmentation, study
@@ -162,7 +163,7 @@ class Measured:
             members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
             unfinished = self.folder / "unfinished" / path.name
             running = Running(unfinished, self._kept(unfinished), self.made_from, missing, members)
-            key, first, images = self.key(f"scheme {scheme.name}"), running.start, len(self.extractor.images)
+            key, first, images = self.scheme_key(scheme), running.start, len(self.extractor.images)
             for chunk in self.extractor.stream(scheme, key, number - first, first=first, description=scheme.name):
                 running.add(chunk)
                 saw(len(chunk) * images)
@@ -170,6 +171,14 @@ class Measured:
             bindings.write_arrays(path, known, self.made_from)
             running.remove()
         return {target: known[_name(target)] for target in centres}
+
+    def scheme_key(self, scheme: Transform) -> jax.Array:
+        """The key that the transforms of a scheme are drawn with."""
+        return self.key(f"scheme {scheme.name}")
+
+    def params(self, scheme: Transform, numbers: Sequence[int] | np.ndarray) -> dict[str, jax.Array]:
+        """Draws the parameters of the transforms of a scheme with these numbers, the first axis."""
+        return features.drawn(scheme, self.scheme_key(scheme), numbers, tuple(self.extractor.images.shape[1:]))
 
     def images_left(self, scheme: Transform, targets: Iterable[Target]) -> int:
         """Counts the images that `scheme_distances` will show to the network."""
@@ -244,7 +253,7 @@ def _extractor(
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
     images = cut(split, rows, dataset.image_shape[0])
-    if asked.draws:  # without, each image has one of its own: `evaluation.joint` reads them in pieces
+    if asked.draws:  # without, each image has one of its own: `evaluation.distances.joint` reads them in pieces
         images = meshes.place_tree(images, meshes.replicated(mesh))
     model = trained_models.read_model(models[key], dataset.num_classes, dataset.image_shape[0], mesh)
     return features.Extractor(mesh, *model, images, weights, asked.chunk), split

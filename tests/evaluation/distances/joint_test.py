@@ -13,8 +13,8 @@ import corruptions
 import data
 import models
 from corruptions.keys import seed_key
-from evaluation import centres, features, joint
 from evaluation.conditions import Condition
+from evaluation.distances import centres, features, joint
 from runtime import meshes
 from tests.training import tiny
 from training.states import TrainState

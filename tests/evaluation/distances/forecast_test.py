@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from evaluation import forecast
+from evaluation.distances import forecast
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from tqdm import tqdm
 
-from evaluation import features
-from evaluation.centres import Measured
-from evaluation.transforms import Transform
+from evaluation.distances.centres import Measured
+from evaluation.distances.transforms import Transform
 
 PART = 4096
 """Transforms whose distances are saved together."""
@@ -18,7 +17,7 @@ PART = 4096
 
 def distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
     """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
-    key = measured.key(f"scheme {scheme.name}")
+    key = measured.scheme_key(scheme)
 
     def measure(first):
         number = min(PART, pool - first)
@@ -33,6 +32,4 @@ def distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndar
 
 def params(measured: Measured, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
     """Draws the parameters of the transforms with these numbers, the first axis."""
-    shape = tuple(measured.extractor.images.shape[1:])
-    drawn = features.drawn(scheme, measured.key(f"scheme {scheme.name}"), numbers, shape)
-    return {name: np.asarray(value) for name, value in drawn.items()}
+    return {name: np.asarray(value) for name, value in measured.params(scheme, numbers).items()}

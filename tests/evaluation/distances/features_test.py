@@ -10,7 +10,7 @@ import corruptions
 import models
 from corruptions import augment
 from corruptions.batch import from_float, to_float
-from evaluation import features, transforms
+from evaluation.distances import features, transforms
 from runtime import meshes
 from training.states import TrainState
 

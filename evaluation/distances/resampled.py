@@ -9,9 +9,8 @@ import jax
 import numpy as np
 
 from analysis.distances.resampling import nested_distances
-from evaluation import features
-from evaluation.centres import IMAGES, Measured
-from evaluation.transforms import Transform
+from evaluation.distances.centres import IMAGES, Measured
+from evaluation.distances.transforms import Transform
 
 
 def pair_distances(
@@ -40,12 +39,12 @@ def pair_distances(
     Returns:
       float64 [resamplings, len(images), len(draws)].
     """
-    most, shape = max(images), tuple(measured.extractor.images.shape[1:])
+    most = max(images)
     prefixes = np.stack([(np.arange(most) < size) / np.float32(size) for size in images]).astype(np.float32)
     name = f"pair {number}"
     rng = measured.generator(IMAGES, name)
     index = np.full(measured.extractor.mesh.shape["data"], number)  # one of them on each device
-    params = features.drawn(transform, measured.key(f"scheme {transform.name}"), index, shape)
+    params = measured.params(transform, index)
     distances = []
     for k in range(resamplings):
         rows = rng.choice(len(measured.split), most, replace=False)

@@ -2,7 +2,7 @@
 
     fbar(c) = mean over i of phi(t_i(x_i)),   t_i drawn anew for each image x_i
 
-costs one image through the network for each pair (x_i, t_i), where `evaluation.centres` shows every
+costs one image through the network for each pair (x_i, t_i), where `evaluation.distances.centres` shows every
 draw to all images. So the C-bar search on ImageNet takes 10,000 pairs (E. Mintun, A. Kirillov, S.
 Xie 2021, supplement D).
 """
@@ -15,10 +15,10 @@ import numpy as np
 from flax import nnx
 
 from data import Split
-from evaluation import features
-from evaluation.centres import Measured
 from evaluation.conditions import Condition
 from evaluation.correctness import Model, place_batches
+from evaluation.distances import features
+from evaluation.distances.centres import Measured
 from evaluation.shown import Shown
 from runtime import distributed
 
