@@ -52,6 +52,7 @@ def one_image(image: Any, any_kind: bool = False) -> None:
     """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked
     by `image_batch`.
     """
+    _refuse_torch(image)
     if not hasattr(image, "shape") or not hasattr(image, "dtype"):
         raise TypeError(f"expected an array, found {type(image).__name__}")
     if len(image.shape) == 4:
@@ -69,6 +70,7 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
     """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if
     `validate`, finite floats in [0, 1].
     """
+    _refuse_torch(images)
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         raise TypeError(f"expected an array of images, found {type(images).__name__}")
     if len(images.shape) != 4 or (images.shape[-1] < 1 if any_kind else images.shape[-1] != 3):
@@ -83,6 +85,16 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
         if not (low >= 0.0 and high <= 1.0):
             hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
             raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
+
+
+def _refuse_torch(images: Any) -> None:
+    """Refuses PyTorch's tensors, told by the name of their package, which is not imported here."""
+    if any(kind.__module__.partition(".")[0] == "torch" for kind in type(images).__mro__):
+        raise TypeError(
+            f"expected an array of JAX or NumPy, found a PyTorch tensor of shape {tuple(images.shape)}; hand its "
+            "memory over, channels last: jax.numpy.from_dlpack(tensor.contiguous()); torch.from_dlpack(result) takes the "
+            "result back"
+        )
 
 
 def severity_level(severity: Any, count: int, interpolate: bool) -> None:

@@ -9,6 +9,12 @@ _jax_had_started = False
 _forked = False
 
 
+def jax_started() -> bool:
+    """Tells whether JAX runs in this process, with the devices that it found."""
+    started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
+    return started is not None and started()
+
+
 def refuse() -> None:
     """Refuses to compute in a child that was forked after JAX had started.
 
@@ -22,15 +28,14 @@ def refuse() -> None:
         raise RuntimeError(
             "expected a process in which JAX can compute, found a child that was forked after JAX had started, where it "
             "hangs; start workers with multiprocessing.get_context('spawn') (PyTorch: DataLoader(..., "
-            "multiprocessing_context='spawn')), or corrupt in the parent"
+            "multiprocessing_context='spawn')), or corrupt in the parent, batches that the workers have collated"
         )
 
 
 def _before_fork():
     """Notes in the parent, where JAX's lock can be waited for, whether a backend is running."""
     global _jax_had_started
-    started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
-    _jax_had_started = started is not None and started()
+    _jax_had_started = jax_started()
 
 
 def _after_fork_in_child():

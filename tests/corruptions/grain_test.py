@@ -1,0 +1,139 @@
+"""corruptions.grain: draws by the record's index, workers that leave accelerators alone, and errors
+that name the remedy.
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+
+import grain
+import jax
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import batch, forks, keys
+from corruptions.grain import CorruptBatch, CorruptRecord
+from tests.pages import example_of
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
+IMAGES[3] = IMAGES[2]
+RECORDS = [{"image": image, "label": label} for label, image in enumerate(IMAGES)]
+
+
+def test_a_record_is_corrupted_by_its_index_alone():
+    corrupted = grain.MapDataset.source(RECORDS).seed(7).random_map(CorruptRecord("noc/border", 0.5))
+    last = corrupted[3]
+    assert last["label"] == 3 and last["image"].dtype == np.uint8 and type(last["image"]) is np.ndarray
+    assert (last["image"] != corrupted[2]["image"]).any()  # the same image with another index
+    np.testing.assert_array_equal(corrupted[3]["image"], last["image"])
+    longer = grain.MapDataset.source(RECORDS * 2).seed(7).random_map(CorruptRecord("noc/border", 0.5))
+    np.testing.assert_array_equal(longer[3]["image"], last["image"])
+    assert (longer[7]["image"] != last["image"]).any()
+    np.testing.assert_array_equal(RECORDS[3]["image"], IMAGES[3])
+
+
+def test_a_records_seed_is_64_bits_of_its_generator():
+    found = CorruptRecord("imagenet_c/contrast", 3).random_map(RECORDS[0], np.random.default_rng(5))["image"]
+    seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
+    assert seed > 2**32
+    np.testing.assert_array_equal(found, corruptions.corrupt_image(IMAGES[0], "contrast", 3, seed))
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    """Settings of JAX that are changed in a process other than the one that made the transforms."""
+    changed = []
+    monkeypatch.setattr(jax.config, "update", lambda *setting: changed.append(setting))
+    monkeypatch.setattr(forks, "jax_started", lambda: False)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    return changed
+
+
+def test_in_a_worker_jax_starts_on_the_cpu_alone(worker, monkeypatch):
+    devices = []
+    monkeypatch.setattr(jax, "default_device", lambda device: devices.append(device) or contextlib.nullcontext())
+    at_home = CorruptRecord("imagenet_c/contrast", 3)  # made in the process that uses it
+    at_home.random_map(RECORDS[0], np.random.default_rng(0))
+    assert not worker
+    at_home._made_in = 1
+    at_home.random_map(RECORDS[0], np.random.default_rng(0))
+    assert worker == [("jax_platforms", "cpu")]
+    assert [device.platform for device in devices] == ["cpu", "cpu"]
+    with pytest.raises(RuntimeError, match=r"behind mp_prefetch, found a worker, .* CorruptRecord"):
+        moved = CorruptBatch("imagenet_c/contrast", 3)
+        moved._made_in = 1
+        moved.map({"image": IMAGES, "index": np.arange(4)})
+
+
+def test_a_program_is_compiled_by_one_thread(monkeypatch):
+    held = []
+    transform = CorruptRecord("imagenet_c/contrast", 3)
+    lock = sys.modules["corruptions.grain"]._FIRST_CALL
+    given_back = corruptions.grain.one_image.corrupt_image
+    monkeypatch.setattr(
+        corruptions.grain.one_image, "corrupt_image", lambda *a, **k: held.append(lock.locked()) or given_back(*a, **k)
+    )
+    monkeypatch.setattr(batch, "COMPILED", set())
+    for _ in range(2):
+        transform.random_map(RECORDS[0], np.random.default_rng(0))
+    assert held == [True, False]
+
+
+def test_a_batch_is_corrupted_by_the_indices_of_its_images():
+    def batches(size):
+        records = grain.MapDataset.source(RECORDS).map_with_index(lambda i, record: {**record, "index": i})
+        return records.to_iter_dataset().batch(size).map(CorruptBatch("noc/border", 0.5, seed=2**40))
+
+    whole, halves = next(iter(batches(4))), list(batches(2))
+    expected = corruptions.corrupt(keys.seed_key(2**40), IMAGES, "noc/border", 0.5)
+    np.testing.assert_array_equal(whole["image"], expected)
+    np.testing.assert_array_equal(np.concatenate([half["image"] for half in halves]), expected)
+    np.testing.assert_array_equal(whole["label"], np.arange(4))
+
+
+@pytest.mark.parametrize("transform", [CorruptRecord, CorruptBatch])
+def test_a_wrong_name_severity_or_option_is_refused_at_once(transform):
+    with pytest.raises(ValueError, match="did you mean"):
+        transform("imagenet_c/fgo")
+    with pytest.raises(ValueError, match=r"expected a severity level 1\.\.5"):
+        transform("imagenet_c/fog", 6)
+    with pytest.raises(ValueError, match="no option 'tabel'; did you mean 'table'"):
+        transform("imagenet_c/fog", 5, tabel="cifar")
+
+
+def test_records_without_an_image_or_an_index_are_named():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="expected dictionaries with 'image', found the keys 'pixels'"):
+        CorruptRecord("imagenet_c/contrast").random_map({"pixels": IMAGES[0]}, rng)
+    with pytest.raises(ValueError, match="expected dictionaries with 'photo', found tuple"):
+        CorruptRecord("imagenet_c/contrast", image="photo").random_map((IMAGES[0], 1), rng)
+    with pytest.raises(ValueError, match=r"found the keys 'image'; \.map_with_index\(lambda i, record: .*'index': i}"):
+        CorruptBatch("imagenet_c/contrast").map({"image": IMAGES})
+
+
+def test_without_grain_the_module_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "corruptions.grain")
+    monkeypatch.setitem(sys.modules, "grain", None)
+    with pytest.raises(ImportError, match="needs, found none that can be imported .*; pip install grain"):
+        importlib.import_module("corruptions.grain")
+
+
+@pytest.mark.slow
+def test_the_recipe_corrupts_in_workers_as_in_this_process(monkeypatch):
+    monkeypatch.delenv("JAX_PLATFORMS")  # which a worker would take over
+    recipe = example_of("docs/howto.md", "Corrupt in a Grain pipeline")
+    for given, small in (("128", "4"), ("num_workers=4", "num_workers=2")):
+        assert given in recipe
+        recipe = recipe.replace(given, small)
+    found = {"source": RECORDS * 2, "grain": grain}
+    exec(recipe, found)
+    here = iter(found["training"].to_iter_dataset().batch(4))
+    of_workers = iter(found["batches"])
+    for _ in range(3):
+        np.testing.assert_array_equal(next(of_workers)["image"], next(here)["image"])
+    told = found["training"].map(lambda record: {"platforms": str(jax.config.jax_platforms)}).to_iter_dataset()
+    assert next(iter(told.mp_prefetch(found["workers"])))["platforms"] == "cpu"
+    first = next(iter(found["test"]))["image"]
+    np.testing.assert_array_equal(first, corruptions.corrupt(keys.seed_key(0), IMAGES, "imagenet_c/fog", 3))

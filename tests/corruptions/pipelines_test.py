@@ -1,0 +1,128 @@
+"""The recipes for other people's pipelines, and what PyTorch's users are told.
+
+Of packages that are not installed, the recipes that only call methods run on a stand-in with those
+methods; the others are skipped, visibly.
+"""
+
+import jax
+import numpy as np
+import PIL.Image
+import pytest
+
+import corruptions
+from tests.pages import example_of
+
+KEY = jax.random.key(0)
+IMAGES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
+LABELS = np.arange(4)
+
+
+class Tensor:
+    """As far as it is looked at: a class of a module of torch, with a shape and a dtype."""
+
+    __module__ = "torch.nn.parameter"
+    shape, dtype = (2, 32, 32, 3), "torch.float32"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda images: corruptions.corrupt(KEY, images, "noc/border", 0.5),
+        lambda images: corruptions.noc.border(KEY, images, 0.5),
+        lambda images: corruptions.augment.augment(KEY, images, "augmix"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Tensor, type("Subclass", (Tensor,), {"__module__": "mine"})])
+def test_a_tensor_is_named_with_the_remedy(call, kind):
+    with pytest.raises(TypeError, match=r"PyTorch tensor of shape \(2, 32, 32, 3\); .* jax\.numpy\.from_dlpack"):
+        call(kind())
+
+
+class Rows:
+    """A dataset of rows with the one method of Hugging Face's that the recipe calls, as documented: of
+    each batch a dictionary of lists, and its positions.
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def map(self, function, batched, with_indices, batch_size=3):
+        assert batched and with_indices
+        changed = []
+        for start in range(0, len(self.rows), batch_size):
+            chosen = self.rows[start : start + batch_size]
+            batch = {key: [row[key] for row in chosen] for key in chosen[0]}
+            batch |= function(batch, list(range(start, start + len(chosen))))
+            changed += [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        return changed
+
+
+def of_huggingface(rows):
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
+    return datasets.Dataset.from_list(rows, features=features)
+
+
+@pytest.mark.parametrize("dataset", [Rows, pytest.param(of_huggingface, id="datasets")])
+def test_a_hugging_face_dataset(dataset):
+    rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
+    recipe = example_of("docs/howto.md", "Corrupt a Hugging Face dataset").replace("imagenet_c/fog", "imagenet_c/contrast")
+    found = {"dataset": dataset(rows), "PIL": PIL, "jax": jax, "corruptions": corruptions}
+    exec(recipe, found)
+    expected = list(corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", 3))
+    assert [row["label"] for row in found["corrupted"]] == list(LABELS)
+    for row, image in zip(found["corrupted"], expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(row["image"]), image)
+
+
+class Numbered:
+    """A dataset with the three methods of tf.data's that the recipe calls."""
+
+    def __init__(self, elements):
+        self.elements = elements
+
+    def enumerate(self):
+        return Numbered([(np.int64(i), element) for i, element in enumerate(self.elements)])
+
+    def batch(self, size):
+        batches = [self.elements[start : start + size] for start in range(0, len(self.elements), size)]
+        return Numbered([jax.tree.map(lambda *rows: np.stack(rows), *batch) for batch in batches])
+
+    def as_numpy_iterator(self):
+        return iter(self.elements)
+
+
+def of_tensorflow(elements):
+    images, labels = zip(*elements)
+    return pytest.importorskip("tensorflow").data.Dataset.from_tensor_slices((np.stack(images), np.stack(labels)))
+
+
+@pytest.mark.parametrize("dataset", [Numbered, pytest.param(of_tensorflow, id="tensorflow")])
+def test_what_tf_data_reads(dataset):
+    shown = []
+    recipe = example_of("docs/howto.md", "Corrupt what tf.data reads").replace("128", "2")
+    given = {"dataset": dataset(list(zip(IMAGES, LABELS))), "key": KEY, "corruptions": corruptions}
+    exec(recipe.replace("imagenet_c/fog", "noc/border").replace(", 3,", ", 0.5,"), given | {"train": shown.append})
+    expected = corruptions.corrupt(KEY, IMAGES, "noc/border", 0.5)
+    np.testing.assert_array_equal(np.concatenate(shown), expected)
+
+
+def test_a_pytorch_loader():
+    torch = pytest.importorskip("torch")
+    recipe = example_of("docs/howto.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
+    shown = []
+    given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
+    exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS))})
+    first = corruptions.corrupt(jax.random.fold_in(KEY, 0), IMAGES[:2], "imagenet_c/contrast", 3)
+    assert [tuple(batch.shape) for batch in shown] == 2 * [(2, 3, 32, 32)]
+    np.testing.assert_array_equal(shown[0].numpy().transpose(0, 2, 3, 1), first)
+
+
+def test_a_keras_layer(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    keras = pytest.importorskip("keras")
+    found = {"keras": keras, "jax": jax, "corruptions": corruptions}
+    exec(example_of("docs/howto.md", "Corrupt in Keras"), found)
+    layer, images = found["Corrupt"]("imagenet_c/contrast"), IMAGES / np.float32(255)
+    assert (np.asarray(layer(images, training=True)) != images).any()
+    np.testing.assert_array_equal(layer(images, training=False), images)
