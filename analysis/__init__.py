@@ -27,6 +27,7 @@
 - `figures`: balance bars, threshold sweep; PNG and PDF
 - `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and the
   scene it shows
+- `sweeps`: the table of a sweep over settings and seeds
 - `intervals`: of resampled statistics
 - `rounding`: numbers as text, with as many digits as their errors leave meaning in
 """

@@ -43,7 +43,7 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
         def checked(argv):
             try:
                 return main(argv)
-            except app.UsageError as error:
+            except (app.UsageError, flags.Error) as error:
                 raise SettingsError(_usage(error)) from error
 
         def parsed(argv):

@@ -2,10 +2,14 @@
 other processes.
 """
 
+import contextlib
+import itertools
 import os
 import pathlib
 import re
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 from absl import flags
@@ -88,8 +92,47 @@ def parse(argv: list[str]) -> list[str]:
     file = given[-1] if given else _default
     if not pathlib.Path(path := file.partition(":")[0]).is_file():
         raise SettingsError(f"expected a config file as --config, found no file {path}")
-    try:
+    with _settings_errors(argv, lambda: _load(file)):
         return flags.FLAGS([*argv[:1], *([] if given else [f"--config={file}"]), *argv[1:]])
+
+
+def overridden(config: ConfigDict, settings: Mapping[str, str]) -> ConfigDict:
+    """Gives a copy of a config with settings as the command line would override them.
+
+    Args:
+      config: of the command.
+      settings: {dotted key: text of the value}.
+
+    Raises:
+      SettingsError: a setting that does not exist, or text that is no value of it.
+    """
+    argv, values = [f"--config.{key}={text}" for key, text in settings.items()], flags.FlagValues()
+    with _settings_errors(argv, lambda: config):
+        copy = ConfigDict(config.to_dict())
+        config_flags.DEFINE_config_dict("config", copy, flag_values=values, sys_argv=argv)
+        values(["", *argv])
+    return values.config
+
+
+def given_settings() -> list[str]:
+    """Lists --config and what overrides it as the running command was given them, for another
+    command.
+    """
+    flag = flags.FLAGS["config"]
+    overrides = config_flags.get_override_values(flag)
+    return [f"--config={config_flags.get_config_filename(flag)}", *itertools.starmap(argument, overrides.items())]
+
+
+def argument(key: str, value: Any) -> str:
+    """Writes a setting as the command line takes it: `--config.train.epochs=3`."""
+    return f"--config.{key}={value.to_dict() if isinstance(value, ConfigDict) else value}"
+
+
+@contextlib.contextmanager
+def _settings_errors(argv, config):
+    """Turns errors of parsing flags into those of settings; `config()` gives the settings there are."""
+    try:
+        yield
     except flags.IllegalFlagValueError as error:
         match = re.match(r"flag --config\.([^=]+)=(.*?): ", str(error), re.S)
         if match and match[1] in schema.SETTINGS:
@@ -97,7 +140,7 @@ def parse(argv: list[str]) -> list[str]:
             raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}") from error
         raise
     except (KeyError, AttributeError) as error:
-        _refuse_unknown(argv, _load(file))
+        _refuse_unknown(argv, config())
         raise error from None
 
 

@@ -74,7 +74,7 @@ def score(
             first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
             value = scores.difference(first.error, second.error)
             of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
-    return rows, [_summary(head, found) for head, found in of_model.items()]
+    return rows, [summarise(head, found) for head, found in of_model.items()]
 
 
 def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary], comment: str | None = None) -> None:
@@ -104,7 +104,13 @@ def write(folder: pathlib.Path, rows: Sequence[Row], summaries: Sequence[Summary
     summary.write(folder / summary.NAME, summaries, comment)
 
 
-def _summary(head, found):
+def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row | None]]) -> Summary:
+    """Summarises the numbers of one model over its seeds.
+
+    Args:
+      head: model, benchmark, severities and measure.
+      found: of each seed its number and, of a benchmark, the row it stands in.
+    """
     values = tuple(value for value, _ in found)
     row = found[0][1]
     undefined = math.isnan(values[0].value)

@@ -49,6 +49,18 @@ class ImageErrors:
                     packed[cell], shown[cell] = bits, made_from.shown
         return cls(counts, packed, shown)
 
+    @classmethod
+    def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":
+        """Joins the errors of workdirs whose models, or seeds, differ."""
+        counts: list[Count] = []
+        packed: dict[Cell, np.ndarray] = {}
+        shown: dict[Cell, str] = {}
+        for part in parts:
+            counts += part.counts.values()
+            packed |= part._packed
+            shown |= part.shown
+        return cls(counts, packed, shown)
+
     def has(self, cells: Iterable[Cell]) -> bool:
         """Whether the answers behind some counts are all there, to the same number of images."""
         cells = list(cells)

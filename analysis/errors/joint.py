@@ -83,6 +83,19 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     return Evaluated(folder, name, ImageErrors.read(folder / "answers", counts), conditions_of(folder), stored, source)
 
 
+def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
+    """Puts workdirs with the same models and conditions, each of another seed, together as one.
+
+    Args:
+      evaluated: the workdirs, one or more.
+      name: of the whole, for labels.
+    """
+    first, *rest = evaluated
+    errors = ImageErrors.union(workdir.errors for workdir in evaluated)
+    source = "; ".join(dict.fromkeys(workdir.source for workdir in evaluated))
+    return first._replace(folder=first.folder.parent if rest else first.folder, name=name, errors=errors, source=source)
+
+
 def joint(
     evaluated: Sequence[Evaluated],
     *,

@@ -1,0 +1,211 @@
+"""tools.sweep with a stand-in for the commands: what is run, again, printed and tabulated."""
+
+import csv
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from analysis import sweeps as tables
+from analysis.errors import joint
+from runtime.schema import SettingsError
+from tests.pages import ROOT, commands
+from tests.tools import table_test
+from tests.training import tiny
+from tools import sweep
+from training import cli, sweeps
+
+GIVEN = ["--config=configs/default.py", "--config.train.epochs=2"]
+RATES = ["train.learning_rate=.05,.1", "seed=0,1,2"]
+
+
+def members(workdir, texts, scripts=("train",), given=GIVEN):
+    return sweeps.list_members(tiny.config(), given, sweeps.read_swept(texts), scripts, workdir)
+
+
+class Commands:
+    """In place of `sweep.call`: leaves what train.py leaves, or fails as it is told."""
+
+    def __init__(self, accuracy=lambda folder: 0.5, fails=(), status=1):
+        self.accuracy, self.fails, self.status, self.called = accuracy, fails, status, []
+
+    def __call__(self, arguments, output):
+        (folder,) = (argument.removeprefix("--workdir=") for argument in arguments if argument.startswith("--workdir="))
+        folder = type(ROOT)(folder)
+        self.called.append(f"{arguments[1]} {folder.parent.name}/{folder.name}")
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(name in str(folder) for name in self.fails):
+            output.write("step 3\ntrain.py: the disk is on fire\n(a hint)\n")
+            return self.status
+        accuracy = self.accuracy(folder)
+        clean = {"accuracy": accuracy, "standard_error": 0.01, "images": 70}
+        (folder / "clean.json").write_text(json.dumps(clean))
+        (folder / "provenance.json").write_text(json.dumps({"device": "a device", "git_revision": "0123456789abc"}))
+        return 0
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a sweep on stand-ins, its devices untouched: `run(Commands(...), texts)` -> what failed."""
+    monkeypatch.setattr("jax._src.xla_bridge.backends", None)  # that the commands are to have
+
+    def run(stand_in, texts=RATES, scripts=("train",)):
+        monkeypatch.setattr(sweep, "call", stand_in)
+        chosen = members(tmp_path / "rates", texts, scripts)
+        failed = sweep.run(chosen, tmp_path / "rates")
+        sweep.tabulate(chosen, tmp_path / "rates")
+        return failed
+
+    return run
+
+
+def test_members_are_all_combinations_in_folders_that_tell_them():
+    chosen = members(ROOT / "runs", RATES)
+    assert [str(member.folder.relative_to(ROOT / "runs")) for member in chosen] == [
+        f"train.learning_rate={rate}/seed={seed}" for rate in ("0.05", "0.1") for seed in (0, 1, 2)
+    ]
+    assert [member.setting for member in chosen] == 3 * ["train.learning_rate=0.05"] + 3 * ["train.learning_rate=0.1"]
+    assert chosen[-1].commands == [["train.py", *GIVEN, "--config.train.learning_rate=0.1", "--config.seed=2"]]
+    other_way = members(ROOT / "runs", RATES[::-1])
+    assert {member.folder for member in other_way} == {member.folder for member in chosen}
+    tuples = members(ROOT / "runs", ["train.milestones=(1,2),(3,4)", "train.corruption=noc/border,standard"])
+    assert tuples[0].folder == ROOT / "runs/train.corruption=noc.border/train.milestones=1+2/seed=0"
+    assert tuples[0].commands[0][3:] == ["--config.train.milestones=(1, 2)", "--config.train.corruption=noc/border"]
+    (study, *_) = members(ROOT / "runs", ["model.name=small_resnet,resnet18"], ("overlap",))
+    assert study.folder == ROOT / "runs/model.name=small_resnet" and study.commands[0][0] == "overlap.py"
+
+
+@pytest.mark.parametrize(
+    "texts, message",
+    [
+        (["train.learningrate=1,2"], r"no setting config\.train\.learningrate; did you mean config\.train\.learning_rate"),
+        (["train.epochs=1,1.5"], r"config\.train\.epochs: expected a whole number .*, found '1\.5'"),
+        (["seed=0,-1"], r"config\.seed: expected a whole number"),
+        (["train.schedule=cosine", "train.warmup_epochs=0,2"], r"warmup_epochs below 2 epochs, found 2"),
+        (["seed=0,1", "seed=2"], "expected every setting in one --sweep, found seed in two"),
+        (["seed"], "expected --sweep KEY=VALUE,VALUE, found 'seed'"),
+        (["train.learning_rate=.1,0.10"], r"every combination of settings once, found .*rate=0\.1/seed=0 again"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_anything_starts(texts, message):
+    with pytest.raises(SettingsError, match=message):
+        members(ROOT / "runs", texts)
+
+
+def test_what_cannot_be_meant_is_refused():
+    with pytest.raises(SettingsError, match=r"no seed in --sweep of overlap, .* --config\.study\.seeds"):
+        members(ROOT / "runs", ["seed=0,1"], ("overlap",))
+    with pytest.raises(SettingsError, match=r"config\.seed from --sweep or from a flag of its own, found both"):
+        members(ROOT / "runs", ["seed=0,1"], given=[*GIVEN, "--config.seed=3"])
+
+
+def test_what_failed_is_named_and_runs_again_and_what_ended_well_does_not(run, tmp_path, caplog, monkeypatch, capsys):
+    monkeypatch.setattr(sweep.log, "propagate", True)
+    first = Commands(fails=("0.05/seed=1",))
+    assert run(first) == ["train.learning_rate=0.05/seed=1"] and len(first.called) == 6
+    assert "train.learning_rate=0.05/seed=1 failed with status 1: train.py: the disk is on fire (" in caplog.text
+    assert "Not finished, and left out: train.learning_rate=0.05/seed=1." in capsys.readouterr().out
+    again = Commands()
+    assert run(again) == [] and again.called == ["train.py train.learning_rate=0.05/seed=1"]
+    assert "Not finished" not in (tmp_path / "rates" / "table.md").read_text()
+    more = Commands()
+    assert run(more, [RATES[0], "seed=0,1,2,3"]) == [] and [name[-6:] for name in more.called] == ["seed=3", "seed=3"]
+    evaluated = Commands()
+    assert run(evaluated, ["seed=0"], ("train", "eval")) == []
+    assert [name.partition(" ")[0] for name in evaluated.called] == ["train.py", "eval.py"]
+    broken = Commands(fails=("seed=5",))
+    assert run(broken, ["seed=5"], ("train", "eval")) == ["seed=5"] and len(broken.called) == 1
+
+
+@pytest.mark.parametrize("status, left", [(143, 143), (130, 130), (-signal.SIGTERM, 143)])
+def test_a_stopped_command_stops_the_sweep(run, status, left):
+    stopped = Commands(fails=("seed=1",), status=status)
+    with pytest.raises(SystemExit) as end:
+        run(stopped)
+    assert end.value.code == left and len(stopped.called) == 2
+
+
+def test_the_table_has_mean_and_deviation_over_seeds(run, tmp_path):
+    accuracies = {f"{rate}/seed={seed}": 0.5 + rate + seed**2 / 50 for rate in (0.05, 0.1) for seed in (0, 1, 2)}
+    run(Commands(lambda folder: accuracies[str(folder).rpartition("rate=")[2]]))
+    lines = (tmp_path / "rates" / "table.csv").read_text().splitlines()
+    assert "a device, revision 0123456789ab" in lines[0]
+    for row, rate in zip(csv.DictReader(lines[1:]), (0.05, 0.1), strict=True):
+        errors = [100 * (1 - accuracies[f"{rate}/seed={seed}"]) for seed in (0, 1, 2)]
+        assert (row["model"], row["benchmark"], row["seeds"]) == (f"train.learning_rate={rate}", "clean", "3")
+        assert float(row["mean"]) == pytest.approx(np.mean(errors))
+        assert float(row["std"]) == pytest.approx(np.std(errors, ddof=1))
+        assert float(row["se"]) == pytest.approx(1)
+    assert "| train.learning_rate=0.05 | 41.7 ± 1.0 (2.1) |" in (tmp_path / "rates" / "table.md").read_text()
+
+
+def test_seeds_in_workdirs_of_their_own_are_scored_as_those_of_one(tmp_path):
+    together = table_test.write(tmp_path / "together", 0.2, seeds=(0, 1))
+    apart = [table_test.write(tmp_path / f"seed={seed}", 0.2, seeds=(seed,)) for seed in (0, 1)]
+    other = table_test.write(tmp_path / "other", 0.5, held=table_test.conditions(dataset="shapes"))
+    expected = joint.joint([joint.read(together, "rate=1")])
+    table = tables.table({"rate=1": apart, "rate=2": [other]}, missing=["rate=3"])
+    for column in expected.columns:
+        known, summary = (t.cells[name, column] for t, name in ((expected, "standard"), (table, "rate=1:standard")))
+        assert summary[4:8] == pytest.approx(known[4:8]) and summary.seeds == 2 and summary.std > 0
+    assert table.caption[-1] == "Not finished, and left out: rate=3."
+    assert any("rate=2 was measured under other conditions than rate=1" in sentence for sentence in table.caption)
+
+
+def test_what_is_left_is_printed(run, tmp_path):
+    workdir = tmp_path / "rates"
+    run(Commands(fails=("seed=1",)))
+    chosen = members(workdir, RATES, ("train", "eval"))
+    (first, *rest) = sweep.listed(chosen).splitlines()
+    assert len(rest) == 5
+    train, evaluate = (shlex.split(part) for part in first.split(" && "))
+    assert train[:2] == ["python", "train.py"] and evaluate[:2] == ["python", "eval.py"]
+    assert train[2:] == evaluate[2:] == [*GIVEN, *chosen[0].commands[0][3:], f"--workdir={chosen[0].folder}"]
+    text = sweep.slurm(members(workdir, RATES), [*GIVEN, "--sweep=seed=0,1 2"])
+    assert "#SBATCH --array=1,4\n" in text and f"cd {os.getcwd()}\n" in text
+    assert f"{GIVEN[1]} '--sweep=seed=0,1 2' --member=\"$SLURM_ARRAY_TASK_ID\"" in text
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    run(Commands())
+    assert sweep.listed(members(workdir, RATES)) == ""
+    with pytest.raises(ValueError, match="found all finished"):
+        sweep.slurm(members(workdir, RATES), [])
+
+
+def test_settings_given_as_text_are_typed_and_leave_the_config_alone():
+    config = tiny.config()
+    changed = cli.overridden(config, {"train.learning_rate": "1", "train.nesterov": "true", "train.milestones": "(1,)"})
+    assert (changed.train.learning_rate, changed.train.nesterov, changed.train.milestones) == (1.0, True, (1,))
+    assert config.train.learning_rate == 0.05 and changed.train.epochs == config.train.epochs
+    options = cli.overridden(config, {"train.corruption_options": "{'noc/hue': {'range': (0, 1)}}"})
+    written = cli.argument("train.corruption_options", options.train.corruption_options)
+    key, _, text = written.removeprefix("--config.").partition("=")
+    assert cli.overridden(config, {key: text}).train == options.train
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_recipe(tmp_path):
+    section = (ROOT / "docs/howto.md").read_text().split("\n## Sweep settings and seeds\n")[1].split("\n## ")[0]
+    small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
+    small = [f"--config.{setting}" for setting in (*small, "eval.corruptions=('noc/border',)", "eval.batch_size=100")]
+
+    def call(arguments):
+        arguments = arguments[: arguments.index(">")] if ">" in arguments else arguments
+        given = [word.replace("runs/", f"{tmp_path}/").replace("seed=0,1,2", "seed=0,1") for word in arguments]
+        done = subprocess.run([sys.executable, *given, *small], cwd=ROOT, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    train, evaluate, slurm = commands(section)
+    assert call(train).stderr.count("finished before") == 0
+    rows = list(csv.DictReader((tmp_path / "rates" / "table.csv").read_text().splitlines()[1:]))
+    assert [row["seeds"] for row in rows] == ["2", "2"]
+    assert call(train).stderr.count("finished before") == 4
+    assert "#SBATCH --array=0,1,2,3\n" in call(slurm).stdout
+    assert "rate=0.1:noc/border" in call(evaluate).stdout
+    assert (tmp_path / "rates/train.learning_rate=0.1/seed=1/counts.csv").is_file()

@@ -1,0 +1,184 @@
+"""Trains with every combination of some settings, one after another, and tabulates the errors.
+
+    python -m tools.sweep --config=configs/aug.py:noc/border --workdir=runs/rates \\
+        --sweep seed=0,1,2 --sweep train.learning_rate=.05,.1
+
+--sweep KEY=VALUE,VALUE names a setting of the config and its values; tuples stand in brackets:
+train.milestones=(20,30),(10,20). All combinations are checked before the first one starts.
+
+    WORKDIR/train.learning_rate=0.05/seed=0         a workdir of train.py
+    WORKDIR/train.learning_rate=0.05/seed=0.log     what its commands said
+    WORKDIR/train.learning_rate=0.05/seed=0.json    which of them ended well
+    WORKDIR/table.md, .csv, .tex                    errors of each setting: mean, standard error, and
+                                                    standard deviation over seeds
+
+--command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study
+for each setting, over the config.study.seeds of its own. One that fails is named and the others
+run. Given again, the command runs what is not finished: failed, stopped, new, or of a command that
+has changed since.
+
+    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
+    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
+
+print what is not finished instead of running it: a line each, or a SLURM file with a task each.
+When all tasks have ended, the command without --print writes the table.
+"""
+
+from runtime import command  # isort: skip
+
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+from absl import app, flags
+
+from analysis import sweeps as tables
+from analysis.errors import markup
+from runtime.log import log
+from runtime.provenance import git_revision
+from runtime.settings import WorkdirError
+from training import cli
+from training.sweeps import Member, list_members, read_swept
+
+_STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # statuses of commands that Ctrl-C or SIGTERM ended
+_SLURM = """#!/bin/bash
+#SBATCH --job-name=sweep
+#SBATCH --array={numbers}
+# Give sbatch what a task needs: sbatch --gpus=1 --time=2:00:00 FILE. When all tasks have ended, the last line without
+# --member runs what is missing and writes the table.
+cd {folder}
+exec {again} --member="$SLURM_ARRAY_TASK_ID"
+"""
+
+
+def run(members: Sequence[Member], workdir: pathlib.Path) -> list[str]:
+    """Runs what is not finished; returns the names of what failed.
+
+    Raises:
+      SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
+    """
+    failed = []
+    for number, member in enumerate(members, 1):
+        name, before = str(member.folder.relative_to(workdir)), member.finished()
+        log.info("[%d/%d] %s%s", number, len(members), name, ": finished before" if before else "")
+        status = 0 if before else execute(member)
+        if status in _STOPPED:
+            raise SystemExit(status if status > 0 else 128 - status)
+        if status:
+            log.error("%s failed with status %d: %s (%s)", name, status, _last_words(member), member.beside(".log"))
+            failed.append(name)
+    return failed
+
+
+def execute(member: Member) -> int:
+    """Runs the commands of a member up to the first that fails; returns its status, else 0."""
+    member.folder.parent.mkdir(parents=True, exist_ok=True)
+    for arguments in member.commands:
+        with open(member.beside(".log"), "a") as output:
+            print(f"$ {shlex.join(['python', *arguments])}", file=output, flush=True)
+            if status := call([sys.executable, *arguments, f"--workdir={member.folder}"], output):
+                return status
+    member.finish(git_revision=git_revision())
+    return 0
+
+
+def call(arguments: Sequence[str], output: IO[str]) -> int:
+    """Runs a command and returns its status. Where this process is stopped, the command is told so,
+    and has the time to save its state.
+    """
+    with subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT) as process:
+        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _last_words(member):
+    """What the last command said as it failed: its error, or the last line."""
+    lines = member.beside(".log").read_text(errors="replace").rpartition("\n$ ")[2].strip().splitlines()
+    return next((line for line in reversed(lines) if re.match(r"\w+\.py: ", line)), lines[-1])
+
+
+def tabulate(members: Sequence[Member], workdir: pathlib.Path, reference: str = "") -> None:
+    """Writes and prints the table of what is finished, where anything is."""
+    settings: dict[str, list[pathlib.Path]] = {}
+    missing = []
+    for member in members:
+        if member.finished():
+            settings.setdefault(member.setting, []).append(member.folder)
+        else:
+            missing.append(str(member.folder.relative_to(workdir)))
+    if settings:
+        table = tables.table(settings, reference, missing)
+        paths = markup.write(workdir, table)
+        print(f"{markup.markdown(table)}\nwritten to {', '.join(map(str, paths))}")
+
+
+def listed(members: Sequence[Member]) -> str:
+    """Writes the commands of what is not finished as a shell takes them, a line for each member."""
+    lines = []
+    for member in members:
+        if not member.finished():
+            commands = (["python", *arguments, f"--workdir={member.folder}"] for arguments in member.commands)
+            lines.append(" && ".join(map(shlex.join, commands)))
+    return "\n".join(lines)
+
+
+def slurm(members: Sequence[Member], again: Sequence[str]) -> str:
+    """Writes a file for sbatch, with a task for each member that is not finished.
+
+    Args:
+      members: all of them.
+      again: the flags of this command, but for --print.
+    """
+    numbers = ",".join(str(number) for number, member in enumerate(members) if not member.finished())
+    if not numbers:
+        raise ValueError("expected members left to run, found all finished; the command without --print tabulates them")
+    line = shlex.join([sys.executable, "-m", "tools.sweep", *again])
+    return _SLURM.format(numbers=numbers, folder=shlex.quote(os.getcwd()), again=line)
+
+
+def main(argv):
+    config, workdir = cli.read_flags(argv)
+    asked, given = flags.FLAGS, cli.given_settings()
+    if not asked.sweep:
+        raise app.UsageError("expected --sweep KEY=VALUE,VALUE")
+    if asked.workdir is None:
+        workdir = workdir.with_name(f"{workdir.name}_sweep")
+    if (workdir / "config.json").exists():
+        raise WorkdirError(f"expected a folder for the workdirs of a sweep, found the workdir of a run: {workdir}")
+    members = list_members(config, given, read_swept(asked.sweep), asked.command.split("+"), workdir)
+    failed = []
+    if asked.member is not None:
+        if not 0 <= asked.member < len(members):
+            raise app.UsageError(f"expected --member from 0 to {len(members) - 1}, found {asked.member}")
+        failed = run([members[asked.member]], workdir)
+    elif asked.print == "commands":
+        print(listed(members))
+    elif asked.print == "slurm":
+        swept = [f"--sweep={text}" for text in asked.sweep]
+        print(slurm(members, [*given, *swept, f"--command={asked.command}", f"--workdir={workdir}"]), end="")
+    else:
+        failed = run(members, workdir)
+        tabulate(members, workdir, config.eval.reference)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    cli.define_flags()
+    flags.DEFINE_multi_string("sweep", [], "A setting and its values, KEY=VALUE,VALUE; one or more times (required).")
+    flags.DEFINE_enum("command", "train", ["train", "train+eval", "eval", "overlap"], "What each combination runs.")
+    flags.DEFINE_enum("print", None, ["commands", "slurm"], "Print what is not finished, and run nothing.")
+    flags.DEFINE_integer("member", None, "Run only this combination, counted from 0, and write no table.")
+    command.run(main, cli.parse)
