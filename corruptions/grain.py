@@ -63,9 +63,11 @@ class CorruptRecord(transforms.RandomMap):
         seed = int(rng.integers(2**64, dtype=np.uint64))
         static = self._corruption, checks.static_options(self._options), self._severity is None
         program = ("record", *static, image.shape, str(image.dtype)), 1
-        with jax.default_device(_cpu(self._made_in)):
-            with contextlib.nullcontext() if program in batch.COMPILED else _FIRST_CALL:
-                corrupted = one_image.corrupt_image(image, self._corruption, self._severity, seed, **self._options)
+        alone: contextlib.AbstractContextManager = (
+            contextlib.nullcontext() if program in batch.COMPILED else _FIRST_CALL
+        )
+        with jax.default_device(_cpu(self._made_in)), alone:
+            corrupted = one_image.corrupt_image(image, self._corruption, self._severity, seed, **self._options)
         batch.COMPILED.add(program)
         return {**element, self._image: corrupted}
 
@@ -113,7 +115,9 @@ class CorruptBatch(transforms.Map):
                 "expected CorruptBatch in the process that made it, behind mp_prefetch, found a worker, which would "
                 "take the accelerator; workers corrupt single records with random_map and CorruptRecord"
             )
-        remedy = f".map_with_index(lambda i, record: {{**record, {self._index!r}: i}}) before .batch(...) gives records one"
+        remedy = (
+            f".map_with_index(lambda i, record: {{**record, {self._index!r}: i}}) before .batch(...) gives records one"
+        )
         images, index = _field(element, self._image), _field(element, self._index, remedy)
         key = keys.seed_key(self._seed)
         corrupted = batch.corrupt(key, images, self._corruption, self._severity, index=index, **self._options)

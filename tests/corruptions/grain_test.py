@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 
+import absl.flags
 import grain
 import jax
 import numpy as np
@@ -116,7 +117,7 @@ def test_records_without_an_image_or_an_index_are_named():
 def test_without_grain_the_module_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "corruptions.grain")
     monkeypatch.setitem(sys.modules, "grain", None)
-    with pytest.raises(ImportError, match="needs, found none that can be imported .*; pip install grain"):
+    with pytest.raises(ImportError, match=r"needs, found none that can be imported .*; pip install grain"):
         importlib.import_module("corruptions.grain")
 
 
@@ -127,7 +128,7 @@ def test_the_recipe_corrupts_in_workers_as_in_this_process(monkeypatch):
     for given, small in (("128", "4"), ("num_workers=4", "num_workers=2")):
         assert given in recipe
         recipe = recipe.replace(given, small)
-    found = {"source": RECORDS * 2, "grain": grain}
+    found = {"source": RECORDS * 2, "grain": grain, "absl": absl}
     exec(recipe, found)
     here = iter(found["training"].to_iter_dataset().batch(4))
     of_workers = iter(found["batches"])

@@ -66,7 +66,9 @@ def of_huggingface(rows):
 @pytest.mark.parametrize("dataset", [Rows, pytest.param(of_huggingface, id="datasets")])
 def test_a_hugging_face_dataset(dataset):
     rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
-    recipe = example_of("docs/howto.md", "Corrupt a Hugging Face dataset").replace("imagenet_c/fog", "imagenet_c/contrast")
+    recipe = example_of("docs/howto.md", "Corrupt a Hugging Face dataset").replace(
+        "imagenet_c/fog", "imagenet_c/contrast"
+    )
     found = {"dataset": dataset(rows), "PIL": PIL, "jax": jax, "corruptions": corruptions}
     exec(recipe, found)
     expected = list(corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", 3))
@@ -109,7 +111,9 @@ def test_what_tf_data_reads(dataset):
 
 def test_a_pytorch_loader():
     torch = pytest.importorskip("torch")
-    recipe = example_of("docs/howto.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
+    recipe = (
+        example_of("docs/howto.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
+    )
     shown = []
     given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
     exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS))})

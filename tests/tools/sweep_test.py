@@ -83,8 +83,11 @@ def test_members_are_all_combinations_in_folders_that_tell_them():
 @pytest.mark.parametrize(
     "texts, message",
     [
-        (["train.learningrate=1,2"], r"no setting config\.train\.learningrate; did you mean config\.train\.learning_rate"),
-        (["train.epochs=1,1.5"], r"config\.train\.epochs: expected a whole number .*, found '1\.5'"),
+        (
+            ["train.learningrate=1,2"],
+            r"no setting config\.train\.learningrate; did you mean config\.train\.learning_rate",
+        ),
+        (["train.batch_size=1,1.5"], r"config\.train\.batch_size: expected a whole number .*, found '1\.5'"),
         (["seed=0,-1"], r"config\.seed: expected a whole number"),
         (["train.schedule=cosine", "train.warmup_epochs=0,2"], r"warmup_epochs below 2 epochs, found 2"),
         (["seed=0,1", "seed=2"], "expected every setting in one --sweep, found seed in two"),
@@ -141,7 +144,7 @@ def test_the_table_has_mean_and_deviation_over_seeds(run, tmp_path):
         assert float(row["mean"]) == pytest.approx(np.mean(errors))
         assert float(row["std"]) == pytest.approx(np.std(errors, ddof=1))
         assert float(row["se"]) == pytest.approx(1)
-    assert "| train.learning_rate=0.05 | 41.7 ± 1.0 (2.1) |" in (tmp_path / "rates" / "table.md").read_text()
+    assert "| train.learning_rate=0.05 | 41.7 ± 1.0 (4.2) |" in (tmp_path / "rates" / "table.md").read_text()
 
 
 def test_seeds_in_workdirs_of_their_own_are_scored_as_those_of_one(tmp_path):
