@@ -8,8 +8,9 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.combine import compose, random_choice
-from corruptions.contract import Corruption, Fraction, Levels, Parameter
+from corruptions.contract import Corruption, Parameter
 from corruptions.many_sizes import corrupt_each
+from corruptions.moved import coordinates, move_boxes, move_masks
 from corruptions.one_image import corrupt_image
 from corruptions.registry import (
     benchmarks,
@@ -21,6 +22,7 @@ from corruptions.registry import (
     selected_levels,
     severities,
 )
+from corruptions.scales import Fraction, Levels
 from corruptions.write import write_dataset
 
 __all__ = [
@@ -32,11 +34,14 @@ __all__ = [
     "benchmarks",
     "cbar",
     "compose",
+    "coordinates",
     "corrupt",
     "corrupt_each",
     "corrupt_image",
     "get",
     "imagenet_c",
+    "move_boxes",
+    "move_masks",
     "names",
     "noc",
     "random_choice",

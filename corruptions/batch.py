@@ -5,14 +5,14 @@ import functools
 import math
 import os
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, gradients, keys, placement, programs, registry
+from corruptions import channels, checks, forks, gradients, keys, placement, programs, registry, rows
 from corruptions.contract import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
@@ -40,6 +40,8 @@ def corrupt(
     index: Array | Sequence[int] | None = None,
     validate: bool = True,
     gradient: str | None = None,
+    axis: Literal["time"] | None = None,
+    fresh_noise: bool = False,
     **options: Any,
 ) -> jax.Array:
     """Corrupts a batch of images on the device, on each device its share of a batch that is split
@@ -71,6 +73,11 @@ def corrupt(
       gradient: what `jax.grad` finds of float images: by default the derivative of what is computed,
         zero where that rounds; `"straight_through"`, that of the same formula without rounding. The
         page on gradients lists which corruptions it concerns. By the image alone, not the severity.
+      axis: "time" for clips [N, T, H, W, C]: the frames of clip i are each what `fold_in(key,
+        index[i])` makes of an image, with one severity and one draw a clip. `severity` and `index` are
+        of clips.
+      fresh_noise: with `axis="time"`, what corruptions of the family `noise` draw besides the
+        severity is drawn for each frame: frame t of clip i has the index `index[i] + 2^32 t`.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -84,21 +91,21 @@ def corrupt(
     """
     forks.refuse()
     corruption = gradients.chosen(registry.get(name), gradient)
-    checks.image_batch(images, validate, any_kind=True)
+    clips = axis is not None or fresh_noise
+    frames = rows.frames_of(images, axis) if clips else images
+    checks.image_batch(frames, validate, any_kind=True)
     channels.check(corruption.qualified_name, corruption.mixes, images.shape[-1])
     checks.options(corruption.qualified_name, corruption.options, options)
-    number = images.shape[0]
-    index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
-    levels: Array | None = None
-    if severity is not None:
-        # Validated here, while it is concrete; inside `_corrupt` it is traced, so that one compile
-        # serves all.
-        levels = corruption.scale.check(severity, options)
-        if levels.shape not in ((), (number,)):
-            raise ValueError(f"expected a scalar severity or one of shape ({number},), found {levels.shape}")
-        known = isinstance(levels, np.ndarray) and isinstance(number, int)
-        levels = np.broadcast_to(levels, (number,)) if known else jnp.broadcast_to(levels, (number,))
     static = (corruption, checks.static_options(options))
+    if clips:
+        given = rows.of_frames(key, corruption, images.shape[:2], severity, index, fresh_noise, validate, options)
+        return _run(key, frames, *given, *static).reshape(images.shape)
+    given = rows.of_images(corruption, images.shape[0], severity, index, validate, options)
+    return _run(key, images, *given, *static)
+
+
+def _run(key: jax.Array, images: Array, levels: Array | None, index: Array, *static: Any) -> jax.Array:
+    """Calls `_corrupt`, of arrays with values where they meet, and on a CPU in pieces."""
     if any(map(checks.is_traced, (key, images, levels, index))):
         return _corrupt(key, jnp.asarray(images), levels, index, *static)
     programs.bound()

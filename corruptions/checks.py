@@ -75,7 +75,8 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
         raise TypeError(f"expected an array of images, found {type(images).__name__}")
     if len(images.shape) != 4 or (images.shape[-1] < 1 if any_kind else images.shape[-1] != 3):
         expected = "(number, height, width, channels)" if any_kind else "(number, height, width, 3)"
-        raise ValueError(f"expected a batch of shape {expected}, found shape {tuple(images.shape)}")
+        hint = "; clips go with axis='time'" if any_kind and len(images.shape) == 5 else ""
+        raise ValueError(f"expected a batch of shape {expected}, found shape {tuple(images.shape)}{hint}")
     _sides(images.shape)
     if images.dtype not in (np.uint8, *(FLOATS if any_kind else (np.float32,))):
         kind = "images of floats" if any_kind else "float32 images"

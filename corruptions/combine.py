@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import gradients, levels, registry
-from corruptions.contract import Corruption, Fraction, Levels, Parameter, Params
+from corruptions.contract import Corruption, Parameter, Params
+from corruptions.scales import Fraction, Levels
 
 # Images of a kind go through their corruption in chunks. With four times as many chunks as kinds an
 # eighth of the work is filling.
@@ -165,11 +166,16 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs):
     apply.__doc__, sample.__doc__ = docs
     rounding = "truncate" if all(member.rounding == "truncate" for member in members) else "nearest"
     listed = ", ".join(member.qualified_name for member in members)
-    mixes = next((f"contains {m.qualified_name}, which {m.mixes}" for m in members if m.mixes), "")
     parameters = (Parameter("members", "corruptions", listed),)
+    said = {attribute: _contained(members, attribute) for attribute in ("mixes", "moves")}
     return Corruption(
-        own, prefix, family, sample, apply, scale, rounding, parameters, mixes=mixes, straight_through=straight
+        own, prefix, family, sample, apply, scale, rounding, parameters, straight_through=straight, **said
     )
+
+
+def _contained(members, attribute):
+    """What the first member has there in words, as words on what is made of the members."""
+    return next((f"contains {m.qualified_name}, which {w}" for m in members if (w := getattr(m, attribute))), "")
 
 
 def _scale(members, selected):

@@ -23,11 +23,13 @@ from jax.typing import ArrayLike
 
 from corruptions import channels, checks, forks, gradients, programs
 from corruptions.padded import Padding
+from corruptions.scales import Fraction, Levels
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
 Sampler = Callable[..., Params]
 Applier = Callable[[Any, Any], jax.Array]
+Mapper = Callable[[Sequence[int], Any], tuple[jax.Array, jax.Array]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,67 +39,6 @@ class Parameter:
     name: str
     unit: str
     source: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Levels:
-    """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
-
-    Every corruption with levels has three options that no paper defines. `interpolate=True` also
-    admits real severities between two levels, whose parameters are interpolated linearly.
-    `range=(mild, severe)`, a calibrated range of such severities, is what `None` then draws from
-    uniformly. `levels=(1, 5, 8)`, the levels a benchmark selects, is what `None` draws from instead
-    of all.
-    """
-
-    count: int = 5
-
-    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
-        """Draws a severity: uniform over the levels, those of `levels`, or the interval `range`.
-
-        Raises:
-          ValueError: a malformed `range` or `levels`, or both.
-        """
-        bounds = checks.level_range(options.get("range"), self.count)
-        levels = checks.levels(options.get("levels"), self.count)
-        if bounds and levels:
-            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
-        if bounds:
-            return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
-        if levels:
-            return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
-        return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
-
-    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> Array:
-        """Returns the severity as float32, as NumPy where it has a value: so any kind of number
-        compiles one program. Raises ValueError where it is no level.
-        """
-        checks.severity_level(severity, self.count, options.get("interpolate", False))
-        return _float32(severity)
-
-
-@dataclasses.dataclass(frozen=True)
-class Fraction:
-    """Severities in [0, 1], 0 mild and 1 severe, a fraction of a range; `None` draws one uniformly.
-
-    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at
-    fraction f, capped at hi, so that a uniform f draws the integers uniformly, both ends included.
-    """
-
-    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
-        """Draws a fraction uniform in [0, 1)."""
-        del options
-        return jax.random.uniform(key)
-
-    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> Array:
-        """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
-        del options
-        checks.severity_fraction(severity)
-        return _float32(severity)
-
-
-def _float32(severity: ArrayLike) -> Array:
-    return jnp.asarray(severity, jnp.float32) if checks.is_traced(severity) else np.asarray(severity, np.float32)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -121,6 +62,11 @@ class Corruption:
       padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
       straight_through: where roundings take the gradient of `applier`, the same function with another:
         that of `gradient="straight_through"`.
+      moves: how it moves what is in the image, in words that follow "which"; empty where everything
+        stays in its place, but for what a blur to all sides or a mosaic spreads.
+      mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the position in the image
+        of what each pixel of the result shows, which `applier` looks up; None where nothing moves, or
+        a pixel shows more than one place.
     """
 
     name: str
@@ -135,6 +81,8 @@ class Corruption:
     mixes: str = ""
     padding: Padding | None = None
     straight_through: Applier | None = None
+    moves: str = ""
+    mapper: Mapper | None = None
 
     def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
@@ -214,6 +162,33 @@ class Corruption:
         programs.bound()
         return _compiled_apply(image, params, corruption)
 
+    def coordinates(self, shape: Sequence[int], params: Params) -> jax.Array:
+        """Tells where in the image lies what each pixel of the result shows, for labels to follow.
+
+        Args:
+          shape: (H, W, ...), of the image.
+          params: from `sample`, for that shape.
+
+        Returns:
+          float32 [H, W, 2], row and column in pixels, pixel centres at whole numbers: the positions
+          that `apply` looks up, outside of the image where it shows something else (black). Of one
+          look-up after another the mean of the positions that a pixel is made of; of what stays in
+          its place the pixel's own.
+
+        Raises:
+          ValueError: a corruption that moves what is in the image, yet has no such map: a pixel shows
+            several places, or another one in each channel.
+        """
+        if self.moves and self.mapper is None:
+            raise ValueError(
+                f"expected a corruption with a map of coordinates, found {self.qualified_name}, which {self.moves}"
+            )
+        sides = tuple(shape[:2])
+        if checks.any_traced(params):
+            return _coordinates(params, self, sides)
+        programs.bound()
+        return _compiled_coordinates(params, self, sides)
+
     def __call__(
         self,
         key: jax.Array,
@@ -255,7 +230,15 @@ def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:
     return channels.restored(corrupted.astype(image.dtype), image)
 
 
+def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...]) -> jax.Array:
+    rows, columns = np.ogrid[: sides[0], : sides[1]] if corruption.mapper is None else corruption.mapper(sides, params)
+    places = (jnp.broadcast_to(jnp.asarray(place, jnp.float32), sides) for place in (rows, columns))
+    return jnp.stack(list(places), axis=-1)
+
+
 _compiled_sample: Any = jax.jit(_sample, static_argnames=("corruption", "shape", "options"))
 _compiled_apply: Any = jax.jit(_apply, static_argnames="corruption")
 programs.on_drop(_compiled_sample.clear_cache)
 programs.on_drop(_compiled_apply.clear_cache)
+_compiled_coordinates: Any = jax.jit(_coordinates, static_argnames=("corruption", "sides"))
+programs.on_drop(_compiled_coordinates.clear_cache)

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from corruptions import checks, gradients
-from corruptions.contract import Applier, Corruption, Fraction, Levels, Parameter, Sampler
+from corruptions.contract import Applier, Corruption, Mapper, Parameter, Sampler
 from corruptions.padded import Padding
+from corruptions.scales import Fraction, Levels
 
 _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all
@@ -34,10 +35,10 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None, smooth=None) ->
-      Corruption`, see `Corruption`; each of `parameters` is a pair (name, unit), or a `Parameter`
-      where the source is another. `smooth` is the applier without its roundings, where these take
-      its gradient.
+      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None, smooth=None,
+      moves="", mapper=None) -> Corruption`, see `Corruption`; each of `parameters` is a pair (name,
+      unit), or a `Parameter` where the source is another. `smooth` is the applier without its
+      roundings, where these take its gradient.
     """
 
     def registered(
@@ -50,6 +51,8 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         mixes: str = "",
         padding: Padding | None = None,
         smooth: Applier | None = None,
+        moves: str = "",
+        mapper: Mapper | None = None,
     ) -> Corruption:
         straight = gradients.with_derivative(applier, smooth) if smooth else None
         described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
@@ -67,6 +70,8 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
                 mixes=mixes,
                 padding=padding,
                 straight_through=straight,
+                moves=moves,
+                mapper=mapper,
             )
         )
 

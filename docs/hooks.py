@@ -91,6 +91,9 @@ def list_of_corruptions():
                 lines += ["`corrupt_each` compiles it for each size of image.", ""]
             if corruption.mixes:
                 lines += [f"Takes 1 to 4 channels, not more: it {corruption.mixes}.", ""]
+            if corruption.moves:
+                follow = "has a map of coordinates" if corruption.mapper else "has no map of coordinates"
+                lines += [f"It {corruption.moves}, and {follow}.", ""]
             lines += [f"Source: {sources}." if sources else "", ""]
     return "\n".join(lines)
 

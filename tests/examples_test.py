@@ -1,4 +1,4 @@
-"""Every example runs, as its own process, and does what it says."""
+"""Every example runs, but for a cheap one as its own process, and does what it says."""
 
 import importlib.util
 import pathlib
@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
+from examples import segmentation
 from tests import compiling
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "torch_dlpack": "torch"}
+NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "segmentation": "jax", "torch_dlpack": "torch"}
 
 
 def run(name):
@@ -57,3 +58,11 @@ def test_torch_dlpack():
     output = run("torch_dlpack")
     assert_learns(output)
     assert "0 batches copied" in output
+
+
+def test_segmentation(capsys):
+    """Masks and boxes that follow a shear are found as well as before; those of the images before it are not."""
+    segmentation.main("noc/shear", number=2, side=32)
+    output = capsys.readouterr().out
+    shares = [float(share) for share in re.findall(r"rPC (\S+)", output)]
+    assert output.count("clean") == 2 and min(shares) > 0.9, output

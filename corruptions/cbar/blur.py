@@ -68,6 +68,7 @@ chromatic_aberration = candidate(
     (("shifts", "pixels, rows and columns of each channel"),),
     aliases=("chromatic_abberation",),
     mixes="displaces red, green and blue differently",
+    moves="displaces red, green and blue differently",
     smooth=_displaced,
 )
 
@@ -116,6 +117,7 @@ transverse_chromatic_aberration = candidate(
     (("sizes", "pixels, height and width of each channel before the cut"),),
     aliases=("transverse_chromatic_abberation",),
     mixes="enlarges red, green and blue differently",
+    moves="enlarges red, green and blue differently",
     smooth=_scaled,
 )
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 
 from corruptions import registry
 from corruptions.cbar.severities import STEPS
-from corruptions.contract import Levels
 from corruptions.primitives import color
+from corruptions.scales import Levels
 
 candidate = registry.registrar("cbar", Levels(STEPS), "truncate", "Mintun, Kirillov & Xie (2021), released code")
 

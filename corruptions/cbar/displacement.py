@@ -24,19 +24,24 @@ def _sample_ripple(key, shape, severity, *, table=None):
     }
 
 
+def _map_ripple(shape, params):
+    """Where the image is looked up: rows [H, 1] and columns [1, W]."""
+
+    def moved(axis):
+        position = jnp.arange(shape[axis], dtype=jnp.float32)
+        wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
+        return staging.stage(position + params["amplitude"] * wave)
+
+    return moved(0)[:, None], moved(1)[None, :]
+
+
 def _apply_ripple(image, params):
     """Moves pixels along both axes: x(y + A sin(2 pi y / w_y + phase_y), x + A sin(2 pi x / w_x +
     phase_x)), bilinear, zero outside the image (C-bar, ripple).
 
     Each axis moves by its own coordinate, as released; ripples usually move by the other one.
     """
-
-    def moved(axis):
-        position = jnp.arange(image.shape[axis], dtype=jnp.float32)
-        wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
-        return staging.stage(position + params["amplitude"] * wave)
-
-    return jnp.clip(bilinear.zero_padded(image, moved(0)[:, None], moved(1)[None, :]), 0, 1)
+    return jnp.clip(bilinear.zero_padded(image, *_map_ripple(image.shape, params)), 0, 1)
 
 
 ripple = candidate(
@@ -49,6 +54,8 @@ ripple = candidate(
         ("wavelengths", "pixels, along rows and columns"),
         ("phases", "radians, along rows and columns"),
     ),
+    moves="moves pixels in waves",
+    mapper=_map_ripple,
 )
 
 
@@ -63,17 +70,22 @@ def _sample_scatter(key, shape, severity, *, table=None):
     }
 
 
+def _map_scatter(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    height, width = shape[:2]
+    down, right = _hashes(shape, params["seed"])
+    y = jnp.arange(height, dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
+    x = jnp.arange(width, dtype=jnp.float32)[None, :] + params["reach"] * (2 * right - 1)
+    return jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1)
+
+
 def _apply_scatter(image, params):
     """Moves each pixel by a hash of its position: x(y + r (2 h(y, x) - 1), x + r (2 h(x, y) - 1)),
     positions clipped to the image, bilinear (C-bar, scatter).
 
     h is the hash of `_hashes`.
     """
-    height, width, _ = image.shape
-    down, right = _hashes(image.shape, params["seed"])
-    y = jnp.arange(height, dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
-    x = jnp.arange(width, dtype=jnp.float32)[None, :] + params["reach"] * (2 * right - 1)
-    return jnp.clip(bilinear.zero_padded(image, jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1)), 0, 1)
+    return jnp.clip(bilinear.zero_padded(image, *_map_scatter(image.shape, params)), 0, 1)
 
 
 def _hashes(shape, seed):
@@ -99,4 +111,12 @@ def _hashes(shape, seed):
         return down, fraction(sin_x * other_cos_y + cos_x * other_sin_y)
 
 
-scatter = candidate("scatter", "geometry", _sample_scatter, _apply_scatter, (("reach", "pixels"), ("seed", "radians")))
+scatter = candidate(
+    "scatter",
+    "geometry",
+    _sample_scatter,
+    _apply_scatter,
+    (("reach", "pixels"), ("seed", "radians")),
+    moves="moves each pixel by a hash of its position",
+    mapper=_map_scatter,
+)

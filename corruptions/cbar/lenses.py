@@ -34,16 +34,11 @@ def _sample_pinch(key, shape, severity, *, table=None):
     }
 
 
-def _apply_pinch(image, params):
-    """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its
-    middle, |v| <= R = c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d =
-    |v| / R: bilinear, zero outside the image (C-bar, pinch_and_twirl).
-
-    Rows and columns left over by the cells at the end do not change.
-    """
-    height, width, _ = image.shape
+def _map_pinch(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    height, width = shape[:2]
     signs = params["signs"]
-    cell = side(image.shape) // min(signs.shape)
+    cell = side(shape) // min(signs.shape)
     offset = np.arange(cell) - cell / 2
     distance = np.round(np.hypot(offset[:, None], offset), 3)
     within = (distance <= cell / 2) & (distance > 0)
@@ -61,8 +56,17 @@ def _apply_pinch(image, params):
         return jnp.pad(moves, ((0, height - moves.shape[0]), (0, width - moves.shape[1])))
 
     y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
-    y = y + everywhere(along * v_y - across * v_x)
-    return jnp.clip(bilinear.zero_padded(image, y, x + everywhere(across * v_y + along * v_x)), 0, 1)
+    return y + everywhere(along * v_y - across * v_x), x + everywhere(across * v_y + along * v_x)
+
+
+def _apply_pinch(image, params):
+    """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its
+    middle, |v| <= R = c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d =
+    |v| / R: bilinear, zero outside the image (C-bar, pinch_and_twirl).
+
+    Rows and columns left over by the cells at the end do not change.
+    """
+    return jnp.clip(bilinear.zero_padded(image, *_map_pinch(image.shape, params)), 0, 1)
 
 
 pinch_and_twirl = candidate(
@@ -72,6 +76,8 @@ pinch_and_twirl = candidate(
     _apply_pinch,
     (("angle", "radians"), ("exponent", "1"), ("signs", "+-1, of each cell")),
     aliases=("pinch_and_twirl_v2",),
+    moves="pinches and turns cells of the image",
+    mapper=_map_pinch,
 )
 
 
@@ -95,11 +101,34 @@ def _apply_fish_eye(image, params):
     A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a -
     asin(sin(a) / n)), tan a = v / h.
     """
-    height, width, _ = image.shape
-    radius = max(0.05 * side(image.shape), 3.0)
-    box = math.ceil(2 * radius)  # as many whole numbers are less than `radius` from any centre
-    margin = math.ceil(radius) + 2  # a look-up reads one row and column beyond its box
+    margin = _margin(image.shape)
     padded = jnp.pad(image, ((margin, margin), (margin, margin), (0, 0)))
+    return jnp.clip(_through_lenses(padded, params, image.shape), 0, 1)
+
+
+def _map_fish_eye(shape, params):
+    """Looks at positions through the lenses, as at an image: rows and columns [H, W]."""
+    margin = _margin(shape)
+    planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
+    # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
+    planes = jnp.moveaxis(planes, 0, -1) + jnp.zeros_like(params["index"])
+    seen = _through_lenses(planes, params, shape)
+    return seen[..., 0], seen[..., 1]
+
+
+def _radius(shape):
+    return max(0.05 * side(shape), 3.0)
+
+
+def _margin(shape):
+    """A look-up reads one row and column beyond the box of its lens."""
+    return math.ceil(_radius(shape)) + 2
+
+
+def _through_lenses(padded, params, shape):
+    """Looks through the lenses at what has `_margin` pixels around those of `shape`: [H, W, C]."""
+    (height, width), radius, margin = shape[:2], _radius(shape), _margin(shape)
+    box = math.ceil(2 * radius)  # as many whole numbers are less than `radius` from any centre
     stride = padded.shape[1]
 
     def look_through(padded, centre):
@@ -107,7 +136,7 @@ def _apply_fish_eye(image, params):
         y, x = first[0] + jnp.arange(box)[:, None], first[1] + jnp.arange(box)[None, :]
         v_y, v_x = y.astype(jnp.float32) - centre[0], x.astype(jnp.float32) - centre[1]
         square = radius**2 - v_y**2 - v_x**2
-        # The margin stays black.
+        # The margin stays as it is.
         inside = (square > 0) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
         square = jnp.where(inside, square, 0.0)
         shift_y, shift_x = _shift(v_y, square, params["index"]), _shift(v_x, square, params["index"])
@@ -117,7 +146,7 @@ def _apply_fish_eye(image, params):
         return jax.lax.dynamic_update_slice(padded, seen, (*(first + margin), 0)), None
 
     padded, _ = jax.lax.scan(look_through, padded, params["centres"])
-    return jnp.clip(padded[margin : margin + height, margin : margin + width], 0, 1)
+    return padded[margin : margin + height, margin : margin + width]
 
 
 def _shift(v, square, index):
@@ -140,6 +169,8 @@ fish_eye = candidate(
     _apply_fish_eye,
     (("index", "1, of refraction"), ("centres", "pixels, row and column, of each lens")),
     aliases=("fish_eye_v2",),
+    moves="looks through lenses",
+    mapper=_map_fish_eye,
 )
 
 
@@ -158,21 +189,25 @@ def _sample_water_drop(key, shape, severity, *, table=None):
     }
 
 
-def _apply_water_drop(image, params):
-    """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes
-    the colour at (1 + A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero
-    outside the image (C-bar, water_drop).
-    """
-    height, width, _ = image.shape
-    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
+def _map_water_drop(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    y, x = jnp.arange(shape[0], dtype=jnp.float32)[:, None], jnp.arange(shape[1], dtype=jnp.float32)[None, :]
     v_y, v_x = y - params["centre"][0], x - params["centre"][1]
     square = v_y**2 + v_x**2
     wavelength = params["wavelength"]
     inverse = jax.lax.rsqrt(jnp.maximum(square, 1e-12))  # the centre itself stays: v is 0
     wave, _ = sine_cosine(2 * jnp.pi / wavelength * square * inverse - params["phase"])
     factor = params["amplitude"] * wavelength * wave * inverse
-    factor = jnp.where(square <= (side(image.shape) // 2) ** 2, factor, 0.0)
-    return jnp.clip(bilinear.zero_padded(image, y + factor * v_y, x + factor * v_x), 0, 1)
+    factor = jnp.where(square <= (side(shape) // 2) ** 2, factor, 0.0)
+    return y + factor * v_y, x + factor * v_x
+
+
+def _apply_water_drop(image, params):
+    """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes
+    the colour at (1 + A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero
+    outside the image (C-bar, water_drop).
+    """
+    return jnp.clip(bilinear.zero_padded(image, *_map_water_drop(image.shape, params)), 0, 1)
 
 
 water_drop = candidate(
@@ -186,4 +221,6 @@ water_drop = candidate(
         ("wavelength", "pixels"),
         ("phase", "radians"),
     ),
+    moves="moves pixels to and from a centre",
+    mapper=_map_water_drop,
 )

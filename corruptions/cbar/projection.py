@@ -28,16 +28,21 @@ def _sample_perspective(key, shape, severity, *, table=None):
     }
 
 
+def _map_perspective(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    x, y = _pixel_centres(shape)
+    shears, shifts, scales = params["shears"], params["shifts"], params["scales"]
+    inverse = 1 / (params["tilt"] * (x + y) + 1)
+    source_x = (scales[0] * x + shears[0] * y + shifts[0]) * inverse
+    return _where_inside(shape, source_x, (shears[1] * x + scales[1] * y + shifts[1]) * inverse)
+
+
 def _apply_perspective(image, params):
     """Projects the image: the pixel at (X, Y), from the corner of the image, takes the colour at
     (f_x X + o_x Y + t_x, o_y X + f_y Y + t_y) / (g X + g Y + 1), bilinear with the border repeated,
     or keeps its own where that is outside the image (C-bar, perspective_no_bars).
     """
-    x, y = _pixel_centres(image.shape)
-    shears, shifts, scales = params["shears"], params["shifts"], params["scales"]
-    inverse = 1 / (params["tilt"] * (x + y) + 1)
-    source_x = (scales[0] * x + shears[0] * y + shifts[0]) * inverse
-    return _project(image, source_x, (shears[1] * x + scales[1] * y + shifts[1]) * inverse)
+    return bilinear.clamped(image, *_map_perspective(image.shape, params))
 
 
 perspective_no_bars = candidate(
@@ -51,6 +56,8 @@ perspective_no_bars = candidate(
         ("scales", "1, of x and of y"),
         ("tilt", "1 / pixels"),
     ),
+    moves="projects the image",
+    mapper=_map_perspective,
 )
 
 
@@ -66,14 +73,10 @@ def _sample_quadrilateral(key, shape, severity, *, table=None):
     return {"corners": corners + reach * random.uniform(key, (4, 2), -1.0, 1.0)}
 
 
-def _apply_quadrilateral(image, params):
-    """Stretches the image to its four corners: the pixel at (X, Y), from the corner of the image,
-    takes the colour at the mean of the four corners, weighted bilinearly by (X / W, Y / H);
-    bilinear with the border repeated, or keeps its own where that is outside the image (C-bar,
-    quadrilateral_no_bars).
-    """
-    height, width, _ = image.shape
-    x, y = _pixel_centres(image.shape)
+def _map_quadrilateral(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    height, width = shape[:2]
+    x, y = _pixel_centres(shape)
     x, y = x / width, y / height
     north_west, south_west, south_east, north_east = params["corners"]
 
@@ -82,7 +85,16 @@ def _apply_quadrilateral(image, params):
         south = south_west[axis] + x * (south_east[axis] - south_west[axis])
         return north + y * (south - north)
 
-    return _project(image, source(0), source(1))
+    return _where_inside(shape, source(0), source(1))
+
+
+def _apply_quadrilateral(image, params):
+    """Stretches the image to its four corners: the pixel at (X, Y), from the corner of the image,
+    takes the colour at the mean of the four corners, weighted bilinearly by (X / W, Y / H);
+    bilinear with the border repeated, or keeps its own where that is outside the image (C-bar,
+    quadrilateral_no_bars).
+    """
+    return bilinear.clamped(image, *_map_quadrilateral(image.shape, params))
 
 
 quadrilateral_no_bars = candidate(
@@ -91,6 +103,8 @@ quadrilateral_no_bars = candidate(
     _sample_quadrilateral,
     _apply_quadrilateral,
     (("corners", "pixels, x and y, north-west, south-west, south-east, north-east"),),
+    moves="projects the image",
+    mapper=_map_quadrilateral,
 )
 
 
@@ -99,10 +113,11 @@ def _pixel_centres(shape):
     return x[None, :], y[:, None]
 
 
-def _project(image, x, y):
-    """The colours at (x, y), from the corner of the image, where that is inside it; elsewhere the
-    image.
+def _where_inside(shape, x, y):
+    """Rows and columns of (x, y), from the corner of the image, where that is inside it; elsewhere a
+    pixel's own.
     """
-    height, width, _ = image.shape
+    height, width = shape[:2]
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-    return jnp.where(inside[..., None], bilinear.clamped(image, y - 0.5, x - 0.5), image)
+    own_x, own_y = _pixel_centres(shape)
+    return jnp.where(inside, y, own_y) - 0.5, jnp.where(inside, x, own_x) - 0.5

@@ -28,6 +28,32 @@ def _sample(key, shape, severity, *, table=None):
     return {"lens": 0.05 * strength * side(shape), "light": 0.2 * strength, **caustic_draws(key, shape)}
 
 
+def _slopes(shape, params):
+    """The gradient of the surface, along rows and columns: float32 [H, W] each."""
+    surface = staging.stage(caustic(shape, params["time"], params["scale"]))
+    surface = jnp.pad(_smooth(_smooth(surface, 0), 1), 1)
+    return surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
+
+
+def _refracted(slopes, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    slope_y, slope_x = slopes
+    height, width = slope_y.shape
+    square = slope_y**2 + slope_x**2
+    cosine_square = 1 / (1 + square)
+    cosine = jnp.sqrt(cosine_square)
+    # sin(a - b) / |g|, with sin a = |g| cos a: neither angles nor a division by the slope.
+    refracted = jnp.sqrt(1 - square * cosine_square / _INDEX_RATIO**2)
+    factor = params["lens"] * cosine * (refracted - cosine / _INDEX_RATIO)
+    factor = jnp.where(square > _FLAT, factor, 0.0)
+    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
+    return y + _to_thousandths(factor * slope_y), x + _to_thousandths(factor * slope_x)
+
+
+def _map(shape, params):
+    return _refracted(_slopes(shape, params), params)
+
+
 def _apply(image, params):
     """Refracts and lights the image: x(p + l sin(a - b) g / |g|) + e (g_y - g_x), clipped,
     bilinear, zero outside the image (C-bar, caustic_refraction).
@@ -38,19 +64,8 @@ def _apply(image, params):
     elsewhere it is rounded to 1/1000 pixel. float32 arithmetic puts about one pixel in a million on
     the other side of that threshold.
     """
-    height, width, _ = image.shape
-    surface = staging.stage(caustic(image.shape, params["time"], params["scale"]))
-    surface = jnp.pad(_smooth(_smooth(surface, 0), 1), 1)
-    slope_y, slope_x = surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
-    square = slope_y**2 + slope_x**2
-    cosine_square = 1 / (1 + square)
-    cosine = jnp.sqrt(cosine_square)
-    # sin(a - b) / |g|, with sin a = |g| cos a: neither angles nor a division by the slope.
-    refracted = jnp.sqrt(1 - square * cosine_square / _INDEX_RATIO**2)
-    factor = params["lens"] * cosine * (refracted - cosine / _INDEX_RATIO)
-    factor = jnp.where(square > _FLAT, factor, 0.0)
-    y, x = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
-    moved = bilinear.zero_padded(image, y + _to_thousandths(factor * slope_y), x + _to_thousandths(factor * slope_x))
+    slope_y, slope_x = slopes = _slopes(image.shape, params)
+    moved = bilinear.zero_padded(image, *_refracted(slopes, params))
     return jnp.clip(moved + (params["light"] * (slope_y - slope_x))[..., None], 0, 1)
 
 
@@ -72,4 +87,6 @@ caustic_refraction = candidate(
     _sample,
     _apply,
     (("lens", "pixels"), ("light", "1"), ("time", "radians"), ("scale", "pixels")),
+    moves="refracts at a surface",
+    mapper=_map,
 )

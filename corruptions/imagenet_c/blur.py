@@ -193,4 +193,5 @@ zoom_blur = member(
     _apply_zoom,
     (("step", "zoom factor"), ("count", "layers")),
     padding=padding(tables=_zoom_tables),
+    moves="averages enlarged images",
 )

@@ -51,6 +51,18 @@ def _apply(image, params):
     the border c b a | a b c. The parameters are pixels whatever the image size; where the original
     assumes a square image, the centre is (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
+    return jnp.clip(_warped(image, params), 0, 1)
+
+
+def _map(shape, params):
+    """Warps positions as an image: rows and columns [H, W]."""
+    planes = jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32)
+    # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
+    seen = _warped(jnp.moveaxis(planes, 0, -1) + jnp.zeros_like(params["dx"])[..., None], params)
+    return seen[..., 0], seen[..., 1]
+
+
+def _warped(image, params):
     size = params.get("size", image.shape)
     y, x = affine_coordinates(params["points"], image.shape, params.get("anchors"))
     fraction = np.float32(1 / 32)
@@ -61,7 +73,7 @@ def _apply(image, params):
     # the second.
     warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), affine, elastic)
     warped, _ = jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)
-    return jnp.clip(warped, 0, 1)
+    return warped
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
@@ -165,4 +177,6 @@ elastic_transform = member(
     _apply,
     (("alpha", "pixels"), ("sigma", "pixels"), ("jitter", "pixels")),
     padding=padding(tables=lambda shape, table: {"anchors": anchors(shape)}, axes=0),
+    moves="moves pixels by an affine map and a random field",
+    mapper=_map,
 )

@@ -117,4 +117,5 @@ glass_blur = member(
     (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count")),
     padding=padding("edge"),
     smooth=_smooth,
+    moves="copies pixels from neighbours, between two blurs",
 )

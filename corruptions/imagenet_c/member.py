@@ -5,9 +5,9 @@ table of an image's own size.
 import functools
 
 from corruptions import registry
-from corruptions.contract import Levels
 from corruptions.imagenet_c import tables
 from corruptions.padded import Padding
+from corruptions.scales import Levels
 
 member = registry.registrar(
     "imagenet_c", Levels(5), "truncate", "Hendrycks & Dietterich (2019), appendix B and released code"

@@ -127,4 +127,5 @@ motion_blur = member(
     (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees")),
     padding=padding("edge"),
     smooth=_smooth,
+    moves="smears what it shows to one side",
 )

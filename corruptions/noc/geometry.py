@@ -38,17 +38,28 @@ def _sample_translation(key, shape, severity, *, range=None):
     return {"dx": shifts[0] * signs[0], "dy": shifts[1] * signs[1]}
 
 
+def _map_translation(shape, params):
+    """The pixels that are shown: rows [H, 1] and columns [1, W], int32."""
+    return jnp.arange(shape[0])[:, None] - params["dy"], jnp.arange(shape[1])[None, :] - params["dx"]
+
+
 def _apply_translation(image, params):
     """Moves by whole pixels: out(x, y) = in(x - dx, y - dy). Source: ImageNet-NOC, translation."""
     height, width, _ = image.shape
-    rows, columns = jnp.arange(height) - params["dy"], jnp.arange(width) - params["dx"]
+    rows, columns = (place.ravel() for place in _map_translation(image.shape, params))
     moved = jnp.where(((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0)
     inside = (columns >= 0) & (columns < width)
     return jnp.where(inside[:, None], moved[:, jnp.clip(columns, 0, width - 1)], 0.0)
 
 
 translation = candidate(
-    "translation", "geometry", _sample_translation, _apply_translation, (("dx", "pixels"), ("dy", "pixels"))
+    "translation",
+    "geometry",
+    _sample_translation,
+    _apply_translation,
+    (("dx", "pixels"), ("dy", "pixels")),
+    moves="moves the image by whole pixels",
+    mapper=_map_translation,
 )
 
 
@@ -58,26 +69,50 @@ def _sample_shear(key, shape, severity, *, range=None):
     return {"degrees": degrees * sign(key)}
 
 
+def _map_shear(shape, params):
+    """The pixels that are shown: rows and columns [H, W], int32."""
+    height, width = shape[:2]
+    rows, columns = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
+    tangent = jnp.tan(jnp.deg2rad(params["degrees"]))
+    source = jnp.floor(columns + 0.5 + tangent * (rows - height / 2)).astype(jnp.int32)
+    return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
+
+
 def _apply_shear(image, params):
     """Shears along x to the nearest pixel: out(x, y) = in(x + tan(a) (y - cy), y).
 
     As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
     Source: ImageNet-NOC, shear.
     """
-    height, width, _ = image.shape
-    rows, columns = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
-    tangent = jnp.tan(jnp.deg2rad(params["degrees"]))
-    source = jnp.floor(columns + 0.5 + tangent * (rows - height / 2)).astype(jnp.int32)
-    return _nearest(image, jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source)
+    return _nearest(image, *_map_shear(image.shape, params))
 
 
-shear = candidate("shear", "geometry", _sample_shear, _apply_shear, (("degrees", "degrees"),))
+shear = candidate(
+    "shear",
+    "geometry",
+    _sample_shear,
+    _apply_shear,
+    (("degrees", "degrees"),),
+    moves="shears the image",
+    mapper=_map_shear,
+)
 
 
 def _sample_rotation(key, shape, severity, *, range=None):
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
     degrees = severities.lookup("rotation", shape, range, severity).astype(jnp.float32)
     return {"degrees": degrees * sign(key)}
+
+
+def _map_rotation(shape, params):
+    """The pixels that are shown: rows and columns [H, W], int32."""
+    height, width = shape[:2]
+    angle = jnp.deg2rad(params["degrees"])
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    v = jnp.arange(height, dtype=jnp.float32)[:, None] - height / 2
+    u = jnp.arange(width, dtype=jnp.float32)[None, :] - width / 2
+    rows = jnp.floor(cosine * v - sine * u + height / 2 + 0.5).astype(jnp.int32)
+    return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
 
 def _apply_rotation(image, params):
@@ -87,17 +122,18 @@ def _apply_rotation(image, params):
     of the pixel's middle from the centre (cx, cy) = (W/2 + 1/2, H/2 + 1/2), half a pixel off as in
     torchvision 0.6. Source: ImageNet-NOC, rotation.
     """
-    height, width, _ = image.shape
-    angle = jnp.deg2rad(params["degrees"])
-    cosine, sine = jnp.cos(angle), jnp.sin(angle)
-    v = jnp.arange(height, dtype=jnp.float32)[:, None] - height / 2
-    u = jnp.arange(width, dtype=jnp.float32)[None, :] - width / 2
-    rows = jnp.floor(cosine * v - sine * u + height / 2 + 0.5).astype(jnp.int32)
-    columns = jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
-    return _nearest(image, rows, columns)
+    return _nearest(image, *_map_rotation(image.shape, params))
 
 
-rotation = candidate("rotation", "geometry", _sample_rotation, _apply_rotation, (("degrees", "degrees"),))
+rotation = candidate(
+    "rotation",
+    "geometry",
+    _sample_rotation,
+    _apply_rotation,
+    (("degrees", "degrees"),),
+    moves="turns the image",
+    mapper=_map_rotation,
+)
 
 
 def _sample_elastic(key, shape, severity, *, range=None):
@@ -111,21 +147,39 @@ def _sample_elastic(key, shape, severity, *, range=None):
     }
 
 
+def _stretched(shape, params):
+    """The matrices that cut and stretch rows [H, H] and columns [W, W]."""
+    cuts = (
+        jnp.where(params["upright"], params["cut"], 0),
+        jnp.where(params["upright"], 0, params["cut"]),
+    )
+    return [triangle_matrix(size, size - cut, size, size, first=cut) for size, cut in zip(shape[:2], cuts, strict=True)]
+
+
+def _map_elastic(shape, params):
+    """Positions as they are stretched: rows [H, 1] and columns [1, W]."""
+    rows, columns = (
+        jnp.matmul(matrix, jnp.arange(len(matrix), dtype=jnp.float32), precision=jax.lax.Precision.HIGHEST)
+        for matrix in _stretched(shape, params)
+    )
+    return rows[:, None], columns[None, :]
+
+
 def _apply_elastic(image, params):
     """Cuts the top rows (or the left columns) and stretches the rest to the full size.
 
     Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to
     ImageNet-C's elastic_transform. Source: ImageNet-NOC, elastic.
     """
-    cuts = (
-        jnp.where(params["upright"], params["cut"], 0),
-        jnp.where(params["upright"], 0, params["cut"]),
-    )
-    rows, columns = (
-        triangle_matrix(size, size - cut, size, size, first=cut)
-        for size, cut in zip(image.shape[:2], cuts, strict=True)
-    )
-    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+    return jnp.clip(filters.separable(image, *_stretched(image.shape, params)), 0.0, 1.0)
 
 
-elastic = candidate("elastic", "geometry", _sample_elastic, _apply_elastic, (("cut", "pixels"), ("upright", "bool")))
+elastic = candidate(
+    "elastic",
+    "geometry",
+    _sample_elastic,
+    _apply_elastic,
+    (("cut", "pixels"), ("upright", "bool")),
+    moves="cuts rows or columns and stretches the rest",
+    mapper=_map_elastic,
+)

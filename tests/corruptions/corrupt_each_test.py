@@ -9,8 +9,9 @@ from PIL import Image
 import corruptions
 from benchmarks.reference.photographs import photograph
 from corruptions import batch, many_sizes
-from corruptions.contract import Corruption, Fraction
+from corruptions.contract import Corruption
 from corruptions.padded import Padding
+from corruptions.scales import Fraction
 from tests.pages import example_of
 
 KEY = jax.random.key(5)

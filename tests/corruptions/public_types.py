@@ -26,6 +26,10 @@ def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
     table: str = corruptions.imagenet_c.table_for(stored.shape) + corruptions.cbar.table_for((32, 32, 3))
     ranges: dict[str, tuple[float, float]] = corruptions.noc.ranges((224, 224))
     names: tuple[str, ...] = (*corruptions.names("imagenet_noc"), *corruptions.benchmarks(), table, *ranges)
+    where: jax.Array = corruptions.coordinates(key, jax.ShapeDtypeStruct((2, 32, 32, 3), np.uint8), "noc/shear", 0.5)
+    moved: jax.Array = corruptions.move_masks(images[..., 0], where, fill=255)
+    clips: jax.Array = corruptions.corrupt(key, images[:, None], "fog", axis="time", fresh_noise=True)
+    corruptions.move_boxes(moved, fog.coordinates(clips.shape[2:], {}))
     levels: tuple[int, ...] | None = corruptions.selected_levels(names[0], "imagenet_noc")
     assert levels is None or (isinstance(fog.scale, corruptions.Levels) and augmented.size)
     corruptions.imagenet_c.frost_from_folder("textures").sample(key, (32, 32, 3), None)
@@ -37,6 +41,8 @@ def refused(key: jax.Array, images: jax.Array) -> None:
     corruptions.corrupt(key, [images], "fog")  # type: ignore[arg-type]
     corruptions.corrupt(key, images, 3)  # type: ignore[arg-type]
     corruptions.corrupt(key, images, "fog", "severe")  # type: ignore[arg-type]
+    corruptions.corrupt(key, images, "fog", axis="frames")  # type: ignore[arg-type]
+    corruptions.coordinates(key, 32, "noc/shear")  # type: ignore[arg-type]
     corruptions.corrupt(key, images, "fog", 3, images)  # type: ignore[call-arg]
     corruptions.imagenet_c.fog(key)  # type: ignore[call-arg]
     corruptions.imagenet_c.store("image.png")  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Checks on four devices, each in a function of its own; sharding_test.py runs them by name."""
 
 import contextlib
+import functools
 
 import jax
 import numpy as np
@@ -51,6 +52,18 @@ def split_in_split_alike_out():
         assert_same(corrupted(NAME, images, index=split(mesh, np.arange(4))), expected, images)
     by_height = split(jax.make_mesh((2, 2), ("data", "height")), IMAGES, PartitionSpec("data", "height"))
     assert_same(corrupted(NAME, by_height), expected, by_height)
+
+
+def clips_split_in_split_alike_out():
+    clips = np.stack([IMAGES, IMAGES[::-1]], axis=1)
+    frames = functools.partial(corrupted, NAME, axis="time")
+    expected = np.asarray(frames(clips))
+    for types in (AxisType.Explicit, AxisType.Auto):
+        apart = split(jax.make_mesh((4,), ("data",), axis_types=(types,)), clips)
+        for run in (frames, jax.jit(frames)):
+            found = run(apart)
+            np.testing.assert_array_equal(np.asarray(found), expected)
+            assert found.sharding.is_equivalent_to(apart.sharding, 5), found.sharding
 
 
 def an_explicit_batch_is_augmented_alike():

@@ -13,6 +13,7 @@ def test_explicit_axes_auto_axes_shard_map_pmap_and_arrays_that_were_put_on_devi
     check(
         "the_how_to",
         "split_in_split_alike_out",
+        "clips_split_in_split_alike_out",
         "an_explicit_batch_is_augmented_alike",
         "an_explicit_batch_is_corrupted_without_communication",
         "shard_map_and_pmap",

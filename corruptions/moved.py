@@ -1,0 +1,143 @@
+"""Labels that follow their image: the positions that a corruption shows, and masks and boxes moved
+by them.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from corruptions import batch, checks, forks, keys, programs, registry, rows
+from corruptions.contract import Array, Corruption
+
+
+def coordinates(
+    key: jax.Array,
+    images: Array | jax.ShapeDtypeStruct,
+    name: str | Corruption,
+    severity: ArrayLike | None = None,
+    *,
+    index: Array | Sequence[int] | None = None,
+    **options: Any,
+) -> jax.Array:
+    """Tells where in each image lies what each pixel shows after `corrupt` with the same arguments.
+
+    They are the positions by which the corruption itself looks the image up, from the same draws; of
+    what interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`) the mean of the
+    positions a pixel is made of. `get(name).moves` says how a corruption moves what is in the image,
+    in words, empty where everything stays in its place: there a pixel's position is its own.
+
+    Args:
+      key, name, severity, index, **options: as of `corrupt`.
+      images: [N, H, W, C]; only their shape and dtype are looked at, so that a
+        `jax.ShapeDtypeStruct` does. The frames of a clip have the positions of one image of it.
+
+    Returns:
+      float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the
+      image where a pixel shows nothing of it. For `move_masks` and `move_boxes`.
+
+    Raises:
+      ValueError: a corruption that moves what is in the image without such a map, as a pixel shows
+        several places (`zoom_blur`, `motion_blur`, `glass_blur`) or another one in each channel
+        (the two chromatic aberrations); also one that `random_choice` or `compose` made of any that
+        moves. Other errors as of `corrupt`.
+    """
+    forks.refuse()
+    corruption = registry.get(name)
+    checks.image_batch(images, validate=False, any_kind=True)
+    checks.options(corruption.qualified_name, corruption.options, options)
+    levels, index = rows.of_images(corruption, images.shape[0], severity, index, True, options)
+    programs.bound()
+    return _coordinates(key, levels, index, corruption, tuple(images.shape[1:]), checks.static_options(options))
+
+
+@functools.partial(jax.jit, static_argnames=("corruption", "shape", "options"))
+def _coordinates(
+    key: jax.Array,
+    severity: jax.Array | None,
+    index: Array,
+    corruption: Corruption,
+    shape: tuple[int, ...],
+    options: tuple[tuple[str, Any], ...],
+) -> jax.Array:
+    given = batch.sample_options(corruption, severity, options)
+
+    def of_image(position: Any, level: Any) -> jax.Array:
+        return corruption.coordinates(shape, corruption.sample(keys.image_key(key, position), shape, level, **given))
+
+    return jax.vmap(of_image)(index, severity)
+
+
+programs.on_drop(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
+
+
+def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Array:
+    """Moves masks as their images were moved: each pixel takes the label nearest to its position.
+
+    Args:
+      masks: [N, H, W] or [N, H, W, K] of any dtype: classes, instances, depths.
+      coordinates: [N, H, W, 2], from `coordinates`.
+      fill: the label of pixels whose position is outside of the image.
+
+    Returns:
+      The moved masks, same shape and dtype.
+
+    Raises:
+      ValueError: shapes that do not go together.
+    """
+    masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
+    if masks.shape[:3] != coordinates.shape[:3]:
+        raise ValueError(
+            f"expected masks of shape {tuple(coordinates.shape[:3])} or with one axis more, found {masks.shape}"
+        )
+    nearest = jnp.floor(jnp.asarray(coordinates) + 0.5).astype(jnp.int32)
+    row, column = nearest[..., 0], nearest[..., 1]
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    number = jnp.arange(masks.shape[0])[:, None, None]
+    found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
+    inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
+    return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
+
+
+def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
+    """Moves boxes as their images were moved: the smallest box of whole pixels around all whose
+    position lies in the old one.
+
+    A box around an object that is turned comes out larger than the object then is; with masks at
+    hand take the boxes of moved masks.
+
+    Args:
+      boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.
+      coordinates: [N, H, W, 2], from `coordinates`.
+
+    Returns:
+      float32 [N, K, 4]; four zeros where no pixel shows any of a box.
+
+    Raises:
+      ValueError: shapes that do not go together.
+    """
+    if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
+        raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
+
+    def of_image(boxes: jax.Array, coordinates: jax.Array) -> jax.Array:
+        row, column = coordinates[..., 0] + 0.5, coordinates[..., 1] + 0.5
+
+        def of_box(box: jax.Array) -> jax.Array:
+            left, top, right, bottom = box
+            inside = (column >= left) & (column < right) & (row >= top) & (row < bottom)
+            (left, right), (top, bottom) = (_extent(inside.any(axis)) for axis in (0, 1))
+            return jnp.stack([left, top, right, bottom]).astype(jnp.float32)
+
+        # One after the other: masks of all boxes at once are as large as that many images.
+        return jax.lax.map(of_box, boxes)
+
+    return jax.vmap(of_image)(jnp.asarray(boxes, jnp.float32), jnp.asarray(coordinates))
+
+
+def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """First and behind the last place that is taken, both 0 where none is."""
+    last = taken.shape[0] - jnp.argmax(taken[::-1])
+    return jnp.argmax(taken), jnp.where(taken.any(), last, 0)

@@ -1,0 +1,134 @@
+"""Labels that follow: the map is the one that the corruption uses, masks and boxes are moved by it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from benchmarks.reference.photographs import photographs
+from tests.pages import example_of
+
+KEY = jax.random.key(3)
+SHAPE = (24, 33, 3)
+MAPPED = (
+    "imagenet_c/elastic_transform",
+    "noc/translation",
+    "noc/shear",
+    "noc/elastic",
+    "noc/rotation",
+    "cbar/scatter",
+    "cbar/caustic_refraction",
+    "cbar/pinch_and_twirl",
+    "cbar/fish_eye",
+    "cbar/water_drop",
+    "cbar/ripple",
+    "cbar/quadrilateral_no_bars",
+    "cbar/perspective_no_bars",
+)
+UNMAPPED = (
+    "imagenet_c/glass_blur",
+    "imagenet_c/motion_blur",
+    "imagenet_c/zoom_blur",
+    "cbar/chromatic_aberration",
+    "cbar/transverse_chromatic_aberration",
+)
+SOME = ("noc/rotation", "cbar/ripple")
+SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in MAPPED]
+
+
+def own_positions(height, width):
+    return np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
+
+
+def test_the_record_says_what_moves_and_what_has_a_map():
+    records = {name: corruptions.get(name) for name in corruptions.names()}
+    assert {name for name, record in records.items() if record.moves} == {*MAPPED, *UNMAPPED}
+    assert {name for name, record in records.items() if record.mapper} == set(MAPPED)
+
+
+@pytest.mark.parametrize("name", SLOWLY)
+def test_the_map_is_where_the_corruption_looks(name):
+    """Positions shown as colours, corrupted, are the map, but for what is mixed with the black outside (the third
+    channel says which).
+    """
+    corruption, last = corruptions.get(name), np.array(SHAPE[:2], np.float32) - 1
+    image = np.concatenate([own_positions(*SHAPE[:2]) / last, np.ones((*SHAPE[:2], 1), np.float32)], axis=-1)
+    params = corruption.sample(KEY, SHAPE, corruptions.severities(name)[-1])
+    params = {**params, "light": np.float32(0)} if "light" in params else params
+    found, where = (np.asarray(x) for x in (corruption.apply(image, params), corruption.coordinates(SHAPE, params)))
+    assert where.shape == (*SHAPE[:2], 2) and where.dtype == np.float32
+    inside = ((where >= 1) & (where <= last - 1)).all(-1) & (found[..., 2] > 1 - 1e-5)
+    assert inside.mean() > 0.2 and np.abs(where - own_positions(*SHAPE[:2]))[inside].max() > 0.3
+    np.testing.assert_allclose((found[..., :2] * last)[inside], where[inside], atol=1e-3)
+
+
+def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
+    """Of a corruption to the nearest pixel, images moved as masks are the corrupted images."""
+    images, index = photographs(2, 32, 32), [5, 9]
+    where = corruptions.coordinates(KEY, images, "noc/rotation", index=index)
+    expected = corruptions.corrupt(KEY, images, "noc/rotation", index=index)
+    np.testing.assert_array_equal(corruptions.move_masks(images, where), expected)
+    described = jax.ShapeDtypeStruct(images.shape, images.dtype)
+    traced = jax.eval_shape(lambda key: corruptions.coordinates(key, described, "noc/rotation", index=index), KEY)
+    assert traced.shape == where.shape == (2, 32, 32, 2)
+
+
+def test_what_stays_has_its_own_positions_and_what_has_no_map_says_why():
+    where = corruptions.get("noc/border").coordinates(SHAPE, {})
+    np.testing.assert_array_equal(where, own_positions(*SHAPE[:2]))
+    for name in UNMAPPED:
+        record = corruptions.get(name)
+        with pytest.raises(ValueError, match=f"with a map of coordinates, found {name}, which {record.moves}"):
+            record.coordinates(SHAPE, {})
+    both = corruptions.compose("noc/border", "noc/rotation")
+    with pytest.raises(ValueError, match="which contains noc/rotation, which turns the image"):
+        corruptions.coordinates(KEY, photographs(1, 32, 32), both, 0.5)
+    assert not corruptions.random_choice(("noc/border", "noc/hue")).moves
+
+
+def test_masks_take_the_nearest_label_and_boxes_those_that_are_left():
+    """Pixel (r, c) shows (r + 2.4, c - 3): what is there moves up by two, and right by three."""
+    where = (own_positions(10, 12) + (2.4, -3))[None]
+    mask = np.zeros((1, 10, 12), np.int8)
+    mask[0, 4:7, 1:5] = 7
+    moved = np.full((10, 12), -1)
+    moved[:8, 3:] = 0
+    moved[2:5, 4:8] = 7
+    found = corruptions.move_masks(mask, where, fill=-1)
+    np.testing.assert_array_equal(found[0], moved)
+    assert found.dtype == np.int8
+    stacked = corruptions.move_masks(np.stack([mask == 7, mask == 0], axis=-1), where)
+    np.testing.assert_array_equal(stacked[0], np.stack([moved == 7, moved == 0], axis=-1))
+    boxes = [[(1, 4, 5, 7), (10, 0, 12, 10), (8, 0, 12, 4.5), (0, 0, 12, 2)]]
+    expected = [[(4, 2, 8, 5), (0, 0, 0, 0), (11, 0, 12, 2), (0, 0, 0, 0)]]
+    np.testing.assert_array_equal(corruptions.move_boxes(np.array(boxes), where), expected)
+
+
+def test_a_moved_box_is_the_box_of_its_moved_mask():
+    angle = np.deg2rad(25)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    where = ((own_positions(20, 20) - 9.5) @ turn + 9.5)[None].astype(np.float32)
+    boxes = np.array([[(3, 4, 9, 7), (10, 10, 18, 20), (0, 0, 5, 5)]])
+    for box, found in zip(boxes[0], np.asarray(corruptions.move_boxes(boxes, where))[0], strict=True):
+        mask = np.zeros((1, 20, 20), bool)
+        mask[0, box[1] : box[3], box[0] : box[2]] = True
+        rows, columns = np.nonzero(np.asarray(corruptions.move_masks(mask, where))[0])
+        np.testing.assert_array_equal(found, (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
+
+
+def test_labels_of_other_shapes_are_refused():
+    where = own_positions(10, 12)[None]
+    with pytest.raises(ValueError, match=r"masks of shape \(1, 10, 12\) or with one axis more, found \(10, 12\)"):
+        corruptions.move_masks(np.zeros((10, 12)), where)
+    with pytest.raises(ValueError, match=r"boxes of shape \(1, number, 4\), found \(2, 4\)"):
+        corruptions.move_boxes(np.zeros((2, 4)), where)
+
+
+def test_the_example_of_the_how_to():
+    images = photographs(2, 32, 32)
+    masks, boxes = jnp.zeros((2, 32, 32), jnp.int32).at[:, 8:20, 8:20].set(3), jnp.array([[(8, 8, 20, 20)]] * 2)
+    found = {"corruptions": corruptions, "key": KEY, "images": images, "masks": masks, "boxes": boxes}
+    exec(example_of("docs/howto.md", "Let masks and boxes follow"), found)
+    assert set(np.unique(found["moved"])) == {0, 3, 255}
+    assert found["around"].shape == (2, 1, 4) and "noc/rotation" in found["follow"]
