@@ -73,6 +73,7 @@ def get_config():
                 "weight_decay": 1e-4,
                 "batch_norm": "synchronised",
                 "checkpoint_epochs": 1,
+                "tensorboard": False,
                 "init_from": "",
             },
             "eval": {

@@ -1,4 +1,6 @@
-"""Metrics as JSON lines, one a block of steps, consistent with the checkpoint resumed from."""
+"""Metrics as JSON lines, one a block of steps, consistent with the checkpoint resumed from; and for
+TensorBoard, where asked for.
+"""
 
 import json
 import pathlib
@@ -45,16 +47,26 @@ class MetricsLog:
     """Appends to `metrics.jsonl`; of many processes only the first writes.
 
     Opening at a step drops what a killed run wrote after its last checkpoint.
+
+    Args:
+      path: of the file.
+      step: that the run begins at.
+      tensorboard: write the same numbers to the folder `tensorboard` beside it.
     """
 
-    def __init__(self, path: str | pathlib.Path, step: int):
-        self._file = None
+    def __init__(self, path: str | pathlib.Path, step: int, *, tensorboard: bool = False):
+        self._file = self._events = None
         if not distributed.is_main():
             return
         self._path = pathlib.Path(path)
         kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
         files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in kept))
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
+        if tensorboard:
+            from tensorboardX import SummaryWriter  # not installed with the rest
+
+            folder = str(self._path.with_name("tensorboard"))
+            self._events = SummaryWriter(folder, purge_step=step + 1, filename_suffix=f".{step}")
 
     def write(self, step: int, **values: float) -> None:
         """Adds the line of the block that ended at `step`."""
@@ -63,6 +75,10 @@ class MetricsLog:
         with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
+        if self._events:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+            self._events.flush()
 
     def close(self) -> None:
         """Closes the file."""
@@ -70,3 +86,5 @@ class MetricsLog:
             return
         with files.naming(self._path):
             self._file.close()
+        if self._events:
+            self._events.close()

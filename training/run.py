@@ -115,7 +115,7 @@ class Run:
             if not self.done:
                 if self._step:
                     log.info("Resuming %s at step %d of %d.", self._workdir, self._step, self._plan.total_steps)
-                self._report = _Report(self._workdir, self._plan, self._step, recipe.batch_size, job.description)
+                self._report = _Report(self._workdir, self._plan, self._step, recipe, job.description)
                 stack.callback(self._report.close)
             self._stack = stack.pop_all()
 
@@ -213,8 +213,8 @@ def read_final(workdir: pathlib.Path) -> dict[str, Any] | None:
 class _Report:
     """Progress bar and metrics of a run, and the check that its loss is finite."""
 
-    def __init__(self, workdir, plan, first, batch_size, description):
-        self._log = MetricsLog(workdir / "metrics.jsonl", first)
+    def __init__(self, workdir, plan, first, recipe, description):
+        self._log = MetricsLog(workdir / "metrics.jsonl", first, tensorboard=recipe.tensorboard)
         self._bar = tqdm(
             total=plan.total_steps,
             initial=first,
@@ -224,7 +224,7 @@ class _Report:
             leave=False,
             disable=not distributed.is_main(),
         )
-        self._batch_size = batch_size
+        self._batch_size = recipe.batch_size
         self._last = time.perf_counter()
 
     def __call__(self, step, metrics):

@@ -25,6 +25,7 @@ FREE = (  # where files and images are does not determine a result
     "frost",  # its digest is among the options of the corruption
     "train.transforms",
     "train.mix_in.data_dir",
+    "train.tensorboard",
 )
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only concern evaluation.imported
 STUDY_FREE = (  # how much is asked for, not what a result is: may differ between runs of a study's workdir

@@ -94,6 +94,7 @@ VALUES = {
     "train.weight_decay": _UP,
     "train.batch_norm": (("synchronised", "per_device", "groups=2"), ("", "groups=0", "groups=x", 2)),
     "train.checkpoint_epochs": _COUNT,
+    "train.tensorboard": _BOOL,
     "train.init_from": _TEXT,
     "eval.seed": _SEED,
     "eval.corruptions": _NAMES,

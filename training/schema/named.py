@@ -2,6 +2,7 @@
 any other text.
 """
 
+import importlib.util
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,16 @@ from training import augmentation, batch_norm, schemes
 
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
 SCHEME = "a scheme of corruptions.augment.names(), or ''"
+
+
+def tensorboard(wanted: Any) -> None:
+    """Checks whether metrics can be written for TensorBoard."""
+    if not isinstance(wanted, bool):
+        raise ValueError(f"expected True or False, found {wanted!r}")
+    if wanted and importlib.util.find_spec("tensorboardX") is None:
+        raise ValueError(
+            'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
+        )
 
 
 def corruption(name: str) -> None:

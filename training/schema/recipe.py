@@ -71,6 +71,9 @@ SETTINGS = {
         named.norm,
     ),
     "train.checkpoint_epochs": whole("save every so many epochs, and at the end", 1),
+    "train.tensorboard": Setting(
+        "write metrics to the folder tensorboard of a run, too (needs tensorboardX)", "True or False", named.tensorboard
+    ),
     "train.init_from": text(
         "start from a trained model: a workdir; in overlap.py `standard`, the study's own", "a path, 'standard', or ''"
     ),

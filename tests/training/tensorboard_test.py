@@ -1,0 +1,54 @@
+"""Metrics for TensorBoard: the numbers of metrics.jsonl, and a clear error without the package."""
+
+import struct
+import sys
+
+import pytest
+
+from configs import default
+from runtime.schema import SettingsError
+from training import metrics, schema
+
+
+def events(folder):
+    """The events in a folder, file by file: TFRecords (length, its checksum, content, its checksum)."""
+    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        while content:
+            (size,) = struct.unpack("<Q", content[:8])
+            yield event_pb2.Event.FromString(content[12 : 12 + size])
+            content = content[16 + size :]
+
+
+def test_tensorboard_gets_the_numbers_of_metrics_jsonl(tmp_path):
+    pytest.importorskip("tensorboardX")
+    for begin, steps in ((0, (10, 20)), (10, (20,))):  # stopped after 20, continued from the checkpoint at 10
+        log = metrics.MetricsLog(tmp_path / "metrics.jsonl", begin, tensorboard=True)
+        for step in steps:
+            log.write(step, loss=step / 4, images_per_second=100.0 + begin)
+        log.close()
+    found = list(events(tmp_path / "tensorboard"))
+    scalars = {(e.step, v.tag): v.simple_value for e in found for v in e.summary.value}
+    assert scalars == {
+        (10, "loss"): 2.5,
+        (10, "images_per_second"): 100.0,
+        (20, "loss"): 5.0,
+        (20, "images_per_second"): 110.0,
+    }
+    purged = [e.step for e in found if e.HasField("session_log")]
+    assert purged == [1, 11]  # TensorBoard drops what came from there on before
+    assert (tmp_path / "metrics.jsonl").read_text().count("\n") == 2
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)  # what `import tensorboardX` meets where it is absent
+    log = metrics.MetricsLog(tmp_path / "metrics.jsonl", 0)
+    log.write(10, loss=1.0)
+    log.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+    config = default.get_config()
+    schema.check(config)
+    config.train.tensorboard = True
+    with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
+        schema.check(config)
