@@ -1,8 +1,9 @@
-"""Writes a corrupted dataset in the form of CIFAR-10-C or ImageNet-C.
+"""Writes a corrupted dataset in the form of CIFAR-10-C or ImageNet-C, as Parquet or WebDataset.
 
     python -m corruptions.write --source=tfds:cifar10 --out=CIFAR-10-C
     python -m corruptions.write --source=imagenet/val --preprocess=imagenet --size=224 --layout=folders --out=ImageNet-C
     python -m corruptions.write --source=images.npz --corruptions=imagenet_noc --severities=random --out=my-noc
+    python -m corruptions.write --source=images.npz --layout=parquet --jpeg_quality=none --out=my-c
 
 Running the same command again continues where a killed run stopped, and writes again what was
 damaged since.
@@ -73,7 +74,11 @@ def _parser():
     add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all the benchmark has")
     add("--layout", choices=sorted(LAYOUTS), default="npy")
     add(
-        "--jpeg_quality", "--jpeg-quality", type=_quality, default=85, help="of folders: 1..95 (published: 85), or none"
+        "--jpeg_quality",
+        "--jpeg-quality",
+        type=_quality,
+        default=85,
+        help="of all but npy: 1..95 (published: 85), or none",
     )
     add("--seed", type=int, default=0)
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")

@@ -97,6 +97,7 @@ class Folders(Layout):
     """Writes the images."""
 
     suffix = ""
+    counted = "images"  # what the files are, in the manifest
 
     def start(self) -> None:
         require("PIL", "writing image files needs Pillow")
@@ -130,9 +131,7 @@ class Folders(Layout):
         return 0
 
     def begin(self, entry: Entry, severity: Severity) -> None:
-        self.digests = {}
-        part = self._part(entry, severity)
-        shutil.rmtree(part, ignore_errors=True)
+        part = self._fresh(entry, severity)
         for name in self.source.class_names:  # all of them: readers number classes by their folders
             (part / name).mkdir(parents=True)
 
@@ -148,7 +147,7 @@ class Folders(Layout):
         listing = _listing(entry, severity)
         (self.folder / "checksums").mkdir(exist_ok=True)
         files.replace(self.folder / listing, "".join(lines).encode())
-        facts = {"images": len(lines), **files.describe_file(self.folder / listing)}
+        facts = {self.counted: len(lines), **files.describe_file(self.folder / listing)}
         self.checks[root] = {"stamp": stamp(_files_below(self._part(entry, severity)))}
         self.record(entry, severity, listing, facts)
         self._publish(entry, severity)
@@ -161,7 +160,14 @@ class Folders(Layout):
         shutil.rmtree(self.folder / ".part", ignore_errors=True)
         checks.save(self.folder, self.checks)
 
-    def _write_image(self, part, position, image):
+    def name(self, position: int) -> str:
+        """Names an image by its class and its name in the source."""
+        class_name = self.source.class_names[self.source.labels[position]]
+        suffix = ".png" if self.manifest["jpeg_quality"] is None else ".JPEG"
+        return f"{class_name}/{self.source.names[position]}{suffix}"
+
+    def encode(self, image: np.ndarray) -> bytes:
+        """Encodes uint8[H, W, 3] as the file of an image."""
         from PIL import Image
 
         quality = self.manifest["jpeg_quality"]
@@ -169,13 +175,23 @@ class Folders(Layout):
         content = io.BytesIO()
         # Pillow's JPEG default is 4:2:0, as published.
         Image.fromarray(image).save(content, **kind)
-        class_name = self.source.class_names[self.source.labels[position]]
-        name = f"{class_name}/{self.source.names[position]}{'.png' if quality is None else '.JPEG'}"
+        return content.getvalue()
+
+    def _write_image(self, part, position, image):
+        content, name = self.encode(image), self.name(position)
         path = part / name
         if "/" in self.source.names[position]:
             path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.getvalue())
-        return name, hashlib.sha256(content.getvalue()).hexdigest()
+        path.write_bytes(content)
+        return name, hashlib.sha256(content).hexdigest()
+
+    def _fresh(self, entry, severity):
+        """The folder where a block is written aside, empty."""
+        self.digests = {}
+        part = self._part(entry, severity)
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        return part
 
     def _path(self, entry, severity):
         return self.folder / entry["path"] / token(severity)

@@ -1,4 +1,4 @@
-"""What the two forms of a corrupted dataset on disk share.
+"""What the forms of a corrupted dataset on disk share.
 
 A layout writes blocks (one corruption at one severity) aside, records a complete block in the
 manifest, and only then gives files their names; so whatever has its name is complete, and a killed

@@ -191,13 +191,13 @@ def from_tfds(
     )
 
 
-def require(module: str, why: str) -> ModuleType:
+def require(module: str, why: str, extra: str = "study") -> ModuleType:
     """Imports an optional dependency, or says how to install it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f'{why}, which cannot be imported ({error}); pip install "jax-corruptions[study]"'
+            f'{why}, which cannot be imported ({error}); pip install "jax-corruptions[{extra}]"'
         ) from error
 
 

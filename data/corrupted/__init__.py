@@ -61,6 +61,11 @@ def open_corrupted(
     manifest = read_manifest(path, verify)
     if manifest is None and verify:
         logging.warning("%s has no manifest: there are no checksums to verify it by", path)
+    if manifest is not None and manifest["layout"] not in ("npy", "folders"):
+        found = manifest["layout"]
+        raise ValueError(
+            f"{path}: expected a dataset in the layout npy or folders, found {found}; write it in one of these"
+        )
     if any(path.glob("*.npy")):
         return importlib.import_module("data.corrupted.arrays").CorruptedArrays(path, manifest)
     return importlib.import_module("data.corrupted.folders").CorruptedFolders(path, manifest, threads)

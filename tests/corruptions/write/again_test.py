@@ -87,7 +87,7 @@ def test_a_damaged_manifest_is_refused(clean, tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"layout": "tar"}, ValueError, "layout among npy, folders, found 'tar'"),
+        ({"layout": "tar"}, ValueError, "layout among npy, folders, parquet, webdataset, found 'tar'"),
         ({"layout": "folders", "jpeg_quality": 0}, ValueError, "jpeg_quality 1..95 or None for PNG, found 0"),
         ({"batch_size": 0}, ValueError, "batch_size of at least 1"),
         ({"corruptions": "noc/borders"}, ValueError, "did you mean 'noc/border'"),
