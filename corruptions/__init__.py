@@ -3,6 +3,7 @@
 import jax, corruptions
 corrupted = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", severity=3)  # a batch
 corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # one image
+counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
 from corruptions import augment, cbar, imagenet_c, noc
@@ -23,10 +24,14 @@ from corruptions.registry import (
     severities,
 )
 from corruptions.scales import Fraction, Levels
+from corruptions.scoring import Count, evaluate, mean_error
 from corruptions.write import write_dataset
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Corruption",
+    "Count",
     "Fraction",
     "Levels",
     "Parameter",
@@ -38,8 +43,10 @@ __all__ = [
     "corrupt",
     "corrupt_each",
     "corrupt_image",
+    "evaluate",
     "get",
     "imagenet_c",
+    "mean_error",
     "move_boxes",
     "move_masks",
     "names",

@@ -5,6 +5,7 @@ index beyond 2^32 loses its upper half on the way to the device. Here the upper 
 where it is not zero, so that smaller integers give the keys they always gave.
 """
 
+import zlib
 from typing import Any
 
 import jax
@@ -35,6 +36,11 @@ def seed_key(seed: int) -> jax.Array:
     forks.refuse()
     key = jax.random.key(np.uint32(low))
     return jax.random.fold_in(key, np.uint32(high)) if high else key
+
+
+def named_key(seed: int, name: str) -> jax.Array:
+    """Makes the key of a name, such as a corruption's qualified one: `fold_in(seed_key(seed), crc32(name))`."""
+    return jax.random.fold_in(seed_key(seed), zlib.crc32(name.encode()))
 
 
 def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | np.ndarray:

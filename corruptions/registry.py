@@ -1,6 +1,7 @@
 """Names of corruptions and of the benchmarks made of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from corruptions import checks, gradients
 from corruptions.contract import Applier, Corruption, Mapper, Parameter, Sampler
@@ -145,6 +146,11 @@ def selected_levels(name: str | Corruption, benchmark: str) -> tuple[int, ...] |
     if corruption.qualified_name not in members:
         raise ValueError(f"expected a member of {benchmark}, found {corruption.qualified_name}")
     return members[corruption.qualified_name]
+
+
+def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Mapping[str, Any]:
+    """Adds to a corruption's options the levels its random severities come from; a range wins."""
+    return options if levels is None or options.get("range") else {"levels": levels, **options}
 
 
 def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:

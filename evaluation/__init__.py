@@ -13,7 +13,7 @@ What a reader of eval.py meets, in that order:
 
 Around it:
 
-    any_classifier   the same for a function from images to logits: `from eval import evaluate`
+    any_classifier   `corruptions.evaluate` into a workdir, its errors compared: `from eval import evaluate`
     imported         a workdir made of weights that were trained elsewhere
     adaptation       BatchNorm statistics of other images in place of a network's
     enhancements     what is done to images or answers at test time, by name

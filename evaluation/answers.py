@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis import answers
 from analysis.answers import Key, MadeFrom
-from evaluation.conditions import Condition
+from evaluation.conditions import Condition, file_name
 from runtime import bindings, distributed, files, settings
 from runtime.log import log
 
@@ -92,4 +92,4 @@ class Answers:
             answers.write(path, by_model, made_from)
 
     def _path(self, condition: Condition) -> pathlib.Path:
-        return self._folder / f"{condition.file_name}.npz"
+        return self._folder / f"{file_name(condition)}.npz"

@@ -7,7 +7,6 @@ for images, labels in shown.under(condition):  uint8 [n, H, W, 3] and int32 [n],
 """
 
 import dataclasses
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -17,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from corruptions.keys import image_index, seed_key
+from corruptions.keys import image_index, named_key
+from corruptions.registry import with_levels
 from data import Split
 from data.corrupted import CorruptedDataset
 from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
@@ -98,8 +98,8 @@ class Shown:
         if self.condition.corruption == CLEAN:
             return self.split.images
         name = self.condition.corruption
-        key = jax.random.fold_in(seed_key(self.seed), zlib.crc32(name.encode()))
-        options = augmentation.with_levels(self.options.get(name, {}), self.condition.levels)
+        key = named_key(self.seed, name)
+        options = with_levels(self.options.get(name, {}), self.condition.levels)
         index = image_index(self.split.index, len(self.split.index))
         return augmentation.corrupt_on_mesh(
             self.mesh, key, self.split.images, name, self.condition.value, index, options

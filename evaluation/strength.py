@@ -8,7 +8,6 @@ pixels has a low PSNR and is still read by people at once.
 import functools
 import itertools
 import math
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ import numpy as np
 
 import corruptions
 from corruptions.batch import to_float
-from corruptions.keys import seed_key
+from corruptions.keys import named_key
 
 CEILING = 10 * math.log10(12 * 255**2)
 """PSNR in dB of rounding to 8 bits (58.9), the most that counts: equal images have none."""
@@ -109,7 +108,7 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
       ValueError: as `corruptions.corrupt` and `summary`.
     """
     corruption = corruptions.get(name)
-    key = jax.random.fold_in(seed_key(seed), zlib.crc32(corruption.qualified_name.encode()))
+    key = named_key(seed, corruption.qualified_name)
     options = {"table": table} if table is not None and "table" in corruption.options else {}
     corrupted = corruptions.corrupt(key, images, corruption, severity, **options)
     return summary(corruption.qualified_name, severity, *map(np.asarray, similarities(images, corrupted)))

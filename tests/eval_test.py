@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import corruptions
 import data
 import eval as evaluation_script
 from analysis import tables
@@ -73,6 +74,9 @@ def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
             progress=False,
         )
         assert found == expected
+    of = {"corruptions": CORRUPTIONS, "severity": "random", "batch_size": BATCH, "index": split.index}
+    of_library = corruptions.evaluate(flax_predict, split.images, split.labels, **of, progress=False)
+    assert [tuple(count) for count in of_library] == [row[2:] for row in expected]
 
 
 def test_images_are_handed_over_as_asked(split):

@@ -29,11 +29,16 @@ OURS = set(ALLOWED) | {"tests"} | {path.stem for path in ROOT.glob("*.py")}
 
 def modules(path):
     """Dotted names of what is imported anywhere in a file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return names_in(ast.parse(path.read_text()))
+
+
+def names_in(tree):
+    """Dotted names of what a syntax tree imports."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
+            assert node.level == 0, f"relative import of {node.module}"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
@@ -98,3 +103,14 @@ def test_importing_corruptions_is_light():
     lines = subprocess.check_output([*run, code], text=True, cwd=ROOT).splitlines()
     assert set(lines[1].split()) <= loaded_by_jax
     assert float(lines[0]) < 1.0, f"importing corruptions took {lines[0]} s of CPU time beyond jax"
+
+
+def test_the_library_needs_jax_and_numpy_alone():
+    """Where a module is imported; what is imported inside of functions is optional."""
+    allowed = {"corruptions", "jax", "numpy", *sys.stdlib_module_names}
+    for path in (ROOT / "corruptions").rglob("*.py"):
+        at_the_top = [
+            node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        found = {name.split(".")[0] for node in at_the_top for name in names_in(node)}
+        assert found <= allowed, f"{path.relative_to(ROOT)} imports {found - allowed}"

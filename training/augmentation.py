@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -11,6 +11,7 @@ from jax.sharding import Mesh, PartitionSpec
 from ml_collections import ConfigDict
 
 import corruptions
+from corruptions.registry import with_levels
 from evaluation import enhancements
 from runtime import meshes
 
@@ -59,11 +60,6 @@ def static_options(recipe: ConfigDict) -> dict[str, dict[str, Any]]:
         name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         for name, values in recipe.corruption_options.to_dict().items()
     }
-
-
-def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Mapping[str, Any]:
-    """Adds to a corruption's options the levels its random severities come from; a range wins."""
-    return options if levels is None or options.get("range") else {"levels": levels} | options
 
 
 def augment(

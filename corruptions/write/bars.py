@@ -27,5 +27,8 @@ def bar(total: int, what: str, progress: bool | None) -> Iterator[Any]:
 
 
 class _Silent:
+    def set_description(self, text: str) -> None:
+        pass
+
     def update(self, count: int) -> None:
         pass

@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from corruptions import checks, forks
 from corruptions.batch import corrupt, cpu_batch
-from corruptions.keys import seed_key
+from corruptions.keys import named_key, seed_key
 from corruptions.write import bars, files, layouts, manifests, plan, sources
 from corruptions.write.background import Background
 from corruptions.write.files import WriteError
@@ -42,7 +41,7 @@ def write_dataset(
     progress: bool | None = None,
     verify: bool = False,
 ) -> pathlib.Path:
-    """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C.
+    """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C, or as shards.
 
     Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name,
     severity)[i]`, with the qualified name (`imagenet_c/fog`) and i the position in the source,
@@ -63,8 +62,9 @@ def write_dataset(
         one per image. By default every severity of the benchmark, every level, or the fractions 0,
         1/4 .. 1 of a range.
       layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy`
-        [S N]; `folders`: `corruption/severity/class/name.JPEG`.
-      jpeg_quality: of `folders`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as
+        [S N]; `folders`: `corruption/severity/class/name.JPEG`; `parquet` and `webdataset`:
+        `corruption/severity/00000.parquet` (or `.tar`), 10,000 images each, and a dataset card.
+      jpeg_quality: of all but `npy`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as
         published); None writes lossless PNG.
       seed: of the random draws.
       table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`)
@@ -86,7 +86,7 @@ def write_dataset(
     forks.refuse()
     if layout not in layouts.LAYOUTS:
         raise ValueError(f"expected a layout among {', '.join(layouts.LAYOUTS)}, found {layout!r}")
-    if layout == "folders" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
+    if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
         raise ValueError(f"expected a jpeg_quality 1..95 or None for PNG, found {jpeg_quality!r}")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
@@ -100,7 +100,7 @@ def write_dataset(
         "seed": int(seed),
         "key": "fold_in(fold_in(key(seed), crc32(qualified name)), position)",
         "prng": f"{settings.jax_default_prng_impl}, partitionable: {settings.jax_threefry_partitionable}",
-        "jpeg_quality": jpeg_quality if layout == "folders" else None,
+        "jpeg_quality": jpeg_quality if layout != "npy" else None,
         "source": dict(source.description),
         "images": len(source),
         "image_shape": [int(side) for side in shape],
@@ -198,7 +198,7 @@ def _corrupted(images, name, entry, severity, seed, size):
     """(start, count, corrupted batch on a device) through the images; the last batch is padded to
     the common shape.
     """
-    key = jax.random.fold_in(seed_key(seed), zlib.crc32(name.encode()))
+    key = named_key(seed, name)
     devices = jax.local_devices()
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
     for turn, start in enumerate(range(0, len(images), size)):

@@ -20,10 +20,11 @@ from ml_collections import ConfigDict
 
 from analysis import tables
 from analysis.distances import msd_mmd
-from corruptions.keys import seed_key
+from corruptions.keys import named_key
+from corruptions.registry import with_levels
 from data.dataset import Dataset, Split, sha256
 from evaluation import trained_models
-from evaluation.conditions import Condition
+from evaluation.conditions import Condition, file_name
 from evaluation.distances import features, transforms
 from evaluation.distances.running import Running
 from evaluation.distances.transforms import Transform
@@ -108,17 +109,17 @@ class Measured:
 
     def key(self, name: str) -> jax.Array:
         """Makes the key that the transforms of a name are drawn with."""
-        return jax.random.fold_in(seed_key(self.asked.seed), zlib.crc32(name.encode()))
+        return named_key(self.asked.seed, name)
 
     def centre(self, condition: Condition) -> np.ndarray:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images
         first.
         """
-        return self.once(f"centres/{condition.file_name}.npz", "centre", lambda: self._centre(condition))
+        return self.once(f"centres/{file_name(condition)}.npz", "centre", lambda: self._centre(condition))
 
     def _centre(self, condition):
         transform, asked = self.transform(condition), self.asked
-        name = f"centre {condition.file_name}"
+        name = f"centre {file_name(condition)}"
         number = asked.draws if transform.random else 1
         chunks = self.extractor.stream(transform, self.key(name), number, description=name)
         drawn = np.concatenate(list(chunks)).astype(np.float64)
@@ -132,12 +133,12 @@ class Measured:
         """
 
         def measure():
-            name = f"toy {condition.file_name}"
+            name = f"toy {file_name(condition)}"
             transform, number = self.transform(condition), self.asked.transforms
             chunks = self.extractor.stream(transform, self.key(name), number, description=name)
             return np.concatenate([chunk[:, 0] for chunk in chunks])
 
-        return self.once(f"features/{condition.file_name}.npz", "features", measure)
+        return self.once(f"features/{file_name(condition)}.npz", "features", measure)
 
     def scheme_distances(
         self,
@@ -220,7 +221,7 @@ class Measured:
         """Gives the distribution of a corruption at a severity, or that of clean images."""
         if condition.corruption == tables.CLEAN:
             return transforms.IDENTITY
-        options = augmentation.with_levels(self.options.get(condition.corruption, {}), condition.levels)
+        options = with_levels(self.options.get(condition.corruption, {}), condition.levels)
         return transforms.of_corruption(condition.corruption, condition.value, options)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from flax import nnx
 
 from data import Split
-from evaluation.conditions import Condition
+from evaluation.conditions import Condition, file_name
 from evaluation.correctness import Model, place_batches
 from evaluation.distances import features
 from evaluation.distances.centres import Measured
@@ -38,7 +38,7 @@ def centre(measured: Measured, condition: Condition) -> np.ndarray:
         shown = Shown(split, network.mesh, min(size, len(images)), seed, options, condition)
         return mean_feature((network.graphdef, network.state), shown)
 
-    return measured.once(f"joint/{condition.file_name}.npz", "centre", measure)
+    return measured.once(f"joint/{file_name(condition)}.npz", "centre", measure)
 
 
 def mean_feature(model: Model, shown: Shown) -> np.ndarray:

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import corruptions
 from corruptions import augment
 from corruptions.batch import from_float, to_float
+from corruptions.registry import with_levels
 from evaluation.conditions import RANDOM, list_conditions
-from training.augmentation import STANDARD, with_levels
+from training.augmentation import STANDARD
 from training.schemes import SUBSETS
 
 

@@ -1,0 +1,88 @@
+"""Answers that a folder keeps, so that a stopped evaluation continues, and the tables from them.
+
+answers.npz    by condition (`imagenet_c/fog 3`) which images were answered correctly, bool [N]
+counts.csv     a row for each condition
+errors.csv     a row for each corruption and benchmark: mean error and its standard error
+"""
+
+import io
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from corruptions.scoring import counts
+from corruptions.scoring.conditions import Condition
+from corruptions.write import files
+
+_ANSWERS = "answers.npz"
+_SETTINGS = "settings"
+
+
+class Folder:
+    """The answers of one classifier to one test set, in a folder that the caller has locked.
+
+    Args:
+      path: of the folder.
+      settings: what the images shown depend on, for JSON.
+
+    Raises:
+      ValueError: the folder holds answers to other images, or a file that is damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike, settings: Mapping[str, Any]):
+        self._path = pathlib.Path(path) / _ANSWERS
+        asked = json.loads(json.dumps(settings))  # tuples become the lists they are stored as
+        stored, self._known = self._read() if self._path.exists() else (asked, {})
+        if differ := [name for name in asked if stored.get(name) != asked[name]]:
+            raise ValueError(
+                f"{self._path} holds answers to other images: {', '.join(differ)} differ; use another folder or the "
+                "same arguments"
+            )
+        self._settings = np.array(json.dumps(asked, sort_keys=True))
+
+    def _read(self):
+        try:
+            with np.load(self._path) as archive:
+                arrays = dict(archive)
+            return dict(json.loads(str(arrays.pop(_SETTINGS)))), arrays
+        except Exception as error:  # of a dozen types, by the byte that is wrong
+            raise ValueError(f"{self._path} cannot be read ({error}); remove it to evaluate again") from error
+
+    def read(self, condition: Condition) -> np.ndarray | None:
+        """Gives which images were answered correctly, bool [N]; None of what was not evaluated."""
+        return self._known.get(str(condition))
+
+    def write(self, condition: Condition, correct: np.ndarray) -> None:
+        """Keeps the answers to a condition."""
+        self._known[str(condition)] = correct
+        content = io.BytesIO()
+        arrays: dict[str, Any] = {**self._known, _SETTINGS: self._settings}
+        np.savez(content, **arrays)
+        files.replace(self._path, content.getvalue())
+
+    def write_tables(
+        self, answers: Mapping[Condition, np.ndarray], benchmarks: Mapping[str, Iterable[Condition]]
+    ) -> None:
+        """Writes counts.csv and errors.csv of answers; errors in [0, 1].
+
+        Args:
+          answers: {condition: bool [N]}.
+          benchmarks: their conditions, all among these; each has a row after the corruptions.
+        """
+        counted = [(c.corruption, c.label, correct.sum(), correct.size) for c, correct in answers.items()]
+        self._write_rows("counts.csv", ("corruption", "severity", "correct", "total"), counted)
+        means = {name: [c for c in answers if c.corruption == name] for name in (c.corruption for c in answers)}
+        rows = []
+        for name, conditions in (means | dict(benchmarks)).items():
+            # All conditions show the same images: what varies is the mean error of each image.
+            wrong = counts.mean((c.corruption, 1.0 - answers[c]) for c in conditions)
+            rows.append((name, wrong.mean(), wrong.std() / wrong.size**0.5))
+        self._write_rows("errors.csv", ("name", "error", "error_se"), rows)
+
+    def _write_rows(self, name, header, rows):
+        text = "".join(",".join(map(str, row)) + "\n" for row in (header, *rows))
+        files.replace(self._path.with_name(name), text.encode())

@@ -1,0 +1,130 @@
+"""corruptions.evaluate: counts against a loop written apart, and what a folder keeps of them."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import registry
+from corruptions.scoring import classifier
+from corruptions.write import WriteError, files
+from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
+from tests.pages import example_of
+
+NAMES = ("noc/contrast", "noc/hue")
+OF = {"corruptions": NAMES, "severity": "0,0.5", "batch_size": 5, "progress": False}  # 12 images: the last batch has 2
+
+
+def predict(images):
+    """Three classes by the share of red in the colours."""
+    red, green, blue = np.moveaxis(np.asarray(images, np.float64).mean((1, 2)), -1, 0)
+    return -np.abs((3 * red / (red + green + blue))[:, None] - [0.99, 1.0, 1.01])
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Corruptions that need no compiling: levels of grey for the severity, a colour for the name."""
+
+    def corrupt(key, images, name, severity, *, index, **options):
+        out = np.array(images)
+        out[..., NAMES.index(name)] //= 2 + int(2 * severity)
+        return out
+
+    monkeypatch.setattr(classifier, "corrupt", corrupt)
+
+
+def test_counts_are_those_of_a_loop_over_conditions():
+    found = corruptions.evaluate(predict, IMAGES, LABELS, seed=7, **OF | {"batch_size": 12})
+    conditions = [("clean", 0, IMAGES)]
+    conditions += [
+        (name, level, expected_at_once(IMAGES, name, level, seed=7)) for name in NAMES for level in (0.0, 0.5)
+    ]
+    assert found == [
+        (name, level, (predict(images / 255).argmax(1) == LABELS).sum(), 12) for name, level, images in conditions
+    ]
+    assert len({count.correct for count in found}) > 1
+    assert found[0].error == 1 - found[0].correct / 12
+
+
+def test_a_stopped_evaluation_continues_and_keeps_answers(stub, tmp_path):
+    asked = []
+
+    def failing(images):
+        asked.append(len(images))
+        if len(asked) > 7:  # in the third condition
+            raise KeyboardInterrupt
+        return predict(images)
+
+    with pytest.raises(KeyboardInterrupt):
+        corruptions.evaluate(failing, IMAGES, LABELS, path=tmp_path / "mine", **OF)
+    calls = []
+    found = corruptions.evaluate(lambda x: calls.append(1) or predict(x), IMAGES, LABELS, path=tmp_path / "mine", **OF)
+    assert len(calls) == 3 * 3  # clean and the first condition were kept
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)
+    again = corruptions.evaluate(lambda x: pytest.fail("again"), IMAGES, LABELS, path=tmp_path / "mine", **OF)
+    assert again == found
+    with np.load(tmp_path / "mine/answers.npz") as answers:
+        assert {name: answers[name].sum() for name in answers if name != "settings"} == {
+            f"{count.corruption} {count.severity}": count.correct for count in found
+        }
+    counted = rows(tmp_path / "mine/counts.csv")
+    table = [(row["corruption"], row["severity"], int(row["correct"]), int(row["total"])) for row in counted]
+    assert table == [(c.corruption, str(c.severity), c.correct, c.total) for c in found]
+
+
+def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "both", dict.fromkeys(NAMES))
+    given = OF | {"corruptions": ["both", "noc/hue"]}
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **given)
+    with np.load(tmp_path / "answers.npz") as answers:
+        wrong = {name: 1.0 - answers[name] for name in answers if name != "settings"}
+    means = {name: (wrong[f"{name} 0.0"] + wrong[f"{name} 0.5"]) / 2 for name in NAMES}
+    means = {"clean": wrong["clean 0"]} | means | {"both": (means[NAMES[0]] + means[NAMES[1]]) / 2}
+    table = {row["name"]: (float(row["error"]), float(row["error_se"])) for row in rows(tmp_path / "errors.csv")}
+    assert list(table) == list(means)
+    for name, of_images in means.items():
+        assert table[name] == pytest.approx((of_images.mean(), of_images.std() / 12**0.5))
+    assert corruptions.mean_error(found) == pytest.approx(means["both"].mean())
+    with pytest.raises(ValueError, match="expected counts under at least one corruption, found none"):
+        corruptions.mean_error(found[:1])
+
+
+def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
+    corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    for change, named in (({"seed": 1}, "seed differ"), ({"index": range(1, 13)}, "index differ")):
+        with pytest.raises(ValueError, match=f"answers to other images: {named}"):
+            corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF, **change)
+    with pytest.raises(ValueError, match="images, labels differ; use another folder"):
+        corruptions.evaluate(predict, IMAGES[::-1], 2 - LABELS, path=tmp_path, **OF)
+    with pytest.raises(TypeError, match=r"expected images uint8\[N, H, W, 3\], found list\[12, 32, 32, 3\]"):
+        corruptions.evaluate(predict, list(IMAGES), LABELS, **OF)
+    with files.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    whole = (tmp_path / "answers.npz").read_bytes()
+    (tmp_path / "answers.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"answers\.npz cannot be read .*; remove it to evaluate again"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+
+
+def test_random_severities_keep_to_the_levels_of_the_benchmark(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(classifier, "corrupt", lambda *given, index, **options: seen.append(options) or given[1])
+    options = {"cbar/lines": {"table": "cifar"}}
+    given = {"corruptions": "cifar10_c_bar", "severity": "random", "batch_size": 12, "path": tmp_path}
+    corruptions.evaluate(predict, IMAGES, LABELS, options=options, **given)
+    levels = [corruptions.selected_levels(name, "cifar10_c_bar") for name in corruptions.names("cifar10_c_bar")]
+    assert [given["levels"] for given in seen] == levels
+    assert [given.get("table") for given in seen].count("cifar") == 1
+
+
+def test_the_recipe_of_the_howto_runs(stub, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    found = {"corruptions": corruptions, "predict": predict, "images": IMAGES, "labels": LABELS}
+    exec(example_of("docs/howto.md", "Evaluate any classifier"), found)
+    assert capsys.readouterr().out.count("noc/hue") == 5 and (tmp_path / "mine/errors.csv").exists()
