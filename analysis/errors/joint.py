@@ -3,7 +3,7 @@
 import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from analysis import derived
 from analysis.errors import comparison, files
@@ -73,10 +73,7 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     if not (folder / "counts.csv").is_file():
         raise FileNotFoundError(f"expected an evaluated workdir, found {folder} without counts.csv")
     counts = derived.read_counts(folder / "counts.csv")
-    path = folder / "evaluation.json"
-    content = read_json(path, shape=_SHAPE) if path.is_file() else {}
-    import_all(content.get("eval", {}).get("imports", ()))
-    record = content.get("provenance", {})
+    record = record_of(folder).get("provenance", {})
     revision = str(record.get("git_revision", "not recorded"))[:12]
     source = f"{record.get('device', 'device not recorded')}, revision {revision}"
     stored = folder.parent.name == "stored"
@@ -94,6 +91,20 @@ def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
     errors = ImageErrors.union(workdir.errors for workdir in evaluated)
     source = "; ".join(dict.fromkeys(workdir.source for workdir in evaluated))
     return first._replace(folder=first.folder.parent if rest else first.folder, name=name, errors=errors, source=source)
+
+
+def record_of(folder: pathlib.Path) -> dict[str, Any]:
+    """Reads evaluation.json of an evaluated workdir, {} where there is none, and imports the modules
+    that its evaluation imported.
+
+    Raises:
+      SettingsError: a module that is not found.
+      DamagedFileError: the file is damaged.
+    """
+    path = folder / "evaluation.json"
+    content = read_json(path, shape=_SHAPE) if path.is_file() else {}
+    import_all(content.get("eval", {}).get("imports", ()))
+    return content
 
 
 def joint(

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from analysis.derived import read_counts
+from analysis.errors.joint import record_of
 from analysis.natural_shift.table import Shift, Table
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
 
@@ -31,6 +32,7 @@ def read_workdirs(paths: Sequence[pathlib.Path], types: Mapping[str, str] | None
         called `standard`, which were trained without corruption or scheme.
 
     Raises:
+      SettingsError: a module that the evaluation imported is not found.
       FileNotFoundError, ValueError: a broken table, folders of the same name, a model without clean
         images, or severities that differ.
     """
@@ -39,6 +41,7 @@ def read_workdirs(paths: Sequence[pathlib.Path], types: Mapping[str, str] | None
         raise ValueError(f"expected tables in folders of different names, found {', '.join(folders) or 'none'}")
     cells = {}
     for path, folder in zip(paths, folders, strict=True):
+        record_of(path.parent)  # for the names of benchmarks that modules of the user's registered
         for count in read_counts(path):
             if _ADAPTED not in count.model:
                 name = f"{folder}/{count.model}/{count.seed}"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from analysis.references import BENCHMARKS, qualified_members
+import corruptions
+from analysis.references import qualified_members
 
 TITLES = {
     "imagenet_v2": "ImageNet-V2",
@@ -121,7 +122,8 @@ class Table:
         usual = qualified_members("imagenet_c")
         if not names:
             return usual if all(name in self.synthetic for name in usual) else tuple(self.synthetic)
-        expanded = [m for name in names for m in (qualified_members(name) if name in BENCHMARKS else (name,))]
+        registered = corruptions.benchmarks()
+        expanded = [m for name in names for m in (corruptions.names(name) if name in registered else (name,))]
         missing = [name for name in expanded if name not in self.synthetic]
         if missing:
             raise ValueError(

@@ -15,7 +15,7 @@ def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
 
     Args:
       image: float32 [H, W, 3], any unit of at most 255 for white.
-      turns: d, scalar in [-1/2, 1/2], may be traced.
+      turns: d, scalar or [H, W], in [-1/2, 1/2], may be traced.
 
     Returns:
       float32 [H, W, 3] in the image's unit.

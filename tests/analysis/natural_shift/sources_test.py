@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import corruptions
 from analysis.natural_shift.counts import read_workdirs
 from analysis.natural_shift.table import Shift, Table
 from analysis.natural_shift.testbed import read_testbed
@@ -124,6 +125,18 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     np.testing.assert_allclose(table.natural["imagenet_v2"].clean, [90, 85])  # of all classes
     assert list(table.synthetic) == ["imagenet_c/fog"] and table.standard.tolist() == [True, False]
     assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
+
+
+def test_benchmarks_that_an_evaluation_imported_are_known_by_name(tmp_path, monkeypatch):
+    (tmp_path / "benchmark_of_a_test.py").write_text(
+        "import corruptions\ncorruptions.register_benchmark('benchmark_of_a_test', ('noc/hue', 'noc/border'))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
+    others = ("imagenet_c/fog", "noc/border", "noc/hue")
+    path = counts(tmp_path / "work", [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)])
+    (tmp_path / "work" / "evaluation.json").write_text('{"eval": {"imports": ["benchmark_of_a_test"]}}')
+    assert read_workdirs([path]).members(["benchmark_of_a_test"]) == ("noc/hue", "noc/border")
 
 
 def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):

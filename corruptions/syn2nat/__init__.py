@@ -1,0 +1,54 @@
+"""The 18 corruptions of ImageNet-Syn2Nat; importing this module registers them.
+
+    import corruptions.syn2nat
+    corruptions.corrupt(key, images, "syn2nat/solarize")
+    python eval.py ... --config.imports="('corruptions.syn2nat',)" --config.eval.corruptions="('imagenet_syn2nat',)"
+
+A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
+Distribution Shifts" (2021), where each is a transform of albumentations 0.5.2 with parameters drawn
+anew for each image. There are no severities but the one of these draws. Written from what the
+transforms compute, in float and without their roundings to 8 bits in between; lengths in pixels are
+those for 224x224 images and scale with the side. They are not in `corruptions.names()` before they
+are imported: nobody has compared them with the original pixel by pixel, and the released code
+evaluated clean images in their place.
+"""
+
+from corruptions.registry import register_benchmark
+from corruptions.syn2nat.color import channel_dropout, color_jitter, iso_noise, to_sepia
+from corruptions.syn2nat.geometry import affines, cutout, downscale, perspective
+from corruptions.syn2nat.light import posterize, random_brightness, random_contrast, random_gamma, solarize
+from corruptions.syn2nat.neighbours import emboss, sharpen
+from corruptions.syn2nat.weather import random_rain, random_shadow, random_sun_flare
+
+# Three of each of six categories, in the order of the release, which does not name the categories.
+_MEMBERS = (
+    *(solarize, random_sun_flare, random_shadow),
+    *(affines, perspective, cutout),
+    *(sharpen, random_rain, emboss),
+    *(random_contrast, random_brightness, random_gamma),
+    *(iso_noise, downscale, posterize),
+    *(color_jitter, channel_dropout, to_sepia),
+)
+
+register_benchmark("imagenet_syn2nat", [c.qualified_name for c in _MEMBERS])
+
+__all__ = [
+    "affines",
+    "channel_dropout",
+    "color_jitter",
+    "cutout",
+    "downscale",
+    "emboss",
+    "iso_noise",
+    "perspective",
+    "posterize",
+    "random_brightness",
+    "random_contrast",
+    "random_gamma",
+    "random_rain",
+    "random_shadow",
+    "random_sun_flare",
+    "sharpen",
+    "solarize",
+    "to_sepia",
+]

@@ -1,0 +1,142 @@
+"""Places: affines, perspective, cutout and downscale."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.noc.draws import integer
+from corruptions.primitives import filters
+from corruptions.primitives.warping import bilinear, geometry, zoom
+from corruptions.syn2nat.candidate import candidate, pixels
+
+
+def _sample_affines(key, shape, severity):
+    """Draws `scale` from U[0.6, 0.8), the same along both axes."""
+    del shape, severity
+    return {"scale": jax.random.uniform(key, minval=0.6, maxval=0.8)}
+
+
+def _shrunk(size, scale):
+    """The matrix of out(p) = in((p - m) / s + m) along an axis of middle m."""
+    middle = (size - 1) / 2
+    position = (jnp.arange(size, dtype=jnp.float32) - middle) / scale + middle
+    first = jnp.floor(position)
+    taps = (geometry.fold(first.astype(jnp.int32) + i, size, "reflect") for i in (0, 1))
+    return zoom.matrix_of_taps(*taps, position - first)
+
+
+def _apply_affines(image, params):
+    """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.
+
+    Source: IAAAffine, which is given a scale alone.
+    """
+    rows, columns = (_shrunk(size, params["scale"]) for size in image.shape[:2])
+    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+
+
+affines = candidate("affines", "geometry", _sample_affines, _apply_affines, (("scale", "ratio of sides"),))
+
+
+def _sample_perspective(key, shape, severity):
+    """Draws `corners`, (x, y) of the upper left, upper right, lower right and lower left one, in
+    sides of the image.
+
+    Each moves inwards along both axes by |N(0, s^2)| mod 1, s drawn from U[0.1, 0.3); where they
+    cross they are told apart again, left from right first.
+    """
+    del shape, severity
+    scale_key, jitter_key = jax.random.split(key)
+    spread = jax.random.uniform(scale_key, minval=0.1, maxval=0.3)
+    moved = jnp.mod(jnp.abs(spread * jax.random.normal(jitter_key, (4, 2))), 1.0)
+    square = jnp.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    points = jnp.abs(square - moved)
+    points = points[jnp.argsort(points[:, 0])]
+    left, right = (side[jnp.argsort(side[:, 1])] for side in (points[:2], points[2:]))
+    return {"corners": jnp.stack([left[0], right[0], right[1], left[1]])}
+
+
+def _homography(corners):
+    """The 3x3 matrix that takes the unit square's corners (0, 0), (1, 0), (1, 1), (0, 1) to these."""
+    a, b, c, d = corners
+    across, down, skew = b - c, d - c, a - b + c - d
+    area = across[0] * down[1] - down[0] * across[1]
+    g = (skew[0] * down[1] - down[0] * skew[1]) / _not_zero(area)
+    h = (across[0] * skew[1] - skew[0] * across[1]) / _not_zero(area)
+    columns = jnp.stack([b - a + g * b, d - a + h * d, a], axis=1)
+    return jnp.concatenate([columns, jnp.stack([g, h, jnp.float32(1)])[None]])
+
+
+def _not_zero(value):
+    return jnp.where(jnp.abs(value) < 1e-6, 1e-6, value)
+
+
+def _apply_perspective(image, params):
+    """Stretches the quadrilateral between the corners over the whole image, bilinearly.
+
+    Where the corners are not convex, what lies outside of the image is black.
+    Source: IAAPerspective, which resamples twice; this does once.
+    """
+    height, width, _ = image.shape
+    v, u = (jnp.arange(size, dtype=jnp.float32) / size for size in (height, width))
+    v, u = v[:, None], u[None, :]
+    x, y, depth = (row[0] * u + row[1] * v + row[2] for row in _homography(params["corners"]))
+    depth = _not_zero(depth)
+    return bilinear.zero_padded(image, height * y / depth, width * x / depth)
+
+
+perspective = candidate(
+    "perspective", "geometry", _sample_perspective, _apply_perspective, (("corners", "sides of the image"),)
+)
+
+
+def _sample_cutout(key, shape, severity):
+    """Draws the middle of a square of 150 pixels, uniform in the image; the square is pushed
+    inwards at the upper and left edge (`top`, `left`) and cut at the others (`bottom`, `right`).
+    """
+    del severity
+    side = pixels(150, shape)
+    first = [
+        jnp.maximum(integer(k, 0, size) - side // 2, 0)
+        for k, size in zip(jax.random.split(key), shape[:2], strict=True)
+    ]
+    return {"top": first[0], "left": first[1], "bottom": first[0] + side, "right": first[1] + side}
+
+
+def _apply_cutout(image, params):
+    """Blackens rows top..bottom - 1 of columns left..right - 1. Source: Cutout, one hole."""
+    rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
+    inside = (rows >= params["top"]) & (rows < params["bottom"])
+    inside &= (columns >= params["left"]) & (columns < params["right"])
+    return jnp.where(inside[..., None], 0.0, image)
+
+
+cutout = candidate(
+    "cutout",
+    "occlusion",
+    _sample_cutout,
+    _apply_cutout,
+    (("top", "pixels"), ("left", "pixels"), ("bottom", "pixels"), ("right", "pixels")),
+)
+
+
+def _sample_downscale(key, shape, severity):
+    """Lists the `rows` and `columns` that are left of 0.45 times the size; draws nothing."""
+    del key, severity
+    return {"rows": _kept(shape[0], 0.45), "columns": _kept(shape[1], 0.45)}
+
+
+def _kept(size, ratio):
+    """The pixel shown at each place of an axis that is reduced and enlarged by OpenCV's nearest."""
+    small = round(size * ratio)
+    shown = np.arange(size) * small // size
+    return jnp.asarray(np.minimum(np.floor(shown / ratio), size - 1), jnp.int32)
+
+
+def _apply_downscale(image, params):
+    """Repeats the pixels that are left of the image. Source: Downscale, nearest neighbours."""
+    return image[params["rows"]][:, params["columns"]]
+
+
+downscale = candidate(
+    "downscale", "digital", _sample_downscale, _apply_downscale, (("rows", "index"), ("columns", "index"))
+)
