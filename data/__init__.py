@@ -7,6 +7,7 @@ icons50/         `icons50_microsoft`, `icons50_apple`, `icons50_subclass`: icons
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
+sequences/       sequences of one picture under small perturbations, ImageNet-P's and CIFAR-10-P's
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
 dataset.py       what every source gives: `Dataset` of two `Split`s
 union.py         two datasets as one to train on

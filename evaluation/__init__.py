@@ -20,6 +20,7 @@ Around it:
     robustness       R against severity, for the calibration of ranges
     strength         PSNR and SSIM of corrupted images to their originals
     natural          the sets of natural shift, with the classes that each shows
+    flips            the best classes on each frame of sequences of small perturbations
     verification     a workdir held against what its results came from (`python -m tools.check`)
     distances        features of transforms, and distances between schemes and corruptions
 """

@@ -1,0 +1,110 @@
+"""Sequences of one picture under a growing or redrawn perturbation: ImageNet-P, CIFAR-10-P.
+
+    DIR/gaussian_noise.npy             uint8 [sequences, frames, H, W, 3], as CIFAR-10-P is published
+    DIR/gaussian_noise/CLASS/NAME/*    a folder of images for each sequence, frames in the order of
+                                       their names: ImageNet-P, once its videos are taken apart
+
+Videos are not decoded here: ffmpeg -i NAME.mp4 NAME/%02d.png takes one apart. Frames are shown to
+networks as they are, neither resized nor cropped; what is on them is not asked.
+Source: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions
+and Perturbations" (2019), section 4, and its released data.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from corruptions.write.sources import SUFFIXES
+from data import decode, tree
+from runtime import files
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sequences:
+    """All sequences of one perturbation.
+
+    Attributes:
+      name: of the perturbation, `gaussian_noise`.
+      shape: (sequences, frames, H, W, 3).
+      source: the array, or the images of each sequence.
+      stamp: bytes and time of change of the file or folder.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    source: np.ndarray | list[list[Path]]
+    stamp: tuple[int, int]
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Reads sequences start, ..., stop - 1: uint8 [n, frames, H, W, 3].
+
+        Raises:
+          ValueError: a file is no image, or of another size than the first; it is named.
+        """
+        if isinstance(self.source, np.ndarray):
+            return np.asarray(self.source[start:stop])
+        return np.stack([[_image(path, self.shape[2:]) for path in frames] for frames in self.source[start:stop]])
+
+
+def open_sequences(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Sequences]:
+    """Opens the perturbations of these names, for none all in a folder, sorted by name; pixels are
+    read later.
+
+    Raises:
+      FileNotFoundError: no such folder, no sequences in it, or not those.
+      ValueError: an array that is not as described, sequences of unequal length, or fewer than
+        two.
+    """
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"expected a folder of sequences, found none at {folder}")
+    visible = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "labels.npy"]
+    paths = {path.stem: path for path in visible if path.is_dir() or path.suffix == ".npy"}
+    names = sorted(names or paths)
+    if missing := [name for name in names if name not in paths]:
+        raise FileNotFoundError(f"{folder}: expected {', '.join(missing)}, found {', '.join(sorted(paths)) or 'none'}")
+    if not names:
+        raise FileNotFoundError(
+            f"{folder}: expected PERTURBATION.npy or PERTURBATION/CLASS/SEQUENCE/FRAME.png, found neither"
+        )
+    return [(_of_folder if paths[name].is_dir() else _of_array)(paths[name]) for name in names]
+
+
+def _of_array(path):
+    array = files.read_array(path, "copy it again", mapped=True)
+    if array.ndim != 5 or array.dtype != np.uint8 or array.shape[-1] != 3 or min(array.shape[:2]) < 2:
+        raise ValueError(
+            f"{path}: expected uint8 [sequences, frames, H, W, 3], two of the first two at least, found {array.dtype} "
+            f"{list(array.shape)}"
+        )
+    return Sequences(path.stem, array.shape, array, tree.size_and_time(path))
+
+
+def _of_folder(path):
+    frames = {}
+    for file in sorted(path.rglob("*")):
+        if file.suffix.lower() in SUFFIXES:
+            frames.setdefault(file.parent, []).append(file)
+    lengths = {len(images) for images in frames.values()}
+    if len(frames) < 2 or len(lengths) != 1 or min(lengths) < 2:
+        raise ValueError(
+            f"{path}: expected two or more folders of equally many images, two at least, found "
+            f"{len(frames)} of {', '.join(map(str, sorted(lengths))) or 'no'} images"
+        )
+    ((first, *_), *_) = listed = list(frames.values())
+    return Sequences(path.name, (len(listed), *lengths, *_image(first).shape), listed, tree.size_and_time(path))
+
+
+def _image(path, shape=None):
+    try:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("RGB"))
+    except decode.DAMAGED as error:
+        raise ValueError(f"{path}: expected an image, found none that can be read: {error}") from error
+    if shape and pixels.shape != shape:
+        raise ValueError(f"{path}: expected {shape[0]}x{shape[1]} pixels, found {pixels.shape[0]}x{pixels.shape[1]}")
+    return pixels
