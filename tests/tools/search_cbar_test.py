@@ -2,6 +2,11 @@
 whole of it (slow).
 """
 
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -9,6 +14,7 @@ import configs.cbar_search
 import corruptions
 from analysis.cbar import scans
 from evaluation import evaluate
+from tests.runtime.pair import ROOT, environment
 from tools import search_cbar
 
 IMAGES = 400
@@ -88,13 +94,30 @@ def test_the_papers_sizes():
     assert imagenet.model.name == "resnet50" and cifar.model.name == "wrn_40_2"
 
 
+def kill_when(work, pattern, number):
+    """Starts the command as a user does, and kills it once its workdir holds so many files."""
+    config = ROOT / "configs" / "cbar_search.py"
+    command = [sys.executable, "-m", "tools.search_cbar", f"--config={config}:smoke", f"--workdir={work}"]
+    with open(work.parent / "output", "w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(1), stdout=output, stderr=subprocess.STDOUT)
+    while process.poll() is None and len(list(work.glob(pattern))) < number:
+        time.sleep(0.05)
+    assert process.poll() is None, (work.parent / "output").read_text()[-5000:]
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL and not (work / "cbar_benchmark.json").exists()
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1500)  # some minutes of CPU time: a loaded machine takes many times as long
-def test_the_smoke_search_selects_ten_and_measures_nothing_twice(tmp_path, monkeypatch):
+@pytest.mark.timeout(3000)  # some minutes of CPU time: a loaded machine takes many times as long
+def test_the_smoke_search_killed_at_each_stage_ends_in_the_ten_of_an_undisturbed_one(tmp_path, monkeypatch):
     config = configs.cbar_search.get_config("smoke")
-    content = search_cbar.run(config, tmp_path)
+    content = search_cbar.run(config, tmp_path / "undisturbed")
     assert len(content["members"]) == 10 and len(content["runs"]) == 2
+    work = tmp_path / "work"
+    for pattern, number in (("models/*/*/final.json", 1), ("answers/*.npz", 30), ("features/run1/**/*.npz", 20)):
+        kill_when(work, pattern, number)
+    again = search_cbar.run(config, work)
+    assert again["ranking"] == content["ranking"] and again["members"] == content["members"]
     monkeypatch.setattr(evaluate.correctness, "of_models", lambda *given: pytest.fail("evaluated again"))
     monkeypatch.setattr(search_cbar.joint, "mean_feature", lambda *given: pytest.fail("measured again"))
-    again = search_cbar.run(config, tmp_path)
-    assert again["ranking"] == content["ranking"] and again["members"] == content["members"]
+    assert search_cbar.run(config, work)["ranking"] == content["ranking"]
