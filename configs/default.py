@@ -20,6 +20,7 @@ def get_config():
             "seed": 0,
             "ranges": "",
             "frost": "",
+            "style": "",
             "imports": (),
             "dataset": {
                 "name": "shapes",
@@ -112,6 +113,18 @@ def get_config():
                     "schedule": "cosine",
                     "warmup_epochs": 0,
                 },
+            },
+            "adain": {
+                "encoder": "",
+                "decoder": "",
+                "widths": (64, 128, 256, 512),
+                "styles": "",
+                "drawn": 100,
+                "reading": "port",
+                "steps": 160_000,
+                "batch_size": 8,
+                "learning_rate": 1e-4,
+                "style_weight": 10.0,
             },
             "msd": {
                 "model": "standard",

@@ -13,6 +13,12 @@ _CORRUPTIONS: dict[str, Corruption] = {}
 # severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Corruptions that need more than this package brings, and what makes them known.
+_ELSEWHERE = {
+    "structural/style_transfer": "needs the weights of a network: name a file of them, --config.style=FILE of commands or "
+    "--style=FILE of tools.stylize; in Python `import training.style.corruption` and `training.style.weights.use(FILE)`. "
+    "`python -m tools.train_style_decoder` makes such a file"
+}
 
 
 def register(corruption: Corruption) -> Corruption:
@@ -179,6 +185,9 @@ def get(name: str | Corruption) -> Corruption:
     if matches:
         choices = " or ".join(repr(c.qualified_name) for c in matches)
         raise ValueError(f"corruption name {name!r} is used by several benchmarks; say {choices}")
+    for qualified, needed in _ELSEWHERE.items():
+        if name in (qualified, qualified.partition("/")[2]):
+            raise ValueError(f"corruption {qualified!r} {needed}")
     known = [s for c in _CORRUPTIONS.values() for s in (c.qualified_name, c.name)]
     raise ValueError(f"unknown corruption {name!r}{checks.suggest(name, known)}; see corruptions.names()")
 

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from ml_collections import ConfigDict
 
-import corruptions
 from analysis.answers import Key
 from data import Dataset
 from evaluation import imported
@@ -22,9 +21,9 @@ from training import augmentation, loop, schemes, states, study
 def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDict]:
     """Locks a workdir that holds models and yields the config they were trained with.
 
-    Images, and photographs of frost, are where `config` says and are placed as it says: machine and
-    device may be others than those of training. With config.model.checkpoint the workdir is first
-    made of those weights (`evaluation.imported`).
+    Images, photographs of frost and weights of style transfer are where `config` says, and images are
+    placed as it says: machine and device may be others than those of training. With
+    config.model.checkpoint the workdir is first made of those weights (`evaluation.imported`).
 
     Raises:
       FileNotFoundError: no such directory.
@@ -40,20 +39,20 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
         trained.dataset.placement = config.dataset.placement
-        _take_frost(trained, config)
+        _take_files(trained, config)
         yield trained
 
 
-def _take_frost(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the photographs of config.frost over, by their digest in the options
-    (`cli.use_frost`).
+def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
+    """Takes photographs of frost and weights of style transfer over, by their digest in the options
+    (`cli.use_frost`, `cli.use_style`).
     """
-    name = corruptions.imagenet_c.frost.qualified_name
-    given = config.train.corruption_options.to_dict().get(name, {})
-    if "photographs" in given:
-        before = trained.train.corruption_options.to_dict()
-        options = before.get(name, {}) | {"photographs": given["photographs"]}
-        trained.train.corruption_options = before | {name: options}
+    given = config.train.corruption_options.to_dict()
+    for name, option in study.FROM_FILES.items():
+        if option in given.get(name, {}):
+            before = trained.train.corruption_options.to_dict()
+            options = before.get(name, {}) | {option: given[name][option]}
+            trained.train.corruption_options = before | {name: options}
 
 
 def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:

@@ -7,6 +7,7 @@ fast_cifar.py    a plain network that learns in few steps
 resnet.py        ResNets; resnext.py: ResNeXts; wide_resnet.py: WRNs of 32x32 images
 densenet.py      DenseNets
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
+adain.py         style transfer, by the first stages of a VGG; no classifier, and not known to `build`
 
 and what they share:
 

@@ -137,11 +137,11 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
         if key in arrays:
             arrays[key] = arrays[key][::class_stride]
     num_classes = len(arrays[key]) if key in arrays else -(-1000 // class_stride)
-    _check(name, source, arrays, shapes(name, num_classes))
+    refuse_others(f"torchvision's {name}", source, arrays, shapes(name, num_classes))
     model = models.build(name, num_classes, **options)
     state = nnx.state(model)
     for key, variable in _named(name, state).items():
-        variable.set_value(jax.device_put(np.asarray(_our_layout(arrays[key]), np.float32)))
+        variable.set_value(jax.device_put(np.asarray(our_layout(arrays[key]), np.float32)))
     nnx.update(model, state)
     return model, num_classes
 
@@ -150,7 +150,7 @@ def shapes(name, num_classes):
     """Lists {torchvision's name: shape} of a model's arrays, without num_batches_tracked."""
     _check_name(name)
     variables = _named(name, nnx.state(models.abstract(name, num_classes)))
-    return {key: _torch_shape(variable.get_value().shape) for key, variable in variables.items()}
+    return {key: torch_shape(variable.get_value().shape) for key, variable in variables.items()}
 
 
 def _named(name, state):
@@ -177,18 +177,19 @@ def _modern(key):
     return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.", r"\1\2.", key)
 
 
-def _torch_shape(shape):
+def torch_shape(shape):
     """The shape torchvision gives an array of ours of this shape."""
     return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape[::-1]
 
 
-def _our_layout(array):
+def our_layout(array):
     """An array of torchvision's in our layout."""
     return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
 
 
-def _check(name, source, arrays, expected):
-    """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`."""
+def refuse_others(what, source, arrays, expected):
+    """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`, the
+    weights of `what`."""
     given = {key: np.shape(array) for key, array in arrays.items()}
     missing = sorted(expected.keys() - given)
     unexpected = sorted(given.keys() - expected)
@@ -200,9 +201,7 @@ def _check(name, source, arrays, expected):
     lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}
     if any(lists.values()):
         text = "\n".join(f"  {what} ({len(some)}): {_listed(some)}" for what, some in lists.items() if some)
-        raise ValueError(
-            f"expected the weights of torchvision's {name} in {source}, found names or shapes differ:\n{text}"
-        )
+        raise ValueError(f"expected the weights of {what} in {source}, found names or shapes differ:\n{text}")
 
 
 def _listed(names, most=20):

@@ -20,6 +20,7 @@ whitening.py     a first layer computed from the training images
 checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 metrics.py       metrics.jsonl, consistent with the checkpoint
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
+style/           style transfer as a corruption, and how its weights are made
 schema/          every setting of a config: type, range, unit, meaning, and what must hold between them
-cli.py           flags of the commands that take a config, their default workdir, imports, calibrated ranges and frost
+cli.py           flags of the commands that take a config, their default workdir, imports, ranges, frost and style
 """

@@ -1,4 +1,4 @@
-"""What the commands that take a config share: flags, the default workdir, imports, ranges, frost,
+"""What the commands that take a config share: flags, the default workdir, imports, ranges, frost, style,
 other processes.
 """
 
@@ -22,10 +22,12 @@ from runtime.meshes import use_all_cores
 from runtime.provenance import code
 from runtime.schema import SettingsError, unknown
 from runtime.settings import flatten
-from training import ranges, schema
+from training import ranges, schema, study
+from training.style import weights
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
+_STYLE = "training.style.corruption"  # a module that registers
 _default = ""  # config file of the script
 
 
@@ -60,17 +62,25 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
+    _name_style(config)
     imports.import_all(config.get("imports", ()))
     schema.check(config)
     use_all_cores()
     several = _join_others()
     use_ranges(config)
     use_frost(config)
+    use_style(config)
     workdir = _workdir()
     if several:
         asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
         distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
+
+
+def _name_style(config):
+    """Has commands know the corruption that config.style brings weights for, and workdirs keep it."""
+    if config.get("style") and _STYLE not in config.imports:
+        config.imports = (*config.imports, _STYLE)
 
 
 def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
@@ -207,14 +217,29 @@ def use_frost(config: ConfigDict) -> None:
       FileNotFoundError: no such folder, or no images in it.
       SettingsError: the options name other photographs.
     """
-    if not config.get("frost"):
+    _use(config, "frost", imagenet_c.frost.qualified_name, imagenet_c.use_photographs)
+
+
+def use_style(config: ConfigDict) -> None:
+    """Reads the weights in the file config.style and puts their digest into
+    train.corruption_options.
+
+    Raises:
+      FileNotFoundError, DamagedFileError: no such file, or something else in it.
+      SettingsError: the options name other weights.
+    """
+    _use(config, "style", weights.NAME, weights.use)
+
+
+def _use(config, setting, corruption, read):
+    if not config.get(setting):
         return
-    digest = imagenet_c.use_photographs(config.frost)
+    option, digest = study.FROM_FILES[corruption], read(config[setting])
     given = config.train.corruption_options.to_dict()
-    options = given.get(imagenet_c.frost.qualified_name, {})
-    if options.get("photographs", digest) != digest:
+    options = given.get(corruption, {})
+    if options.get(option, digest) != digest:
         raise SettingsError(
-            f"config.frost: expected the photographs {options['photographs'][:16]} that "
-            f"config.train.corruption_options names, found {digest[:16]} in {config.frost}"
+            f"config.{setting}: expected the {option} {options[option][:16]} that "
+            f"config.train.corruption_options names, found {digest[:16]} in {config[setting]}"
         )
-    config.train.corruption_options = given | {imagenet_c.frost.qualified_name: options | {"photographs": digest}}
+    config.train.corruption_options = given | {corruption: options | {option: digest}}

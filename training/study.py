@@ -22,11 +22,14 @@ FREE = (  # where files and images are does not determine a result
     "dataset.placement",
     "ranges",
     "imports",
-    "frost",  # its digest is among the options of the corruption
+    "frost",  # the digest of what it names is among the options of the corruption (FROM_FILES)
+    "style",
     "train.transforms",
     "train.mix_in.data_dir",
     "train.tensorboard",
 )
+FROM_FILES = {"imagenet_c/frost": "photographs", "structural/style_transfer": "style"}
+"""Corruption -> its option that is the digest of files which a setting of commands names."""
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only concern evaluation.imported
 STUDY_FREE = (  # how much is asked for, not what a result is: may differ between runs of a study's workdir
     *FREE,
@@ -44,6 +47,7 @@ STUDY_FREE = (  # how much is asked for, not what a result is: may differ betwee
     "calibrate",
     "msd",
     "search",
+    "adain",
     "adapt",
     *(f"model.{key}" for key in IMPORT_OPTIONS),
 )

@@ -57,12 +57,9 @@ def draw(names, config, image=""):
     pictures, columns = {}, {}
     for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False):
         try:
-            corruptions.get(name)
-        except ValueError:
+            pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
+        except ValueError:  # not known here, or its photographs or weights are not at hand
             continue
-        if options.get(name, {}).get("photographs", "") not in ("", *imagenet_c.used_photographs()):
-            continue  # its photographs are not at hand
-        pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
     images = {name: _strip(strip) for name, strip in pictures.items()}
     what = "the photograph given" if image else "a test image of the embedded dataset"
     caption = (

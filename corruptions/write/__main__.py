@@ -12,14 +12,11 @@ damaged since.
 import argparse
 import json
 import logging
-import pathlib
 import sys
 from collections.abc import Sequence
 
-import numpy as np
-
 from corruptions.imagenet_c import frost, use_photographs
-from corruptions.write import preprocessing, sources
+from corruptions.write import opening, preprocessing
 from corruptions.write.files import WriteError
 from corruptions.write.layouts import LAYOUTS
 from corruptions.write.writer import write_dataset
@@ -33,7 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         path = write_dataset(
             flags.out,
-            _source(flags),
+            opening.open_source(
+                flags.source,
+                labels=flags.labels,
+                split=flags.split,
+                data_dir=flags.data_dir,
+                preprocess=flags.preprocess,
+                size=flags.size,
+                limit=flags.limit,
+            ),
             corruptions=flags.corruptions,
             severities=flags.severities,
             layout=flags.layout,
@@ -93,42 +98,6 @@ def _parser():
     add("--verify", action="store_true", help="compare all of what is there with its sha256, not just samples of it")
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser
-
-
-def _source(flags):
-    if flags.limit is not None and flags.limit < 1:
-        raise ValueError(f"expected a --limit of at least 1, found {flags.limit}")
-    shared = {"preprocess": flags.preprocess, "size": flags.size, "limit": flags.limit}
-    if flags.source.startswith("tfds:"):
-        name = flags.source.removeprefix("tfds:")
-        return sources.from_tfds(name, split=flags.split, data_dir=flags.data_dir, **shared)
-    path = pathlib.Path(flags.source).expanduser()
-    if path.suffix not in (".npy", ".npz"):
-        return sources.from_folder(path, **shared)
-    if flags.preprocess != "none" or flags.size is not None:
-        raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
-    if path.suffix == ".npz":
-        arrays = _load(path)
-        found = arrays.keys() if isinstance(arrays, dict) else {"a single one"}
-        if not {"images", "labels"} <= found:
-            raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(found)}")
-        images, labels = arrays["images"], arrays["labels"]
-    elif flags.labels is None:
-        raise ValueError(f"expected --labels=FILE.npy beside --source={flags.source}, found none")
-    else:
-        images, labels = _load(path, mmap_mode="r"), _load(flags.labels)
-    return sources.from_arrays(images[: flags.limit], labels[: flags.limit])
-
-
-def _load(path, **options):
-    """The array of an .npy file, or {name: array} of an .npz file; ValueError for anything else."""
-    try:
-        content = np.load(path, **options)
-        return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # of a dozen types, by the byte that is wrong
-        raise ValueError(f"{path}: expected a NumPy file, found one that cannot be read ({error})") from error
 
 
 def _names(text):

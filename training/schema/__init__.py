@@ -4,9 +4,10 @@
 before anything is written (`check`), `--help` (`listed`) and docs/reference/settings.md come from
 it.
 
-inputs.py    `seed`, `ranges`, `frost`, `imports`, `dataset`, `model`: what a model is and what it sees
+inputs.py    `seed`, `ranges`, `frost`, `style`, `imports`, `dataset`, `model`: what a model is and what it sees
 recipe.py    `train`: how it is trained
 measures.py  `eval`, `adapt`, `study`, `msd`, `search`, `calibrate`: what is asked of trained models
+style.py     `adain`: weights of style transfer
 named.py     settings that name something
 rules.py     what must hold between settings
 """
@@ -19,11 +20,11 @@ from ml_collections import ConfigDict
 import models
 from runtime import schema
 from runtime.schema import Setting, SettingsError
-from training.schema import inputs, measures, recipe, rules
+from training.schema import inputs, measures, recipe, rules, style
 
 _FINETUNE = ("epochs", "learning_rate", "schedule", "warmup_epochs")  # by default; any of `train` may be set
 
-SETTINGS: dict[str, Setting] = inputs.SETTINGS | recipe.SETTINGS | measures.SETTINGS
+SETTINGS: dict[str, Setting] = inputs.SETTINGS | recipe.SETTINGS | style.SETTINGS | measures.SETTINGS
 _OPTIONAL = {  # options that some networks have, and what fine-tuning changes
     *(f"model.{key}" for key in ("stem", "widths", "scale", "dropout", "conv", "memory_efficient")),
     *(f"study.finetune.{key}" for key in _FINETUNE),

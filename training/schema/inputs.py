@@ -1,4 +1,4 @@
-"""What a model is and what it sees: `seed`, `ranges`, `frost`, `imports`, `dataset`, `model`."""
+"""What a model is and what it sees: `seed`, `ranges`, `frost`, `style`, `imports`, `dataset`, `model`."""
 
 from runtime.schema import choice, number, or_empty, several, switch, text, whole, word
 from training.schema import named
@@ -12,6 +12,10 @@ SETTINGS = {
     "frost": text(
         "photographs that imagenet_c/frost lays over images, such as ImageNet-C's five; '' draws procedural textures",
         "a folder of images, or ''",
+    ),
+    "style": text(
+        "weights of structural/style_transfer, a file of tools.train_style_decoder; '' leaves that corruption unknown",
+        _PATH,
     ),
     "imports": several("modules imported first, such as one that registers your corruptions", text("", "a module")),
     "dataset.name": word("which images", "a dataset of data.names()", named.dataset),

@@ -1,0 +1,59 @@
+"""Writes a copy of a dataset in other styles: Stylized-ImageNet, or style_transfer's severities.
+
+    python -m tools.stylize --style=runs/style/style.npz --source=IMAGENET --preprocess=imagenet --size=224 --out=SIN
+    python -m tools.stylize --style=runs/style/style.npz --source=IMAGENET/val --preprocess=imagenet --size=224 \
+        --severities=1,2,3,4,5 --jpeg_quality=85 --out=ImageNet-Style
+
+Of a folder that holds train/ and val/ the first writes SIN/style_transfer/5/{train,val}/CLASS/NAME.png,
+as Stylized-ImageNet lies: severity 5, the whole of a style, drawn for each image. That folder is
+what `python -m data.prepare --source` and config.train.mix_in take. The second writes all severities,
+as ImageNet-C lies. Both are written by `corruptions.write`: with a manifest, and killed
+anywhere the same command continues.
+"""
+
+from runtime import command  # isort: skip
+
+from absl import flags
+
+from corruptions.write import preprocessing, write_dataset
+from corruptions.write.layouts import LAYOUTS
+from corruptions.write.opening import open_source
+from runtime import imports
+from training.style import weights
+
+
+def define_flags():
+    flags.DEFINE_string("style", None, "Weights, a file of tools.train_style_decoder (required).")
+    flags.DEFINE_string("source", None, "A folder of images, FILE.npz or tfds:NAME (required).")
+    flags.DEFINE_string("out", None, "Folder to write (required).")
+    flags.DEFINE_list("severities", ["5"], "1 to 5.")
+    flags.DEFINE_enum("layout", "folders", sorted(LAYOUTS), "Of what is written.")
+    flags.DEFINE_integer("jpeg_quality", None, "Of folders, 1 to 95; by default PNG, without loss.")
+    flags.DEFINE_string("split", "test", "Of a tfds source.")
+    flags.DEFINE_string("data_dir", None, "Of a tfds source.")
+    flags.DEFINE_enum("preprocess", "none", list(preprocessing.PREPROCESS), "Of a folder or tfds source.")
+    flags.DEFINE_integer("size", None, "Side of the images after --preprocess, in pixels.")
+    flags.DEFINE_integer("limit", None, "Only the first so many images.")
+    flags.DEFINE_integer("batch_size", None, "Images on the device at a time.")
+    flags.DEFINE_integer("seed", 0, "Of the styles.")
+    flags.DEFINE_bool("verify", False, "Compare all of what is there with its sha256, not just samples of it.")
+
+
+def stylize(given):
+    """Writes what the flags `given` ask for; returns the path of its manifest."""
+    imports.import_all(("training.style.corruption",))
+    options = {weights.NAME: {"style": weights.use(given.style)}}
+    opened = {name: getattr(given, name) for name in ("split", "data_dir", "preprocess", "size", "limit")}
+    written = {name: getattr(given, name) for name in ("layout", "jpeg_quality", "seed", "batch_size", "verify")}
+    severities = [int(severity) for severity in given.severities]
+    source = open_source(given.source, **opened)
+    return write_dataset(given.out, source, corruptions=weights.NAME, severities=severities, options=options, **written)
+
+
+def main(argv):
+    print(stylize(command.given(argv, {"style": "FILE", "source": "FOLDER", "out": "FOLDER"})))
+
+
+if __name__ == "__main__":
+    define_flags()
+    command.run(main)

@@ -1,0 +1,53 @@
+"""Registers `structural/style_transfer`, which needs weights (`weights.use`), by being imported."""
+
+import jax
+import jax.numpy as jnp
+
+import corruptions
+from corruptions import levels
+from models import adain
+from training.style import weights
+
+ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # not published
+
+
+def _sample(key, shape, severity, *, style=None, alphas=ALPHAS):
+    """Draws a style, each with equal probability; a severity does not change it.
+
+    `alphas` are the shares of the style at the five severities; the draft publishes none. `style`,
+    the digest that `weights.use` gave, refuses other weights than those.
+    """
+    del shape
+    used = weights.in_use(style)
+    number = jax.random.randint(key, (), 0, len(used.mean))
+    moments = {"mean": jnp.asarray(used.mean)[number], "deviation": jnp.asarray(used.deviation)[number]}
+    return {"alpha": levels.lookup(alphas, severity)} | moments
+
+
+def _apply(image, params):
+    """Redraws the image in a style: clip(G(a AdaIN(E(x), s) + (1 - a) E(x)), 0, 1).
+
+    E and G are encoder and decoder, a is `alpha` (see `models.adain`). With a = 0 it is a softened
+    image, not the image itself. Source: the draft "Benchmarking the Corruption and Structural
+    Robustness of Neural Networks" (2018), by the method of Huang and Belongie (2017).
+    """
+    used = weights.in_use()
+    mean, deviation = (params[name].reshape(1, 1, 1, -1) for name in ("mean", "deviation"))
+    network = adain.from_arrays(used.network)
+    return jnp.clip(network(image[None], mean, deviation, params["alpha"], used.correction)[0], 0, 1)
+
+
+style_transfer = corruptions.registrar(
+    "structural", corruptions.Levels(5), "nearest", "weights of the file in use (training.style.weights)"
+)(
+    "style_transfer",
+    "style",
+    _sample,
+    _apply,
+    (
+        corruptions.Parameter("alpha", "share of the style", "severities of our own: none are published"),
+        ("mean", "of the channels of relu4_1 of a style"),
+        ("deviation", "of the channels of relu4_1 of a style"),
+    ),
+    mixes="redraws the image by a network of red, green and blue",
+)
