@@ -7,6 +7,7 @@ Blocks, their checksums and what is done about damage are those of `Folders`. A 
 images: the same images give the same files, whatever the batch size.
 """
 
+import importlib
 import io
 import json
 import pathlib
@@ -130,9 +131,8 @@ class _Rows:
 
 
 def _pyarrow():
-    for module in ("pyarrow.parquet", "pyarrow"):  # of which the second holds the first
-        found = require(module, "writing Parquet needs pyarrow", extra="parquet")
-    return found
+    require("pyarrow.parquet", "writing Parquet needs pyarrow", extra="parquet")
+    return importlib.import_module("pyarrow")
 
 
 class _Members:

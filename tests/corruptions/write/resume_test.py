@@ -125,7 +125,7 @@ def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
     assert count(out) == 10
 
 
-@pytest.mark.parametrize("layout", ["npy", "folders"])
+@pytest.mark.parametrize("layout", ["npy", "folders", "webdataset"])
 def test_a_block_whose_writing_failed_is_not_called_complete(tmp_path, monkeypatch, layout):
     source = arrays(10)
     options = {"corruptions": NAMES.split(","), "layout": layout, "severities": [0, 0.5, 1]}
@@ -160,7 +160,7 @@ def test_space_is_counted_before_anything_is_written(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*contrast*"))
 
 
-@pytest.mark.parametrize("layout", ["npy", "folders"])
+@pytest.mark.parametrize("layout", ["npy", "folders", "webdataset"])
 def test_a_kill_between_record_and_rename_loses_nothing(tmp_path, layout):
     write_dataset(tmp_path, arrays(10), corruptions=["noc/hue"], severities=[0, 1], layout=layout)
     before = contents(tmp_path)
