@@ -14,6 +14,7 @@
 - `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv,
   overlap_long.csv
 - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json
+- `exits`: networks with several answers that stop at the first sure one
 - `comparison/`: one model against another, one overlap matrix against another, feature distance
   against overlap
 - `distances/`: MSD and MMD between schemes and corruptions, their correlation with error

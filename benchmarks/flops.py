@@ -3,12 +3,9 @@
 import time
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from flax import nnx
-from jax.extend.core import jaxprs_in_params
 
-import models
+from models import costs
 
 # device_kind as JAX names it (the first part that fits) -> bfloat16 FLOP/s, dense, from the makers'
 # data sheets
@@ -36,22 +33,8 @@ def training_flops(name, image_size=32, num_classes=10, **options):
     with respect to input and kernel cost as much as the forward pass. What is elementwise is not
     counted, as usual for a chip's utilisation.
     """
-    model = models.abstract(name, num_classes, dtype="float32", conv="xla", image_size=image_size, **options)
-    graphdef, state = nnx.split(model)
-    images = jax.ShapeDtypeStruct((1, image_size, image_size, 3), jnp.float32)
-    trace = jax.make_jaxpr(lambda s, x: nnx.merge(graphdef, s)(x, train=False)[0])(state, images)
-    forward = list(_products(trace.jaxpr))
+    forward = [2 * product.multiply_adds for product in costs.products(name, image_size, num_classes, **options)]
     return 3 * sum(forward) - forward[0]
-
-
-def _products(jaxpr):
-    """Operations of every convolution and matrix product of a program, in order."""
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name in ("conv_general_dilated", "dot_general"):
-            kernel = eqn.invars[1].aval
-            yield 2 * eqn.outvars[0].aval.size * kernel.size // kernel.shape[-1]
-        for inner in jaxprs_in_params(eqn.params):
-            yield from _products(inner)
 
 
 def peak_flops():

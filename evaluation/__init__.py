@@ -10,9 +10,11 @@ What a reader of eval.py meets, in that order:
     answers          the folder of a workdir that keeps them
     measured         what errors are measured under: dataset, size, tables, ranges, frost
     results          counts.csv, scores.csv, errors.csv and errors_summary.csv, derived from answers
+    workdir          all of these for a workdir, as config.eval asks
 
 Around it:
 
+    exits            the answers of networks that have several, and how sure they are
     any_classifier   `corruptions.evaluate` into a workdir, its errors compared: `from eval import evaluate`
     imported         a workdir made of weights that were trained elsewhere
     adaptation       BatchNorm statistics of other images in place of a network's

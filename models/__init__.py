@@ -5,7 +5,8 @@
 small_resnet.py  a residual network for 32x32 images and CPUs
 fast_cifar.py    a plain network that learns in few steps
 resnet.py        ResNets; resnext.py: ResNeXts; wide_resnet.py: WRNs of 32x32 images
-densenet.py      DenseNets
+densenet.py      DenseNets; condensenet/: CondenseNets, whose groups are learned
+multi_scale/     MSDNets, with several exits; multigrid networks
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
 adain.py         style transfer, by the first stages of a VGG; no classifier, and not known to `build`
 
@@ -15,8 +16,9 @@ layers.py        convolution, linear, BatchNorm, dropout, normalisation of the i
 pooling.py       poolings that differentiate fast on a CPU
 conv_cpu.py      convolutions whose gradients are fast on a CPU
 initial.py       initial values by named rules
-torchvision.py   torchvision's weights as values of these models
+torchvision/     torchvision's weights, and others', as values of these models
 torch_files.py   files of PyTorch weights as NumPy arrays
+costs.py         multiply-adds
 """
 
 import difflib
@@ -28,7 +30,19 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models import alexnet, densenet, fast_cifar, resnet, resnext, small_resnet, squeezenet, vgg, wide_resnet
+from models import (
+    alexnet,
+    condensenet,
+    densenet,
+    fast_cifar,
+    multi_scale,
+    resnet,
+    resnext,
+    small_resnet,
+    squeezenet,
+    vgg,
+    wide_resnet,
+)
 from models.initial import ShapesOnly
 from models.layers import INITS
 
@@ -38,12 +52,14 @@ _REGISTRY = (
     | wide_resnet.FAMILY
     | resnext.FAMILY
     | densenet.FAMILY
+    | condensenet.FAMILY
+    | multi_scale.FAMILY
     | vgg.FAMILY
     | alexnet.FAMILY
     | squeezenet.FAMILY
     | fast_cifar.FAMILY
 )
-_SMALLEST = densenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
+_SMALLEST = densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
 
 
 def names() -> tuple[str, ...]:

@@ -134,14 +134,16 @@ class DenseNet(nnx.Module):
         return self.head(features["penultimate"]), features
 
 
+DENSENETS = {  # name: (growth, layers of each block)
+    "densenet121": (32, (6, 12, 24, 16)),
+    "densenet161": (48, (6, 12, 36, 24)),
+    "densenet169": (32, (6, 12, 32, 32)),
+    "densenet201": (32, (6, 12, 48, 32)),
+    "densenet264_k48": (48, (6, 12, 64, 48)),  # published as DenseNet-cosine-264
+}
 FAMILY = {
     prefix + name: partial(DenseNet, growth=growth, block_sizes=sizes, stem=stem)
     for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))
-    for name, growth, sizes in (
-        ("densenet121", 32, (6, 12, 24, 16)),
-        ("densenet161", 48, (6, 12, 36, 24)),
-        ("densenet169", 32, (6, 12, 32, 32)),
-        ("densenet201", 32, (6, 12, 48, 32)),
-    )
+    for name, (growth, sizes) in DENSENETS.items()
 }
 SMALLEST = {name: 29 for name in FAMILY if not name.startswith("cifar_")}

@@ -12,15 +12,18 @@ import re
 import numpy as np
 
 _PICKLES = (".pth", ".pt", ".pth.tar")
+_ENTRIES = ("state_dict", "model_state_dict", "model")  # with the weights, in what training scripts save
+_PREFIXES = ("module.", "model.")  # of names, where a model was wrapped in another
 _SAFE_SINCE = (2, 6)  # before it weights_only could be circumvented (CVE-2025-32434)
-_CONVERT = """python -c "import torch, safetensors.torch as s; s.save_file(torch.load('{path}', weights_only=True), '{new}')\""""
+_CONVERT = """python -c "import torch, safetensors.torch as s; w = torch.load('{path}', weights_only=True); \
+w = next((w[k] for k in {entries} if k in w), w); s.save_file(w, '{new}')\""""
 
 
 def read(path):
     """{name: array} of a file of weights.
 
-    Training scripts often save more than the weights and wrap the model: an entry `state_dict` is
-    opened, and `module.` before every name is dropped.
+    Training scripts often save more than the weights and wrap the model: an entry `state_dict`,
+    `model_state_dict` or `model` is opened, and `module.` or `model.` before every name is dropped.
 
     Args:
       path: a file ending in .safetensors, .pth or .pt.
@@ -40,9 +43,14 @@ def read(path):
     if not path.is_file():
         raise FileNotFoundError(f"expected a file of weights, found no file {path}")
     arrays = _read_safetensors(path) if path.suffix == ".safetensors" else _read_pickle(path)
-    if all(name.startswith("module.") for name in arrays):
-        arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
+    while arrays and (prefix := _shared_prefix(arrays)):
+        arrays = {name.removeprefix(prefix): array for name, array in arrays.items()}
     return arrays
+
+
+def _shared_prefix(names):
+    """What a wrapped model has before all of its names; "" if nothing."""
+    return next((prefix for prefix in _PREFIXES if all(name.startswith(prefix) for name in names)), "")
 
 
 def _read_safetensors(path):
@@ -67,8 +75,7 @@ def _read_pickle(path):
             f"{path} is refused by torch.load(weights_only=True) ({type(error).__name__}): expected only tensors and plain "
             "containers, found other objects or a damaged file; get the weights as a plain state_dict or .safetensors"
         ) from None
-    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
-        content = content["state_dict"]
+    content = _unwrapped(content)
     if not isinstance(content, dict):
         raise ValueError(f"{path}: expected a state_dict, names with tensors, found {type(content).__name__}")
     if strange := [name for name, value in content.items() if not isinstance(value, torch.Tensor)]:
@@ -81,9 +88,16 @@ def _read_pickle(path):
     }
 
 
+def _unwrapped(content):
+    """The names and tensors inside of what a training script saved."""
+    while isinstance(content, dict) and (inside := [content[k] for k in _ENTRIES if isinstance(content.get(k), dict)]):
+        content = inside[0]
+    return content
+
+
 def _torch(path):
     convert = "convert it once, where PyTorch is installed, and import the .safetensors file:\n  " + _CONVERT.format(
-        path=path, new=path.with_suffix(".safetensors").name
+        path=path, new=path.with_suffix(".safetensors").name, entries=_ENTRIES
     )
     try:
         import torch

@@ -77,6 +77,7 @@ class Rows:
             norm_groups=program.norm_groups,
             label_smoothing=program.label_smoothing,
             stability=program.stability,
+            condense_steps=program.condense_steps,
         )
         self._report()
         self._pending = metrics, [(row, run, run.step) for row, run in enumerate(self._runs) if run is not None]

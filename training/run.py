@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from corruptions.keys import seed_key
 from data.dataset import Split
+from models.condensenet import learned
 from runtime import bindings, distributed, meshes
 from runtime.log import log
 from runtime.workdirs import write_json
@@ -60,6 +61,7 @@ class Program(NamedTuple):
     norm_groups: int
     label_smoothing: float
     stability: Stability
+    condense_steps: int
     batch_size: int
     block_steps: int
 
@@ -96,6 +98,7 @@ class Run:
             self._plan.norm_groups,
             self._plan.label_smoothing,
             Stability(recipe.stability_weight, recipe.stability_noise),
+            self._plan.total_steps if learned.has_masks(state.statistics) else 0,
             recipe.batch_size,
             self._plan.block_steps,
         )

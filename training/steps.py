@@ -1,6 +1,7 @@
 """A block of training steps, the program that every model of a study is trained by."""
 
 import functools
+import operator
 
 import chex
 import jax
@@ -10,6 +11,7 @@ from flax import nnx
 from jax.sharding import Mesh, PartitionSpec
 
 from models import layers
+from models.condensenet import learned
 from runtime import meshes
 from training.jsd import jsd_loss
 from training.stability import OFF, Stability, disagreement, with_noise
@@ -20,7 +22,16 @@ PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a st
 
 @functools.partial(
     jax.jit,
-    static_argnames=("mesh", "graphdef", "optimizer", "jsd_weight", "norm_groups", "label_smoothing", "stability"),
+    static_argnames=(
+        "mesh",
+        "graphdef",
+        "optimizer",
+        "jsd_weight",
+        "norm_groups",
+        "label_smoothing",
+        "stability",
+        "condense_steps",
+    ),
     donate_argnames=("states",),
 )
 def train_models_block(
@@ -35,6 +46,7 @@ def train_models_block(
     norm_groups: int = 1,
     label_smoothing: float = 0.0,
     stability: Stability = OFF,
+    condense_steps: int = 0,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
@@ -48,7 +60,8 @@ def train_models_block(
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
         'data'.
       keys: typed keys [M].
-      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability: as `train_block`.
+      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability, condense_steps: as
+        `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -56,9 +69,8 @@ def train_models_block(
 
     def train_one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
-        state, metrics = train_block(
-            graphdef, optimizer, state, images, labels, keys[0], jsd_weight, norm_groups, label_smoothing, stability
-        )
+        asked = jsd_weight, norm_groups, label_smoothing, stability, condense_steps
+        state, metrics = train_block(graphdef, optimizer, state, images, labels, keys[0], *asked)
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
     row = PartitionSpec("model")
@@ -81,10 +93,12 @@ def train_block(
     norm_groups: int = 1,
     label_smoothing: float = 0.0,
     stability: Stability = OFF,
+    condense_steps: int = 0,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of one model in one `lax.scan`.
 
-    A pure function; `train_models_block` is the program made of it.
+    A pure function; `train_models_block` is the program made of it. A network with several exits is
+    trained on the sum of their losses; accuracy is that of the last one.
 
     Args:
       graphdef: static half of the model.
@@ -101,6 +115,8 @@ def train_block(
       label_smoothing: of the cross-entropy, see `cross_entropy`; not with a JSD weight.
       stability: of stability training (`training.stability`), which doubles the images of a step;
         not with a JSD weight.
+      condense_steps: of the whole training, where the network learns its groups
+        (`models.condensenet.learned`); 0 where it does not.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
@@ -118,25 +134,34 @@ def train_block(
     chex.assert_equal_shape_prefix([images, labels], 2)
     chex.assert_type(labels, int)
 
+    def objective(logits, labels):
+        """Loss, and the logits of the clean images."""
+        if jsd_weight:
+            clean, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
+            return jsd_loss(clean, first_view, second_view, labels, jsd_weight), clean
+        if stability.weight:
+            clean, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
+            loss = cross_entropy(clean, labels, label_smoothing)
+            return loss + stability.weight * disagreement(clean, noisy), clean
+        return cross_entropy(logits, labels, label_smoothing), logits
+
     def step(state, batch):
         images, labels = batch
 
         def loss_fn(params):
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
             layers.group_batch_norm(model, norm_groups)
+            if condense_steps:
+                learned.condense(model, state.step, condense_steps)
             own_key = jax.random.fold_in(key, state.step)
             shown = with_noise(images, own_key, stability.noise) if stability.weight else images
             views = shown.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
-            logits, _ = model(views, train=True, key=own_key)
-            if jsd_weight:
-                logits, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
-                loss = jsd_loss(logits, first_view, second_view, labels, jsd_weight)
-            elif stability.weight:
-                logits, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
-                loss = cross_entropy(logits, labels, label_smoothing)
-                loss += stability.weight * disagreement(logits, noisy)
-            else:
-                loss = cross_entropy(logits, labels, label_smoothing)
+            logits, features = model(views, train=True, key=own_key)
+            by_exit = [objective(answers, labels) for answers in features.get("exits", (logits,))]
+            loss = functools.reduce(operator.add, [loss for loss, _ in by_exit])
+            if condense_steps:
+                loss += learned.LASSO * learned.group_lasso(model)
+            logits = by_exit[-1][1]
             _, _, statistics = nnx.split(model, nnx.Param, ...)
             return loss, (logits, statistics)
 

@@ -21,7 +21,7 @@ from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests import compiling
 from tests.models import torch_reference
-from tools import calibrate
+from tools import calibrate, weights
 from training import study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -172,7 +172,7 @@ def test_other_weights_or_another_stride_are_refused(root, workdir):
 def test_what_does_not_fit_leaves_no_workdir(root, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"config\.model\.checkpoint, found no file"):
         evaluation_script.run(asked(root, **{"model.checkpoint": str(tmp_path / "no.pth")}), tmp_path / "w")
-    with pytest.raises(ValueError, match="weights of torchvision's resnet18"):
+    with pytest.raises(ValueError, match="weights of resnet18"):
         evaluation_script.run(asked(root, **{"model.name": "resnet18"}), tmp_path / "w")
     assert not (tmp_path / "w").exists()
     with pytest.raises(ValueError, match=r"dataset of 6 classes, .* found 3; --config\.model\.class_stride"):
@@ -191,3 +191,21 @@ def test_the_config_of_imagenet_100_keeps_every_tenth_logit():
     assert tenth.model.name == whole.model.name == "densenet121" and tenth.dataset.image_size == 224
     with pytest.raises(ValueError, match="found 'resnet50,10'"):
         imagenet.get_config("resnet50,10")
+
+
+@pytest.mark.slow
+def test_several_files_of_weights_end_in_one_table(root, workdir, tmp_path, capsys):
+    """As tools.weights evaluates them: rows are called by the names given to the files."""
+    wrapped = {f"module.{name}": array for name, array in network(root, 1).arrays.items()}
+    save_file(wrapped, root / "wrapped.safetensors")
+    files = {"first": str(root / "squeezenet.safetensors"), "second": str(root / "wrapped.safetensors")}
+    config = asked(root, **{"model.checkpoint": ""})
+    text = weights.run(config, files, tmp_path / "robust")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and ":standard" in line]
+    assert [row.split()[1] for row in rows] == ["first:standard", "second:standard"]
+    assert (tmp_path / "robust" / "table" / "table.csv").is_file()
+    before, after = (tables.read_counts(w / "counts.csv") for w in (workdir, tmp_path / "robust" / "first"))
+    assert set(after) <= set(before)
+    files["third"] = str(root / "no.safetensors")
+    with pytest.raises(FileNotFoundError, match=r"found no file .*no\.safetensors"):
+        weights.run(config, files, tmp_path / "robust")

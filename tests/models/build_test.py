@@ -35,6 +35,17 @@ PUBLISHED = {  # parameters: torchvision's model table; the CIFAR ResNets and WR
     ("wrn_40_2", 10): 2_243_546,
     ("wrn_16_4", 10): 2_748_890,
     ("wrn_28_10", 10): 36_479_194,
+    # the forms of the papers on structural robustness, ImageNet-C and ICONS-50
+    ("wrn_16_4", 50): 2_759_170,
+    ("wrn_40_2", 20): 2_244_836,
+    ("resnext101_32x4d", 1000): 44_177_704,
+    ("resnext101_64x4d", 1000): 83_455_272,
+    ("densenet264_k48", 1000): 72_686_632,
+    ("condensenet74_4_converted", 1000): 4_773_944,
+    ("condensenet74_8_converted", 1000): 2_935_416,
+    ("msdnet", 1000): 62_314_472,
+    ("msdnet_step4", 1000): 23_958_440,
+    ("multigrid34", 1000): 32_899_176,
 }
 
 
@@ -78,6 +89,14 @@ def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alon
         ("densenet161", 224, [(56, 384), (28, 768), (14, 2112), (7, 2208)], 2208),
         ("vgg11", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
         ("vgg19_bn", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
+        pytest.param("multigrid34", 224, [(56, 64), (28, 128), (14, 256), (7, 512)], 512, marks=pytest.mark.slow),
+        pytest.param(
+            "condensenet74_8_converted",
+            224,
+            [(112, 48), (56, 144), (28, 400), (14, 1040), (7, 2064)],
+            1032,
+            marks=pytest.mark.slow,
+        ),
         ("alexnet", 224, [(27, 64), (13, 192), (6, 256)], 4096),
         ("squeezenet1_0", 224, [(109, 96), (54, 256), (27, 512), (13, 512)], 512),
         ("squeezenet1_1", 224, [(111, 64), (55, 128), (27, 256), (13, 512)], 512),
@@ -105,6 +124,7 @@ def test_widths_inside_bottlenecks_are_the_published_ones():
         ("wide_resnet50_2", 1, (128, 256, 512, 1024)),
         ("resnext50", 32, (128, 256, 512, 1024)),
         ("resnext101", 32, (256, 512, 1024, 2048)),
+        ("resnext101_64x4d", 64, (256, 512, 1024, 2048)),
     ):
         convs = [blocks[0].conv2 for blocks in abstract(name).stages]
         assert [conv.kernel.shape for conv in convs] == [(3, 3, width // groups, width) for width in widths]
@@ -113,7 +133,8 @@ def test_widths_inside_bottlenecks_are_the_published_ones():
 @pytest.mark.parametrize(
     "name",
     ["small_resnet", "wrn_16_4", "cifar_resnet18", "resnet50", "cifar_resnext50", "densenet121", "cifar_densenet121"]
-    + ["vgg11", "cifar_vgg19_bn", "alexnet", "squeezenet1_0", "squeezenet1_1"],
+    + ["vgg11", "cifar_vgg19_bn", "alexnet", "squeezenet1_0", "squeezenet1_1"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("multigrid34", "condensenet74_8", "msdnet_step4")],
 )
 def test_smallest_and_odd_sizes_work(name):
     smallest = models.smallest_size(name)
@@ -193,3 +214,30 @@ def test_what_is_wrong_is_named():
         models.build("small_resnet", 10, mean=(0.5,))
     with pytest.raises(ValueError, match=r"expected images \[N, H, W, 3\], found \(32, 32, 3\)"):
         models.build("small_resnet", 10)(jnp.zeros((32, 32, 3)), train=False)
+
+
+@pytest.mark.parametrize(
+    "name, scales, channels",
+    [
+        ("msdnet", [4] * 9 + [3] * 9 + [2] * 9 + [1] * 8, [576, 640, 608, 528, 976]),
+        ("msdnet_step4", [4] * 5 + [3] * 5 + [2] * 5 + [1] * 5, [384, 384, 352, 304, 560]),
+    ],
+)
+def test_msdnet_drops_its_finest_scale_after_each_quarter(name, scales, channels):
+    """The exits' channels are those of the released networks; each transition halves them."""
+    model = abstract(name, 1000)
+    layers = [layer for block in model.blocks for layer in block]
+    assert [len(layer.scales) for layer in layers if type(layer).__name__ == "Layer"] == scales
+    assert sum(type(layer).__name__ == "Transition" for layer in layers) == 3
+    assert [classify.head.kernel.shape[0] for classify in model.exits] == channels
+
+
+def test_msdnet_refuses_exits_without_layers():
+    with pytest.raises(ValueError, match="exits, step and base of at least 1, found 5, 7 and 0"):
+        models.abstract("msdnet", 10, base=0)
+
+
+def test_a_converted_condensenet_reads_by_as_many_indices_as_its_inputs():
+    for name in ("condensenet74_4_converted", "condensenet74_8_converted"):
+        flat = nnx.to_flat_state(nnx.state(abstract(name, 1000)))
+        assert sum(variable.get_value().size for path, variable in flat if path[-1] == "index") == 22_504

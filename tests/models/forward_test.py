@@ -29,6 +29,11 @@ TINY = {
     "squeezenet1_0": lambda r, x: r.squeezenet(x, (0, 3, 7)),
     "squeezenet1_1": lambda r, x: r.squeezenet(x, (0, 2, 4)),
 }
+OF_SIDES = {  # of 2^n pixels
+    "msdnet": lambda r, x: r.msdnet(x, (2, 1)),
+    "multigrid": lambda r, x: r.multigrid(x, tiny.GRIDS),
+    "condensenet": lambda r, x: r.condensenet(x, (2, 1), 4),
+}
 
 
 def randomised(model):
@@ -62,6 +67,14 @@ def test_forward_pass_is_the_papers_network(name, train):
 def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch):
     side = tiny.NETWORKS[name][1]
     check(tiny.build(monkeypatch, name), TINY[name], (side, side + 5), train, 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_SIDES)
+@pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
+def test_forward_pass_of_a_multi_scale_or_grouped_network_is_the_papers(name, train, monkeypatch):
+    side = tiny.NETWORKS[name][1]
+    check(tiny.build(monkeypatch, name), OF_SIDES[name], (side, 2 * side), train, 1e-3)
 
 
 def check(model, network, size, train, tolerance):

@@ -181,3 +181,90 @@ class Reference:
             x = self.conv_relu(f"fires/{i}/squeeze", x)
             x = np.concatenate([self.conv_relu(f"fires/{i}/expand{side}", x) for side in ("1x1", "3x3")], -1)
         return self.conv_relu("head", x).mean((1, 2)), x.mean((1, 2))
+
+    def conv_norm(self, path, x, stride=1, bias=False):
+        y = self.conv(path + "/conv", x, stride) + (self.get(path + "/conv/bias") if bias else 0)
+        return relu(self.norm(path + "/norm", y))
+
+    def msdnet(self, images, layers_before):
+        """`layers_before` each exit, from the exit before. Scales are 1, the finest, to 4."""
+        total = sum(layers_before)
+        interval, layer, n = -(-total // 4), 0, 32
+        x = self.conv_norm("blocks/0/0/stem", self.normalize(images), 2, bias=True)
+        maps = {1: maximum_filter(x, (1, 3, 3, 1), mode="constant")[:, ::2, ::2]}
+        for scale in (2, 3, 4):
+            maps[scale] = self.conv_norm(f"blocks/0/0/downs/{scale - 2}", maps[scale - 1], 2)
+        for block, number in enumerate(layers_before):
+            place = 0 if block else 1
+            for _ in range(number):
+                layer += 1
+                scales_in, scales_out = (4 - max(0, layer - behind) // interval for behind in (2, 1))
+                maps = {scale: x for scale, x in maps.items() if scale > 4 - scales_in}
+                made = {}
+                for i, scale in enumerate(range(5 - scales_out, 5)):
+                    path, parts = f"blocks/{block}/{place}/scales/{i}", [maps[scale]]
+                    for part, source, stride in (("down", scale - 1, 2), ("same", scale, 1)):
+                        if source in maps:
+                            y = self.conv_norm(f"{path}/{part}/reduce", maps[source])
+                            parts.append(self.conv_norm(f"{path}/{part}/expand", y, stride))
+                    made[scale] = np.concatenate(parts, -1)
+                maps, n, place = made, n + 16, place + 1
+                assert [x.shape[-1] for x in maps.values()] == [n * (1, 2, 4, 4)[s - 1] for s in maps]
+                if scales_out < scales_in:
+                    transition = f"blocks/{block}/{place}/scales/"
+                    maps = {s: self.conv_norm(f"{transition}{i}", x) for i, (s, x) in enumerate(maps.items())}
+                    n, place = n // 2, place + 1
+            y = self.conv_norm(f"exits/{block}/first", maps[4], 2)
+            pooled = self.conv_norm(f"exits/{block}/second", y, 2).mean((1, 2))
+            logits = self.linear(pooled, f"exits/{block}/head")
+        return logits, pooled
+
+    def multigrid(self, images, stages):
+        """`stages`: (blocks, channels of each grid); images whose side 32 divides."""
+        x, grids = self.normalize(images), []
+        for i in range(3):
+            x = sum(x[:, a::2, b::2] for a in (0, 1) for b in (0, 1)) / 4 if i else x
+            y = self.conv(f"stems/{i}", x, 2) + self.get(f"stems/{i}/bias")
+            y = relu(self.norm(f"stem_norms/{i}", y))
+            grids.append(maximum_filter(y, (1, 3, 3, 1), mode="constant")[:, ::2, ::2])
+        for i, (blocks, channels) in enumerate(stages):
+            if i:
+                pooled = [max_pool(grid, 2, 2, ceil=True) for grid in grids]
+                if len(channels) == len(grids):
+                    grids = pooled
+                else:
+                    grids = [*pooled[:-2], np.concatenate([pooled[-2], grids[-1]], -1)]
+            for j in range(blocks):
+                grids = self.multigrid_block(f"stages/{i}/{j}", grids)
+        return self.linear(grids[0].mean((1, 2))), grids[0].mean((1, 2))
+
+    def multigrid_block(self, path, grids):
+        shortcut = grids
+        for name in ("first", "second"):
+            read = []
+            for i, grid in enumerate(grids):
+                finer = [max_pool(grids[i - 1], 2, 2, ceil=True)] if i else []
+                coarser = [g.repeat(2, 1).repeat(2, 2) for g in grids[i + 1 : i + 2]]
+                read.append(np.concatenate([*finer, grid, *coarser], -1))
+            new = []
+            for i, x in enumerate(read):
+                y = self.conv(f"{path}/{name}/convs/{i}", x) + self.get(f"{path}/{name}/convs/{i}/bias")
+                new.append(self.norm(f"{path}/{name}/norms/{i}", y))
+            grids = [relu(x) for x in new] if name == "first" else new
+        for x, y in zip(shortcut, grids, strict=True):
+            y[..., : x.shape[-1]] += x
+        return [relu(y) for y in grids]
+
+    def condensenet(self, images, sizes, groups):
+        """The trained form before anything was dropped."""
+        x = self.conv("stem", self.normalize(images), 2)
+        for i, size in enumerate(sizes):
+            if i:
+                x = sum(x[:, a::2, b::2] for a in (0, 1) for b in (0, 1)) / 4
+            for j in range(size):
+                path = f"blocks/{i}/{j}"
+                y = self.conv(path + "/conv1/conv", relu(self.norm(path + "/conv1/norm", x)))
+                y = relu(self.norm(path + "/norm2", y))
+                x = np.concatenate([x, grouped_conv(y, self.get(path + "/conv2/kernel"), 1, groups)], -1)
+        pooled = relu(self.norm("norm", x)).mean((1, 2))
+        return self.linear(pooled), pooled

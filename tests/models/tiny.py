@@ -6,11 +6,16 @@ from functools import partial
 import numpy as np
 
 from models import alexnet, squeezenet, vgg
+from models.condensenet.network import CondenseNet
 from models.densenet import DenseNet
+from models.multi_scale.msdnet import MSDNet
+from models.multi_scale.multigrid import MultigridResNet
 from models.resnet import ResNet, WideBottleneck
 from models.resnext import Bottleneck32x4d
 
 SIZES = (1, 1, 1, 1)
+GRIDS = ((1, (64, 32, 16)), (1, (64, 32, 24)), (1, (64, 64)), (1, (128,)))  # pooled, merged, merged
+DENSE = {"groups": 4, "converted": False, "stages": ((2, 8), (1, 16)), "head_share": 1}
 NETWORKS = {  # name -> (constructor, side of small images that leave several pixels in the last stage)
     "wide_resnet": (partial(ResNet, block=WideBottleneck, stage_sizes=SIZES, stem="cifar"), 16),
     "resnext": (partial(ResNet, block=Bottleneck32x4d, stage_sizes=SIZES, stem="imagenet"), 40),
@@ -22,6 +27,9 @@ NETWORKS = {  # name -> (constructor, side of small images that leave several pi
     "alexnet": (alexnet.AlexNet, 64),
     "squeezenet1_0": (squeezenet.FAMILY["squeezenet1_0"], 42),
     "squeezenet1_1": (squeezenet.FAMILY["squeezenet1_1"], 37),
+    "msdnet": (partial(MSDNet, exits=2, step=1, base=2), 64),
+    "multigrid": (partial(MultigridResNet, stages=GRIDS), 64),
+    "condensenet": (partial(CondenseNet, **DENSE), 32),
 }
 
 

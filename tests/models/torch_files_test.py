@@ -73,7 +73,7 @@ def test_without_torch_the_way_out_is_told(harmful, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # what `import torch` meets where it is not installed
     with pytest.raises(RuntimeError, match="needs PyTorch") as caught:
         torch_files.read(path)
-    assert "save_file(torch.load(" in str(caught.value) and "weights.safetensors" in str(caught.value)
+    assert "save_file(w, 'weights.safetensors')" in str(caught.value) and "'model_state_dict'" in str(caught.value)
     assert "weights_only=True" in str(caught.value) and not trace.exists()
 
 
@@ -91,6 +91,37 @@ def test_only_the_safe_loader_of_a_safe_version_is_used(tmp_path, monkeypatch, v
         with pytest.raises(RuntimeError, match=rf"expected PyTorch 2\.6 or newer .* found {version[:5]}"):
             torch_files.read(tmp_path / "x.pt")
         assert not calls
+
+
+LAYOUTS = {  # of the public files of robust ResNet-50s, but for the number of arrays
+    "SIN": lambda w: {"epoch": 60, "arch": "resnet50", "best_prec1": Tensor(60), "state_dict": wrapped(w)},
+    "AugMix": lambda w: {
+        "epoch": 180,
+        "model": "resnet50",
+        "state_dict": wrapped(w),
+        "best_acc1": 77.5,
+        "optimizer": {},
+    },
+    "DeepAugment": lambda w: {"epoch": 30, "arch": "resnet50", "state_dict": wrapped(w), "optimizer": {"state": {}}},
+    "ANT": lambda w: {"model_state_dict": w, "epoch": 100},
+    "model": lambda w: {"model": wrapped(w), "args": None},
+    "model of a model": lambda w: {"model": {"state_dict": wrapped(w, "module.model.")}},
+    "plain": lambda w: w,
+}
+
+
+def wrapped(weights, before="module."):
+    return {before + name: tensor for name, tensor in weights.items()}
+
+
+@pytest.mark.parametrize("ending", ["pth", "pth.tar", "pt"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_weights_are_found_in_what_training_scripts_saved(tmp_path, monkeypatch, layout, ending):
+    (tmp_path / f"x.{ending}").write_bytes(b"")
+    weights = {"conv1.weight": Tensor([1, 2]), "fc.bias": Tensor([3])}
+    fake_torch(monkeypatch, "2.6.0", LAYOUTS[layout](weights))
+    found = torch_files.read(tmp_path / f"x.{ending}")
+    assert {name: array.tolist() for name, array in found.items()} == {"conv1.weight": [1, 2], "fc.bias": [3]}
 
 
 def test_the_refusal_does_not_advise_to_load_without_the_check(tmp_path, monkeypatch):

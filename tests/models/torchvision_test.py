@@ -10,7 +10,8 @@ from flax import nnx
 from safetensors.numpy import save_file
 
 from models import torchvision
-from tests.models import torch_reference
+from models.torchvision.names import LAYOUTS
+from tests.models import torch_ports, torch_reference
 
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
 VGG19 = (64, 64, "M", 128, 128, "M", *[256] * 4, "M", *[512] * 4, "M", *[512] * 4, "M")
@@ -28,6 +29,10 @@ LARGE = {
     "resnet101": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 23, 3), True)),
     "wide_resnet50_2": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 6, 3), True, width=128)),
     "resnext101": (32, lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 23, 3), True, groups=32, width=256)),
+    "resnext101_64x4d": (
+        32,
+        lambda n, x, c: torch_reference.resnet(n, x, c, (3, 4, 23, 3), True, groups=64, width=256),
+    ),
     "densenet161": (40, lambda n, x, c: torch_reference.densenet(n, x, c, (6, 12, 36, 24), 48)),
     "squeezenet1_0": (49, lambda n, x, c: torch_reference.squeezenet(n, x, c, 96, 7, FIRES_1_0)),
     "vgg11_bn": (70, lambda n, x, c: torch_reference.vgg(n, x, c, VGG11, True)),
@@ -59,10 +64,66 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("name", torchvision.names())
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_names_and_shapes_are_torchvisions(name):
     lines = [f"{key} {shape}" for key, shape in sorted(torchvision.shapes(name, 1000).items())]
     assert (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]) == PUBLISHED[name]
+
+
+@pytest.mark.slow
+def test_groups_of_the_larger_resnexts_are_the_only_difference():
+    """The 64x4d has the widths of the 32x8d with twice the groups."""
+    known, found = (torchvision.shapes(name, 10) for name in ("resnext101", "resnext101_64x4d"))
+    narrower = {key: (s[0], s[1] // 2, *s[2:]) if ".conv2.weight" in key else s for key, s in known.items()}
+    assert found == narrower
+
+
+PORTS = {  # (model, place of its layout): a tree of modules of another publisher, and options of ours
+    ("resnext50", 1): (lambda: torch_ports.resnext((3, 4, 6, 3), 32, 128), {}),
+    ("condensenet74_8_converted", 0): (lambda: torch_ports.condensenet(8), {}),
+    ("msdnet", 0): (lambda: torch_ports.msdnet((2, 1, 1)), {"base": 2, "step": 1, "exits": 3}),
+}
+LARGE_PORTS = {
+    ("resnext101_32x4d", 1): (lambda: torch_ports.resnext((3, 4, 23, 3), 32, 128), {}),
+    ("resnext101_64x4d", 1): (lambda: torch_ports.resnext((3, 4, 23, 3), 64, 256), {}),
+    ("densenet264_k48", 0): (lambda: torch_ports.densenet((6, 12, 64, 48), 48), {}),
+    ("condensenet74_4_converted", 0): (lambda: torch_ports.condensenet(4), {}),
+    ("msdnet", 0): (lambda: torch_ports.msdnet((7,) * 5), {}),
+    ("msdnet_step4", 0): (lambda: torch_ports.msdnet((4,) * 5), {}),
+}
+
+
+def assert_named_as_the_port(name, place, tree, options):
+    found = torchvision.shapes(name, 1000, LAYOUTS[name][place], **options)
+    assert found == torch_ports.named(tree())
+
+
+@pytest.mark.parametrize("name, place", PORTS)
+def test_names_and_shapes_are_those_of_other_publishers(name, place):
+    assert_named_as_the_port(name, place, *PORTS[name, place])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, place", LARGE_PORTS)
+def test_names_and_shapes_of_large_networks_are_those_of_other_publishers(name, place):
+    assert_named_as_the_port(name, place, *LARGE_PORTS[name, place])
+
+
+@pytest.mark.slow
+def test_the_layout_of_a_file_is_known_by_its_first_convolution():
+    """All three of a ResNeXt give the same network."""
+    rng, kernels = np.random.default_rng(0), []
+    arrays = {key: rng.standard_normal(s, np.float32) for key, s in torchvision.shapes("resnext50", 3).items()}
+    of_first = torchvision.shapes("resnext50", 3).keys()
+    for layout in LAYOUTS["resnext50"]:
+        names = torchvision.shapes("resnext50", 3, layout)
+        model, number = torchvision.from_state_dict(
+            "resnext50", dict(zip(names, map(arrays.get, of_first), strict=True))
+        )
+        kernels.append(np.asarray(model.stages[1][0].conv2.kernel[...]))
+        assert number == 3
+    for kernel in kernels:
+        np.testing.assert_array_equal(kernel, arrays["layer2.0.conv2.weight"].transpose(2, 3, 1, 0))
 
 
 def assert_equal_outputs(name, side, forward):
@@ -84,6 +145,23 @@ def test_an_imported_model_computes_what_the_original_does(name):
 @pytest.mark.parametrize("name", LARGE)
 def test_an_imported_large_model_computes_what_the_original_does(name):
     assert_equal_outputs(name, *LARGE[name])
+
+
+@pytest.mark.slow
+def test_indices_are_imported_as_they_are():
+    rng = np.random.default_rng(0)
+    arrays = {
+        key: rng.integers(0, s, s) if key.endswith("index") else rng.standard_normal(s, np.float32)
+        for key, s in torchvision.shapes("condensenet74_8_converted", 3).items()
+    }
+    model, _ = torchvision.from_state_dict("condensenet74_8_converted", arrays)
+    found = values(model)
+    for key, path in (
+        ("features.denseblock_3.denselayer_2.conv_1", "blocks/2/1/conv1/read"),
+        ("classifier", "head_read"),
+    ):
+        np.testing.assert_array_equal(found[path + "/index"], arrays[key + ".index"])
+        assert found[path + "/index"].dtype == np.int32
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,10 @@ def test_families_with_dropout_need_a_key_in_training_only(name, monkeypatch):
     "name, dtype",
     [(name, "float32") for name in ("vgg_bn", "alexnet")]
     + [("squeezenet1_1", "bfloat16")]
-    + [pytest.param(name, "float32", marks=pytest.mark.slow) for name in ("resnext", "cifar_densenet", "squeezenet1_1")]
+    + [
+        pytest.param(name, "float32", marks=pytest.mark.slow)
+        for name in ("resnext", "cifar_densenet", "squeezenet1_1", "msdnet", "multigrid", "condensenet")
+    ]
     + [pytest.param(name, "bfloat16", marks=pytest.mark.slow) for name in ("resnext", "cifar_densenet", "vgg_bn")],
 )
 def test_a_step_downhill_lowers_the_loss(name, dtype, monkeypatch):

@@ -53,6 +53,7 @@ VALUES = {
     "model.init": (("", "he", "xavier", "goyal"), ((), "lecun")),
     "model.conv": (("auto", "cpu", "xla"), ("", "gpu")),
     "model.memory_efficient": _BOOL,
+    **dict.fromkeys(("model.exits", "model.step", "model.base"), ((1, 100), (0, 101, 1.5))),
     "train.corruption": (("standard", "fog", "mixture=imagenet_noc"), ("", "fgo", "mixture=fog")),
     "train.corruption_options": (
         ({}, {"noc/border": {"range": [3, 5]}}, {"fog": {"levels": (1, 3)}}, {"fog": {"range": [1, 5]}}),

@@ -26,7 +26,10 @@ _FINETUNE = ("epochs", "learning_rate", "schedule", "warmup_epochs")  # by defau
 
 SETTINGS: dict[str, Setting] = inputs.SETTINGS | recipe.SETTINGS | style.SETTINGS | measures.SETTINGS
 _OPTIONAL = {  # options that some networks have, and what fine-tuning changes
-    *(f"model.{key}" for key in ("stem", "widths", "scale", "dropout", "conv", "memory_efficient")),
+    *(
+        f"model.{key}"
+        for key in ("stem", "widths", "scale", "dropout", "conv", "memory_efficient", "exits", "step", "base")
+    ),
     *(f"study.finetune.{key}" for key in _FINETUNE),
 }
 SETTINGS |= {f"study.finetune.{key}": SETTINGS[f"train.{key}"] for key in _FINETUNE}

@@ -60,4 +60,7 @@ SETTINGS = {
     ),
     "model.conv": choice("how convolutions are computed", "auto", "cpu", "xla"),
     "model.memory_efficient": switch("recompute activations of DenseNets instead of keeping them"),
+    "model.exits": whole("answers of an MSDNet, each deeper than the one before", 1, 100),
+    "model.step": whole("layers between two exits of an MSDNet", 1, 100),
+    "model.base": whole("layers before the first exit of an MSDNet", 1, 100),
 }

@@ -1,0 +1,57 @@
+"""What a network with several exits answers at each of them, and how sure it is."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from flax import nnx
+
+from evaluation.correctness import Model, place_batches
+from evaluation.shown import Shown
+from runtime import distributed
+
+
+class Answered(NamedTuple):
+    """The answers of a network to N images at E exits.
+
+    Attributes:
+      correct: bool [N, E].
+      confidence: float32 [N, E], the largest of the probabilities.
+    """
+
+    correct: np.ndarray
+    confidence: np.ndarray
+
+
+def of_model(model: Model, shown: Shown) -> Answered:
+    """Shows images to a network and takes its answers at every exit.
+
+    Raises:
+      ValueError: it has one exit alone.
+    """
+    (graphdef, state), parts = model, []
+    for images, labels in shown:
+        batches = (
+            place_batches(images, shown.batch_size, 0, shown.mesh),
+            place_batches(labels, shown.batch_size, -1, shown.mesh),
+        )
+        found = map(distributed.fetch, _answers(graphdef, state.params, state.statistics, *batches))
+        parts.append([array.reshape(-1, array.shape[-1])[: len(labels)] for array in found])
+    return Answered(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef",))
+def _answers(graphdef, params, statistics, images, labels):
+    """(bool, float32) [M, B, E] of M batches of images uint8 [M, B, H, W, 3]."""
+    model = nnx.merge(graphdef, params, statistics, copy=True)
+
+    def of_batch(batch):
+        images, labels = batch
+        features = model(images, train=False)[1]
+        if "exits" not in features:
+            raise ValueError("expected a network with several exits, such as msdnet, found one exit")
+        probabilities = jax.nn.softmax(features["exits"])
+        return (probabilities.argmax(-1) == labels[None]).T, probabilities.max(-1).T
+
+    return jax.lax.map(of_batch, (images, labels))

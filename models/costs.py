@@ -1,0 +1,70 @@
+"""Multiply-adds of networks, counted from their programs; nothing is computed or drawn."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax.extend.core import jaxprs_in_params
+
+import models
+
+
+class Product(NamedTuple):
+    """A convolution or a linear layer of a network.
+
+    Attributes:
+      linear: whether it is a matrix product.
+      multiply_adds: for one image.
+    """
+
+    linear: bool
+    multiply_adds: int
+
+
+def products(name, image_size=224, num_classes=1000, **options):
+    """Lists the convolutions and linear layers that one image goes through, in order.
+
+    Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other
+    counters add these).
+
+    Args:
+      name: one of `models.names()`.
+      image_size: side of the image in pixels.
+      num_classes: number of logits.
+      **options: of `models.build`, but dtype and conv.
+
+    Returns:
+      list of `Product`.
+    """
+    model = models.abstract(name, num_classes, dtype="float32", conv="xla", image_size=image_size, **options)
+    graphdef, state = nnx.split(model)
+    image = jax.ShapeDtypeStruct((1, image_size, image_size, 3), jnp.float32)
+    return list(_in_program(jax.make_jaxpr(lambda s, x: nnx.merge(graphdef, s)(x, train=False)[0])(state, image).jaxpr))
+
+
+def multiply_adds(name, image_size=224, num_classes=1000, **options):
+    """Counts the multiply-adds of a forward pass of one image; arguments as of `products`."""
+    return sum(product.multiply_adds for product in products(name, image_size, num_classes, **options))
+
+
+def at_exits(name, image_size=224, num_classes=1000, **options):
+    """Counts what an answer at each exit of a network with several has cost, as a tuple of ints.
+
+    Exits before it are included, as an image that stops at one has gone through them. Arguments as
+    of `products`; each linear layer of the network is the end of an exit.
+    """
+    in_order = products(name, image_size, num_classes, **options)
+    until = np.cumsum([product.multiply_adds for product in in_order])
+    return tuple(int(cost) for cost, product in zip(until, in_order, strict=True) if product.linear)
+
+
+def _in_program(jaxpr):
+    for eqn in jaxpr.eqns:
+        kind = eqn.primitive.name
+        if kind in ("conv_general_dilated", "dot_general"):
+            kernel = eqn.invars[1].aval
+            yield Product(kind == "dot_general", eqn.outvars[0].aval.size * kernel.size // kernel.shape[-1])
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _in_program(inner)

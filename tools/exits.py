@@ -1,0 +1,120 @@
+"""Measures the exits of a network that has several: each alone, and stopping at the first sure one.
+
+    python -m tools.exits --config=configs/imagenet.py:msdnet --workdir=runs/imagenet/msdnet
+
+The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the
+config matter. Shows the test images under config.eval.corruptions and writes to the workdir
+
+    exits.csv       right answers of each exit, and the multiply-adds up to it
+    adaptive.csv    right answers and mean multiply-adds where each image stops at the first exit
+                    that is sure enough, for several budgets (`analysis.exits`)
+
+How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is
+of the other half, clean and corrupted. Under a corruption a network is less sure, and goes on to
+later exits. Prints both as tables, means over the corruptions.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+
+import numpy as np
+from ml_collections import ConfigDict
+
+import models
+from analysis import exits
+from analysis.lines import write_rows
+from analysis.rounding import with_error
+from analysis.scores import standard_error
+from analysis.tables import CLEAN
+from evaluation import trained_models
+from evaluation.conditions import CLEAN_IMAGES, list_conditions
+from evaluation.exits import of_model
+from evaluation.shown import Shown
+from models import costs
+from runtime import distributed, meshes
+from runtime.log import log
+from runtime.progress import bar
+from runtime.provenance import provenance, summary
+from training import cli, study
+
+BUDGETS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # q of `exits.shares`
+_OF = ("model", "seed", "corruption", "severity")
+_MEASURED = ("multiply_adds", "correct", "total")
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> str:
+    """Measures the exits of every network of `workdir`; returns the tables that it prints."""
+    conditions = list_conditions(config.eval.corruptions, config.eval.severity)
+    mesh = meshes.data_mesh(config.eval.batch_size)
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.apply_eval(trained, config)
+        dataset, _, split = study.load_data(trained, mesh, placed=("test",))
+        size, classes = dataset.image_shape[0], dataset.num_classes
+        networks = trained_models.read_models(workdir, classes, size, mesh)
+        shown = Shown.of(trained, split, mesh, dataset.provenance)
+        up_to = np.array(costs.at_exits(trained.model.name, size, classes, **_options(trained.model)))
+        alone, adaptive = [], []
+        for key, network in networks.items():
+            clean = of_model(network, shown.under(CLEAN_IMAGES))
+            wanted = [exits.shares(q, len(up_to)) for q in BUDGETS]
+            least = [exits.thresholds(clean.confidence[::2], share) for share in wanted]
+            for condition in bar("condition", conditions):
+                found = clean if condition == CLEAN_IMAGES else of_model(network, shown.under(condition))
+                named = (*key, condition.corruption, condition.label)
+                right = found.correct.sum(0).tolist()
+                alone += [
+                    (*named, *of, len(found.correct)) for of in zip(range(1, len(up_to) + 1), up_to.tolist(), right)
+                ]
+                for q, sure in zip(BUDGETS, least, strict=True):
+                    stopped = exits.stop(found.correct[1::2], found.confidence[1::2], sure, up_to)
+                    adaptive.append((*named, q, round(stopped.multiply_adds), stopped.correct, stopped.total))
+        distributed.on_main(lambda: _write(workdir, dataset.name, alone, adaptive))
+    return f"{_table('exit', alone)}\n\n{_table('q', adaptive)}"
+
+
+def _options(network):
+    """What of config.model the number of multiply-adds depends on."""
+    known = set(models.options(network.name)) - {"conv", "mean", "std", "init"}
+    return {key: value for key, value in network.items() if key in known}
+
+
+def _write(workdir, source, alone, adaptive):
+    comment = f"{source}, {summary(provenance())}"
+    write_rows(workdir / "exits.csv", (*_OF, "exit", *_MEASURED), alone, comment)
+    write_rows(workdir / "adaptive.csv", (*_OF, "q", *_MEASURED), adaptive, comment)
+
+
+def _table(column, rows):
+    """A line for each network and exit, or budget: accuracy and multiply-adds, clean and
+    corrupted."""
+    lines = [
+        f"| model, seed | {column} | clean, % | million multiply-adds | corrupted, % | the same |",
+        "|---" * 6 + "|",
+    ]
+    for model, seed, value in dict.fromkeys((row[0], row[1], row[4]) for row in rows):
+        cells = []
+        for corrupted in (False, True):
+            some = [r for r in rows if (r[0], r[1], r[4]) == (model, seed, value) and (r[2] != CLEAN) == corrupted]
+            if not some:
+                cells += ["", ""]
+                continue
+            # All conditions show the same images: their errors are taken to go together.
+            accuracy = np.mean([correct / total for *_, correct, total in some])
+            error = np.mean([standard_error(correct, total) for *_, correct, total in some])
+            cells += [with_error(100 * accuracy, 100 * error), f"{np.mean([row[5] for row in some]) / 1e6:.1f}"]
+        lines.append(f"| {model}, {seed} | {value} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(argv):
+    config, workdir = cli.start(argv)
+    text = run(config, workdir)
+    if distributed.is_main():
+        print("\n" + text)
+    log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/imagenet.py:msdnet")
+    command.run(main, cli.parse)

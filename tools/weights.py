@@ -1,0 +1,87 @@
+"""Evaluates files of weights, and puts them in one table: robust networks side by side.
+
+    python -m tools.weights --config=configs/imagenet.py:resnet50 --config.dataset.data_dir=IMAGENET \\
+        --weights=standard=resnet50-0676ba61.pth --weights=augmix=checkpoint.pth.tar --workdir=runs/robust
+
+Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py
+--config.model.checkpoint=FILE`, all of them before the first is evaluated under config.eval. Then
+the table of tools.table over all of them is printed and written to WORKDIR/table. What was
+imported and evaluated before is not again: with more files, or other corruptions, the same command
+adds what is missing.
+
+The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`):
+wrapped ones (`state_dict`, `model_state_dict`, `model`, `module.`) are opened by the safe loader.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+
+from absl import flags
+from ml_collections import ConfigDict
+
+from analysis.errors import joint, markup
+from evaluation import trained_models, workdir
+from runtime import distributed
+from runtime.log import log
+from training import cli
+
+_NAME = re.compile(r"[\w.+-]+")
+
+
+def named(given: Iterable[str]) -> dict[str, str]:
+    """Reads NAME=FILE of every --weights: {name: file}.
+
+    Raises:
+      ValueError: none, another form, a name that is no folder's, or one that is given twice.
+    """
+    files = {}
+    for text in given:
+        name, _, file = text.partition("=")
+        if not file or not _NAME.fullmatch(name) or name.strip(".") == "" or name == "table":
+            raise ValueError(
+                f"expected --weights=NAME=FILE with a NAME of letters, digits and _.+- (not `table`), found {text!r}"
+            )
+        if name in files:
+            raise ValueError(f"expected every NAME of --weights once, found {name} twice")
+        files[name] = file
+    if not files:
+        raise ValueError("expected --weights=NAME=FILE for each file, found none")
+    return files
+
+
+def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> str:
+    """Evaluates {name: file of weights}, each in its folder of `folder`; returns their table."""
+    asked = {}
+    for name, file in files.items():
+        asked[folder / name] = own = ConfigDict(config.to_dict())
+        own.model.checkpoint = file
+        with trained_models.open_workdir(folder / name, own):
+            pass  # imported now: a file that does not fit is refused before hours of evaluation
+    for path, own in asked.items():
+        workdir.run(own, path)
+    return distributed.on_main(lambda: _table(config, list(asked), folder / "table"))
+
+
+def _table(config, folders, out):
+    evaluated = [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
+    given = {"reference": config.eval.reference, "mismatch": config.eval.reference_mismatch}
+    table = joint.joint(evaluated, **given)
+    markup.write(out, table)
+    return markup.markdown(table)
+
+
+def main(argv):
+    config, folder = cli.start(argv)
+    text = run(config, named(flags.FLAGS.weights), folder)
+    if distributed.is_main():
+        print("\n" + text)
+    log.info("Results are in %s.", folder)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/imagenet.py")
+    flags.DEFINE_multi_string("weights", [], "NAME=FILE, once for each file of weights.")
+    command.run(main, cli.parse)
