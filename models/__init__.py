@@ -44,7 +44,7 @@ from models import (
     wide_resnet,
 )
 from models.initial import ShapesOnly
-from models.layers import INITS
+from models.layers import INITS, path_of
 
 _REGISTRY = (
     small_resnet.FAMILY
@@ -114,7 +114,8 @@ def build(
     Raises:
       ValueError: unknown name, option or value.
     """
-    return _build(name, num_classes, np.random.default_rng(seed), dtype, image_size, kwargs)
+    given = _given(name, dtype, image_size, kwargs)
+    return _REGISTRY[name](num_classes, rng=np.random.default_rng(seed), **given)
 
 
 def abstract(
@@ -125,10 +126,13 @@ def abstract(
     Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`.
     Nothing is drawn, however large the model.
     """
-    return nnx.eval_shape(lambda: _build(name, num_classes, ShapesOnly(), dtype, image_size, kwargs))
+    # What asks for the platform does so before it is traced.
+    given = _given(name, dtype, image_size, kwargs)
+    return nnx.eval_shape(lambda: _REGISTRY[name](num_classes, rng=ShapesOnly(), **given))
 
 
-def _build(name, num_classes, rng, dtype, image_size, given):
+def _given(name, dtype, image_size, given):
+    """Checks what a model is built with, and makes the choices that are left to the platform."""
     known = options(name)
     if image_size is not None and image_size < smallest_size(name):
         raise ValueError(f"expected images of at least {smallest_size(name)} pixels for {name}, found {image_size}")
@@ -136,7 +140,11 @@ def _build(name, num_classes, rng, dtype, image_size, given):
         raise ValueError(f"expected options of {name} among {', '.join(known)}, found {', '.join(unknown)}")
     if given.get("init", "he") not in INITS:
         raise ValueError(f"expected init among {', '.join(INITS)}, found {given['init']!r}")
-    return _REGISTRY[name](num_classes, rng=rng, dtype=_resolve(dtype), **given)
+    if dtype is None or dtype == "":
+        dtype = jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
+    dtype = jnp.dtype(dtype)
+    conv = {"conv": path_of(given.get("conv", "auto"), dtype)} if "conv" in known else {}
+    return given | conv | {"dtype": dtype}
 
 
 def _options(family):
@@ -144,9 +152,3 @@ def _options(family):
     constructor = getattr(family, "func", family).__init__
     fixed = {"self", "num_classes", "rng", "dtype", *getattr(family, "keywords", ())}
     return [name for name in inspect.signature(constructor).parameters if name not in fixed]
-
-
-def _resolve(dtype):
-    if dtype is None or dtype == "":
-        return jnp.dtype(jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
-    return jnp.dtype(dtype)

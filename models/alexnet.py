@@ -26,7 +26,7 @@ class AlexNet(nnx.Module):
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He
         fan-out, linear N(0, 0.01^2)); see initial.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(self, num_classes, *, rng, dtype, dropout=0.5, mean=None, std=None, init="he", conv="auto"):

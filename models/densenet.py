@@ -66,7 +66,7 @@ class DenseNet(nnx.Module):
       mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
       init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
         initial.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
       memory_efficient: make concatenations and activations again in the backward pass instead of
         keeping them.
     """

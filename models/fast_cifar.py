@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve
+from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve, path_of
 from models.pooling import max_pool
 
 WHITENING_SIZE = 2  # side of the whitened patches, in pixels
@@ -33,7 +33,7 @@ class FastCifar(nnx.Module):
         rates.
       mean, std: of the input normalisation; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, of what does not start as the identity, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class FastCifar(nnx.Module):
             c_in = width
         self.stages = nnx.List(stages)
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
-        self.scale, self.dtype, self.conv = scale, dtype, conv
+        self.scale, self.dtype, self.conv = scale, dtype, path_of(conv, dtype)
 
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).

@@ -40,7 +40,7 @@ class Conv(nnx.Module):
       bias: whether one number per output channel is added.
       init: rule of the initial values; `goyal` is `he`.
       dtype: of the computation.
-      conv: `auto`, `cpu` or `xla`, see `convolve`.
+      conv: `auto`, `cpu` or `xla`, see `path_of`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Conv(nnx.Module):
         self.kernel = nnx.Param(jax.device_put(initial.kernel(rng, shape, rule)))
         self.bias = nnx.Param(jax.device_put(initial.bias(rng, shape, rule))) if bias else None
         self.stride, self.padding, self.groups = stride, size // 2 if padding is None else padding, groups
-        self.dtype, self.conv = dtype, conv
+        self.dtype, self.conv = dtype, path_of(conv, dtype)
 
     def __call__(self, x):
         """Convolves float[N, H, W, c_in] to float[N, H', W', c_out].
@@ -75,27 +75,38 @@ class Conv(nnx.Module):
         return y if self.bias is None else y + channels_last(self.bias[...], y.ndim).astype(self.dtype)
 
 
-def convolve(x, kernel, strides, padding, path="auto", groups=1):
-    """NHWC, HWIO convolution by `lax.conv_general_dilated` (`xla`) or conv_cpu.py (`cpu`).
+def path_of(conv, dtype):
+    """Chooses the path of convolutions, when a model is built: what it is traced on need not be
+    what it is compiled for.
 
-    `auto` is the environment variable JAXC_CONV if set, else `cpu` for float32 on the CPU backend
-    and `xla` elsewhere.
+    Args:
+      conv: `cpu`, `xla`, or `auto`: the environment variable JAXC_CONV if set, else `cpu` for
+        float32 on the CPU backend and `xla` elsewhere.
+      dtype: of the computation.
+
+    Returns:
+      `cpu` (conv_cpu.py) or `xla` (`lax.conv_general_dilated`).
+
+    Raises:
+      ValueError: none of these.
     """
-    if path == "auto":
-        path = os.environ.get("JAXC_CONV") or ("cpu" if use_cpu_path(x.dtype) else "xla")
-    if path == "cpu":
-        if groups == 1:
-            return conv2d(x, kernel, strides, padding)
-        return grouped_conv2d(x, kernel, strides, padding, groups)
+    if conv == "auto":
+        fast = jax.default_backend() == "cpu" and dtype == jnp.float32
+        conv = os.environ.get("JAXC_CONV") or ("cpu" if fast else "xla")
+    if conv not in ("cpu", "xla"):
+        raise ValueError(f"expected conv 'auto', 'cpu' or 'xla', found {conv!r}")
+    return conv
+
+
+def convolve(x, kernel, strides, padding, path, groups=1):
+    """NHWC, HWIO convolution on the path that `path_of` gives."""
     if path == "xla":
         return lax.conv_general_dilated(
             x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups
         )
-    raise ValueError(f"expected conv 'auto', 'cpu' or 'xla', found {path!r}")
-
-
-def use_cpu_path(dtype):
-    return jax.default_backend() == "cpu" and dtype == jnp.float32
+    if groups == 1:
+        return conv2d(x, kernel, strides, padding)
+    return grouped_conv2d(x, kernel, strides, padding, groups)
 
 
 class BatchNorm(nnx.Module):

@@ -85,7 +85,7 @@ class ResNet(nnx.Module):
       dtype: of the computation.
       mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
       init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

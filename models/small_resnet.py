@@ -31,7 +31,7 @@ class SmallResNet(nnx.Module):
       depth: residual blocks in each stage.
       mean, std: of the input normalisation; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class SqueezeNet(nnx.Module):
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier`
         or `goyal` (He fan-out; the last N(0, 0.01^2)); see initial.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class VGG(nnx.Module):
       dropout: probability of dropping a hidden value in training, in [0, 1).
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see above.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

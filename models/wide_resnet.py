@@ -38,7 +38,7 @@ class WideResNet(nnx.Module):
       dropout: probability of dropping an activation between the convolutions of a block, in [0, 1).
       mean, std: of the input normalisation; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

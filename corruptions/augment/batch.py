@@ -70,29 +70,33 @@ def augment(
     if not traced:
         programs.bound()
         key, *arrays = placement.together(key, images, index)
-    on_cpu = (jax.default_backend() if traced else placement.platform(key, arrays[0])) == "cpu"
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
-    # once, every kind of operation is carried out on every image and one result selected, which
-    # keeps an accelerator busy.
-    together = 1 if on_cpu else max(1, _CHUNK // math.prod(images.shape[1:]))
-    static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding, together)
+    static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
     if traced:
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
     program = static, images.shape[1:], str(images.dtype)
     return dispatched(lambda *rows: _augment(key, *rows, scheme.choices, *static), key, arrays, program)
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding", "together"))
-def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding, together):
-    shape = images.shape[1:]
+@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))
+def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
+    shape, at_once = images.shape[1:], max(1, _CHUNK // math.prod(images.shape[1:]))
 
     def augment_share(argument, images, index):
         key, choices = argument
         own_keys = jax.vmap(keys.image_key, (None, 0))(key, index)
         params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
-        if 1 < images.shape[0] <= together:
+        return jax.lax.platform_dependent(images, params, cpu=one_by_one, default=all_at_once)
+
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
+    # once, every kind of operation is carried out on every image and one result selected, which
+    # keeps an accelerator busy.
+    def one_by_one(images, params):
+        return jax.lax.map(augment_image, (images, params))
+
+    def all_at_once(images, params):
+        if 1 < images.shape[0] <= at_once:
             return jax.vmap(lambda *args: augment_image(args))(images, params)
-        return jax.lax.map(augment_image, (images, params), batch_size=together if together > 1 else None)
+        return jax.lax.map(augment_image, (images, params), batch_size=at_once if at_once > 1 else None)
 
     def augment_image(args):
         image, params = args

@@ -155,7 +155,8 @@ def _transformed(apply, mesh, params, images):
 
         # In a loop over transforms only the drawn branch of a scheme is carried out, and what it
         # needs fits the caches of a CPU; all at once keeps an accelerator busy.
-        return jax.lax.map(transform_all, params) if jax.default_backend() == "cpu" else jax.vmap(transform_all)(params)
+        on_cpu = mesh.devices.flat[0].platform == "cpu"
+        return jax.lax.map(transform_all, params) if on_cpu else jax.vmap(transform_all)(params)
 
     split, whole = PartitionSpec("data"), PartitionSpec()
     return jax.shard_map(local, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)(params, images)

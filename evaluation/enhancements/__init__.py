@@ -38,7 +38,7 @@ _OF_PIXELS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "nlm": non_local_means.denoise_levels,
 }
 # Values worked on at a time: on a CPU what stays in a core's cache, on an accelerator what bounds temporaries.
-_TOGETHER = {"cpu": 2**14}
+_CPU_CHUNK = 2**14
 _CHUNK = 2**23
 
 
@@ -105,8 +105,11 @@ def _enhance(images, name):
         enhanced = _OF_PIXELS[name](from_float(to_float(image), jnp.uint8, "nearest"))
         return enhanced if image.dtype == jnp.uint8 else to_float(enhanced)
 
-    size = max(1, _TOGETHER.get(jax.default_backend(), _CHUNK) // math.prod(images.shape[1:]))
-    return jax.lax.map(enhance_image, images, batch_size=size if size > 1 else None)
+    def in_chunks(values):
+        size = max(1, values // math.prod(images.shape[1:]))
+        return lambda images: jax.lax.map(enhance_image, images, batch_size=size if size > 1 else None)
+
+    return jax.lax.platform_dependent(images, cpu=in_chunks(_CPU_CHUNK), default=in_chunks(_CHUNK))
 
 
 programs.on_drop(_enhance.clear_cache)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from jax import lax
 
+import models
 from models.conv_cpu import conv2d, grouped_conv2d
-from models.layers import convolve
+from models.layers import convolve, path_of
 
 CASES = {  # (H, W, C_in, C_out), kernel, stride, padding
     "3x3": ((8, 7, 5, 6), (3, 3), (1, 1), ((1, 1), (1, 1))),
@@ -130,10 +131,14 @@ def test_path_can_be_chosen(monkeypatch):
 
     monkeypatch.delenv("JAXC_CONV", raising=False)
     assert uses_custom_vjp("cpu") and not uses_custom_vjp("xla")
-    assert uses_custom_vjp("auto") == (jax.default_backend() == "cpu")
+    assert path_of("auto", jnp.float32) == ("cpu" if jax.default_backend() == "cpu" else "xla")
+    assert path_of("auto", jnp.bfloat16) == "xla"
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(jax, "default_backend", lambda: "tpu")
+        assert models.abstract("small_resnet", 2, dtype="float32").stem.conv == "xla"
     monkeypatch.setenv("JAXC_CONV", "xla")
-    assert not uses_custom_vjp("auto") and uses_custom_vjp("cpu")
+    assert path_of("auto", jnp.float32) == "xla" and path_of("cpu", jnp.float32) == "cpu"
     groups = [convolve(jnp.ones((1, 4, 4, 4)), kernel, (1, 1), ((1, 1),) * 2, path, 2) for path in ("cpu", "xla")]
     np.testing.assert_allclose(*groups)
     with pytest.raises(ValueError, match="expected conv 'auto', 'cpu' or 'xla', found 'fast'"):
-        convolve(images, kernel, (1, 1), ((1, 1), (1, 1)), "fast")
+        models.abstract("small_resnet", 2, conv="fast")

@@ -1,0 +1,66 @@
+"""What is traced does not ask for the platform at hand: it may be compiled for another one."""
+
+import ast
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import models
+from corruptions import augment
+from evaluation import enhancements
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOMS = ("corruptions", "models", "data", "runtime", "training", "evaluation", "analysis", "tools")
+# Functions of the host, which ask before anything is traced.
+ON_THE_HOST = {
+    ("corruptions/write/writer.py", "_batch_size"),
+    ("evaluation/distances/features.py", "fitting"),
+    ("models/__init__.py", "_given"),
+    ("models/layers.py", "path_of"),
+    ("training/batches.py", "__init__"),
+}
+IMAGES = jax.ShapeDtypeStruct((2, 32, 32, 3), np.uint8)
+
+
+def asking(path):
+    """Names the functions in a file that ask for the platform at hand."""
+    text = path.read_text()
+    functions = ast.walk(ast.parse(text)) if "default_backend" in text else ()
+    return {one.name for one in functions if isinstance(one, ast.FunctionDef) and "default_backend" in ast.unparse(one)}
+
+
+def test_only_functions_of_the_host_ask():
+    paths = (path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    found = {(str(path.relative_to(ROOT)), name) for path in paths for name in asking(path)}
+    assert found == ON_THE_HOST
+
+
+@pytest.fixture
+def unknown(monkeypatch):
+    """Nobody is told what the platform is."""
+
+    def refuse():
+        raise AssertionError("expected a trace not to ask for the platform, found jax.default_backend()")
+
+    return lambda: monkeypatch.setattr(jax, "default_backend", refuse)
+
+
+def test_schemes_are_loops_for_a_cpu_alone(unknown):
+    unknown()
+    traced = jax.jit(lambda key, images: augment.augment(key, images, "patch_gaussian")).trace(
+        jax.random.key(0), IMAGES
+    )
+    lowered = {platform: traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "tpu")}
+    assert "stablehlo.while" in lowered["cpu"] and "stablehlo.while" not in lowered["tpu"]
+
+
+def test_networks_and_enhancements_are_traced_without_asking(unknown):
+    graphdef, state = nnx.split(models.abstract("small_resnet", 2, dtype="float32"))
+    unknown()
+    logits, _ = jax.eval_shape(lambda state, images: nnx.merge(graphdef, state)(images, train=False), state, IMAGES)
+    assert logits.dtype == jnp.float32
+    assert jax.eval_shape(lambda images: enhancements.enhance(images, "clahe"), IMAGES).shape == IMAGES.shape
