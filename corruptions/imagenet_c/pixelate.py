@@ -3,6 +3,7 @@
 import functools
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,6 +18,7 @@ _SCALE = {
     "imagenet": (0.6, 0.5, 0.4, 0.3, 0.25),
     "inception": (0.5, 0.4, 0.3, 0.25, 0.2),
 }
+_LONGEST = 7  # pixels of a block along an axis: 19 make three blocks at a scale of .2
 
 
 def _sample(key, shape, severity, *, table=None):
@@ -64,38 +66,49 @@ def _apply(image, params):
     (Where H > 2 W, Pillow 13 reduces the rows first; earlier versions, among them the original's,
     do as here.) Source: ImageNet-C, pixelate.
     """
-    return color.from_levels(_blocked(jnp.round(color.to_levels(image)), params, _means))
+    return color.from_levels(_blocked(jnp.round(color.to_levels(image)), params, _rounded_means))
 
 
 def _smooth(image, params):
-    return _blocked(image, params, _smooth_means)
+    return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
+
+
+def _rounded_means(sums, counts):
+    """Means of whole levels in the 22-bit fixed point of Pillow."""
+    return ((sums.astype(jnp.int32) * ((2**23 + counts) // (2 * counts)) + 2**21) >> 22).astype(jnp.float32)
 
 
 def _blocked(x, params, means):
-    x = means(x, params["column_starts"], params["column_stops"], 1)
-    x = means(x, params["row_starts"], params["row_stops"], 0)
+    """Shows the means of blocks. Sums of whole levels are exact in any order and, times 0 or 1, in any
+    precision of a product, also in the fast ones of accelerators: both forms give the same.
+    """
+    by_shifts, by_products = functools.partial(_by_shifts, means), functools.partial(_by_products, means)
+    return jax.lax.platform_dependent(x, params, cpu=by_shifts, default=by_products)
+
+
+def _by_shifts(means, x, params):
+    """Sums, at every pixel, over the block that starts there, shifted images, of which blocks span few;
+    then takes those at the starts.
+    """
+    for axis, name in ((1, "column"), (0, "row")):
+        starts, stops, shown = (params[f"{name}_{key}"] for key in ("starts", "stops", "shown"))
+        lengths = jnp.zeros(x.shape[axis], jnp.int32).at[starts].add(stops - starts)  # 0 without a block
+        lengths = jnp.expand_dims(lengths, (0, 2) if axis else (1, 2))
+        further = jnp.pad(x, [(0, _LONGEST - 1 if i == axis else 0) for i in range(3)])
+        shifted = (jax.lax.slice_in_dim(further, k, k + x.shape[axis], axis=axis) for k in range(_LONGEST))
+        sums = sum(jnp.where(k < lengths, part, 0) for k, part in enumerate(shifted))
+        x = jnp.take(means(sums, jnp.maximum(lengths, 1)), starts[shown], axis=axis, mode="clip")
+    return x
+
+
+def _by_products(means, x, params):
+    for axis, name in ((1, "column"), (0, "row")):
+        starts, stops = params[f"{name}_starts"], params[f"{name}_stops"]
+        position = np.arange(x.shape[axis])[None, :]
+        members = ((starts[:, None] <= position) & (position < stops[:, None])).astype(jnp.float32)
+        sums = jnp.einsum("iw,hwc->hic" if axis else "ih,hwc->iwc", members, x)
+        x = means(sums, jnp.expand_dims(jnp.maximum(stops - starts, 1), (0, 2) if axis else (1, 2)))
     return x[params["row_shown"]][:, params["column_shown"]]
-
-
-def _means(x, starts, stops, axis):
-    """Averages x[start:stop] along an axis of [H, W, 3], in the 22-bit fixed point of Pillow."""
-    sums, count = _sums(x, starts, stops, axis)
-    return ((sums.astype(jnp.int32) * ((2**23 + count) // (2 * count)) + 2**21) >> 22).astype(jnp.float32)
-
-
-def _smooth_means(x, starts, stops, axis):
-    sums, count = _sums(x, starts, stops, axis)
-    return sums / count.astype(jnp.float32)
-
-
-def _sums(x, starts, stops, axis):
-    """(sums, counts) of x[start:stop] along an axis; counts broadcast to the sums."""
-    position = np.arange(x.shape[axis])[None, :]
-    members = ((starts[:, None] <= position) & (position < stops[:, None])).astype(jnp.float32)
-    # Whole levels up to 255 times 0 or 1: exact in any precision of the product, also in the fast
-    # ones of accelerators.
-    sums = jnp.einsum("ih,hwc->iwc" if axis == 0 else "iw,hwc->hic", members, x)
-    return sums, jnp.expand_dims(jnp.maximum(stops - starts, 1), (1, 2) if axis == 0 else (0, 2))
 
 
 @functools.lru_cache(maxsize=64)

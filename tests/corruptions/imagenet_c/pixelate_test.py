@@ -7,7 +7,7 @@ from PIL import Image
 import corruptions.batch
 from benchmarks.reference.imagenet_c.pixelate import SCALES, pillow
 from benchmarks.reference.photographs import photograph
-from corruptions.imagenet_c.pixelate import _taps, pixelate
+from corruptions.imagenet_c.pixelate import _LONGEST, _by_products, _by_shifts, _rounded_means, _taps, pixelate
 from tests.corruptions import goldens
 
 
@@ -23,10 +23,11 @@ def test_is_bit_exact_with_pillow(table, shape):
 
 
 def test_taps_are_pillows_at_all_sizes():
-    for source in range(16, 300, 3):
+    for source in range(16, 300, 3):  # 19 among them
         row = np.random.default_rng(source).integers(0, 256, (1, source), dtype=np.uint8)
         for target in {int(source * scale) for scales in SCALES.values() for scale in scales}:
             start, stop = _taps(source, target)
+            assert (stop - start).max() <= _LONGEST and (np.diff(start) > 0).all()
             small = np.asarray(Image.fromarray(row).resize((target, 1), Image.BOX))[0]
             means = [row[0, a:b].mean() for a, b in zip(start, stop, strict=True)]
             # Within 1/2 of a mean, and 2**-20 for the fixed point of the weights.
@@ -34,6 +35,16 @@ def test_taps_are_pillows_at_all_sizes():
             shown, _ = _taps(target, source)
             large = np.asarray(Image.fromarray(small[None]).resize((source, 1), Image.BOX))[0]
             np.testing.assert_array_equal(large, small[shown])
+
+
+@pytest.mark.parametrize("table", ["cifar", "inception"])
+def test_products_and_shifts_give_the_same_bits(table):
+    image = photograph(33, 40).astype(np.float32)
+    params = pixelate.sample(jax.random.key(0), image.shape, 5, table=table)
+    means = [jax.jit(lambda x, p, form=form: form(_rounded_means, x, p)) for form in (_by_products, _by_shifts)]
+    expected, found = (form(image, params) for form in means)
+    assert np.ptp(expected) > 100
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_real_severities_take_sizes_between_two_levels():
