@@ -158,11 +158,7 @@ def _stretched(shape, params):
 
 def _map_elastic(shape, params):
     """Positions as they are stretched: rows [H, 1] and columns [1, W]."""
-    rows, columns = (
-        jnp.matmul(matrix, jnp.arange(len(matrix), dtype=jnp.float32), precision=jax.lax.Precision.HIGHEST)
-        for matrix in _stretched(shape, params)
-    )
-    return rows[:, None], columns[None, :]
+    return filters.positions(*_stretched(shape, params))
 
 
 def _apply_elastic(image, params):

@@ -93,3 +93,19 @@ def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Arra
     highest = jax.lax.Precision.HIGHEST
     image = jnp.einsum("ih,hw...->iw...", rows, image, precision=highest)
     return jnp.einsum("jw,iw...->ij...", columns, image, precision=highest)
+
+
+def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Computes where `separable` looks an image up: the mean position of what each sample weighs.
+
+    Args:
+      rows: float32 [H', H], columns: float32 [W', W]; their rows sum to one.
+
+    Returns:
+      float32 [H', 1] and [1, W'], in samples.
+    """
+    down, across = (
+        jnp.matmul(matrix, jnp.arange(matrix.shape[1], dtype=jnp.float32), precision=jax.lax.Precision.HIGHEST)
+        for matrix in (rows, columns)
+    )
+    return down[:, None], across[None, :]

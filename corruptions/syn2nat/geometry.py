@@ -25,16 +25,32 @@ def _shrunk(size, scale):
     return zoom.matrix_of_taps(*taps, position - first)
 
 
+def _matrices(shape, params):
+    return [_shrunk(size, params["scale"]) for size in shape[:2]]
+
+
+def _map_affines(shape, params):
+    """Positions as they are shrunk: rows [H, 1] and columns [1, W]."""
+    return filters.positions(*_matrices(shape, params))
+
+
 def _apply_affines(image, params):
     """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.
 
     Source: IAAAffine, which is given a scale alone.
     """
-    rows, columns = (_shrunk(size, params["scale"]) for size in image.shape[:2])
-    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+    return jnp.clip(filters.separable(image, *_matrices(image.shape, params)), 0.0, 1.0)
 
 
-affines = candidate("affines", "geometry", _sample_affines, _apply_affines, (("scale", "ratio of sides"),))
+affines = candidate(
+    "affines",
+    "geometry",
+    _sample_affines,
+    _apply_affines,
+    (("scale", "ratio of sides"),),
+    moves="shrinks the image and mirrors it around",
+    mapper=_map_affines,
+)
 
 
 def _sample_perspective(key, shape, severity):
@@ -70,22 +86,33 @@ def _not_zero(value):
     return jnp.where(jnp.abs(value) < 1e-6, 1e-6, value)
 
 
+def _map_perspective(shape, params):
+    """Where the image is looked up: rows and columns [H, W]."""
+    height, width = shape[:2]
+    v, u = (jnp.arange(size, dtype=jnp.float32) / size for size in (height, width))
+    v, u = v[:, None], u[None, :]
+    x, y, depth = (row[0] * u + row[1] * v + row[2] for row in _homography(params["corners"]))
+    depth = _not_zero(depth)
+    return height * y / depth, width * x / depth
+
+
 def _apply_perspective(image, params):
     """Stretches the quadrilateral between the corners over the whole image, bilinearly.
 
     Where the corners are not convex, what lies outside of the image is black.
     Source: IAAPerspective, which resamples twice; this does once.
     """
-    height, width, _ = image.shape
-    v, u = (jnp.arange(size, dtype=jnp.float32) / size for size in (height, width))
-    v, u = v[:, None], u[None, :]
-    x, y, depth = (row[0] * u + row[1] * v + row[2] for row in _homography(params["corners"]))
-    depth = _not_zero(depth)
-    return bilinear.zero_padded(image, height * y / depth, width * x / depth)
+    return bilinear.zero_padded(image, *_map_perspective(image.shape, params))
 
 
 perspective = candidate(
-    "perspective", "geometry", _sample_perspective, _apply_perspective, (("corners", "sides of the image"),)
+    "perspective",
+    "geometry",
+    _sample_perspective,
+    _apply_perspective,
+    (("corners", "sides of the image"),),
+    moves="projects the image",
+    mapper=_map_perspective,
 )
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import corruptions
 from benchmarks.reference.photographs import photographs
+from tests.corruptions.positions import SHAPE, assert_looks_where_its_map_says, own_positions
 from tests.pages import example_of
 
 KEY = jax.random.key(3)
-SHAPE = (24, 33, 3)
 MAPPED = (
     "imagenet_c/elastic_transform",
     "noc/translation",
@@ -37,10 +37,6 @@ SOME = ("noc/rotation", "cbar/ripple")
 SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in MAPPED]
 
 
-def own_positions(height, width):
-    return np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
-
-
 def test_the_record_says_what_moves_and_what_has_a_map():
     records = {name: corruptions.get(name) for name in corruptions.names()}
     assert {name for name, record in records.items() if record.moves} == {*MAPPED, *UNMAPPED}
@@ -49,18 +45,7 @@ def test_the_record_says_what_moves_and_what_has_a_map():
 
 @pytest.mark.parametrize("name", SLOWLY)
 def test_the_map_is_where_the_corruption_looks(name):
-    """Positions shown as colours, corrupted, are the map, but for what is mixed with the black outside (the third
-    channel says which).
-    """
-    corruption, last = corruptions.get(name), np.array(SHAPE[:2], np.float32) - 1
-    image = np.concatenate([own_positions(*SHAPE[:2]) / last, np.ones((*SHAPE[:2], 1), np.float32)], axis=-1)
-    params = corruption.sample(KEY, SHAPE, corruptions.severities(name)[-1])
-    params = {**params, "light": np.float32(0)} if "light" in params else params
-    found, where = (np.asarray(x) for x in (corruption.apply(image, params), corruption.coordinates(SHAPE, params)))
-    assert where.shape == (*SHAPE[:2], 2) and where.dtype == np.float32
-    inside = ((where >= 1) & (where <= last - 1)).all(-1) & (found[..., 2] > 1 - 1e-5)
-    assert inside.mean() > 0.2 and np.abs(where - own_positions(*SHAPE[:2]))[inside].max() > 0.3
-    np.testing.assert_allclose((found[..., :2] * last)[inside], where[inside], atol=1e-3)
+    assert_looks_where_its_map_says(corruptions.get(name))
 
 
 def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():

@@ -13,6 +13,7 @@ import pytest
 import corruptions
 from corruptions import registry
 from tests.corruptions.noc.running import photograph
+from tests.corruptions.positions import assert_looks_where_its_map_says
 from tests.corruptions.syn2nat import references
 
 SHAPE = (48, 40, 3)
@@ -128,3 +129,9 @@ def test_draws_are_as_published():
     assert len(np.unique(jitter["order"], axis=0)) == 24 and np.abs(jitter["turns"]).max() <= 0.5
     corners = draws("perspective")["corners"]
     assert (corners[:, 0, 0] <= corners[:, 1, 0]).all() and (corners[:, 0, 1] <= corners[:, 3, 1]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["affines", "perspective"])
+def test_the_map_is_where_the_corruption_looks(name):
+    assert_looks_where_its_map_says(corruptions.get(f"syn2nat/{name}"))
