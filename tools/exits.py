@@ -11,7 +11,8 @@ config matter. Shows the test images under config.eval.corruptions and writes to
 
 How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is
 of the other half, clean and corrupted. Under a corruption a network is less sure, and goes on to
-later exits. Prints both as tables, means over the corruptions.
+later exits. Prints both as tables, means over the corruptions. What was answered is kept in
+WORKDIR/exits: stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -28,8 +29,8 @@ from analysis.rounding import with_error
 from analysis.scores import standard_error
 from analysis.tables import CLEAN
 from evaluation import trained_models
-from evaluation.conditions import CLEAN_IMAGES, list_conditions
-from evaluation.exits import of_model
+from evaluation.conditions import CLEAN_IMAGES, file_name, list_conditions
+from evaluation.exits import kept
 from evaluation.shown import Shown
 from models import costs
 from runtime import distributed, meshes
@@ -56,19 +57,13 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         up_to = np.array(costs.at_exits(trained.model.name, size, classes, **_options(trained.model)))
         alone, adaptive = [], []
         for key, network in networks.items():
-            clean = of_model(network, shown.under(CLEAN_IMAGES))
-            wanted = [exits.shares(q, len(up_to)) for q in BUDGETS]
-            least = [exits.thresholds(clean.confidence[::2], share) for share in wanted]
-            for condition in bar("condition", conditions):
-                found = clean if condition == CLEAN_IMAGES else of_model(network, shown.under(condition))
-                named = (*key, condition.corruption, condition.label)
-                right = found.correct.sum(0).tolist()
-                alone += [
-                    (*named, *of, len(found.correct)) for of in zip(range(1, len(up_to) + 1), up_to.tolist(), right)
-                ]
-                for q, sure in zip(BUDGETS, least, strict=True):
-                    stopped = exits.stop(found.correct[1::2], found.confidence[1::2], sure, up_to)
-                    adaptive.append((*named, q, round(stopped.multiply_adds), stopped.correct, stopped.total))
+            folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
+            of_model = {
+                condition: kept(folder / f"{file_name(condition)}.npz", network, shown.under(condition))
+                for condition in bar("condition", conditions)
+            }
+            alone += _alone(key, of_model, up_to)
+            adaptive += _adaptive(key, of_model, up_to)
         distributed.on_main(lambda: _write(workdir, dataset.name, alone, adaptive))
     return f"{_table('exit', alone)}\n\n{_table('q', adaptive)}"
 
@@ -77,6 +72,24 @@ def _options(network):
     """What of config.model the number of multiply-adds depends on."""
     known = set(models.options(network.name)) - {"conv", "mean", "std", "init"}
     return {key: value for key, value in network.items() if key in known}
+
+
+def _alone(key, of_model, up_to):
+    """Rows of exits.csv."""
+    for condition, (correct, _) in of_model.items():
+        for number, (cost, right) in enumerate(zip(up_to.tolist(), correct.sum(0).tolist(), strict=True), 1):
+            yield (*key, condition.corruption, condition.label, number, cost, right, len(correct))
+
+
+def _adaptive(key, of_model, up_to):
+    """Rows of adaptive.csv."""
+    clean = of_model[CLEAN_IMAGES].confidence[::2]
+    least = {q: exits.thresholds(clean, exits.shares(q, len(up_to))) for q in BUDGETS}
+    for condition, (correct, confidence) in of_model.items():
+        for q, sure in least.items():
+            stopped = exits.stop(correct[1::2], confidence[1::2], sure, up_to)
+            cost = round(stopped.multiply_adds)
+            yield (*key, condition.corruption, condition.label, q, cost, stopped.correct, stopped.total)
 
 
 def _write(workdir, source, alone, adaptive):

@@ -119,7 +119,7 @@ class MSDNet(nnx.Module):
       base: layers before the first. The released networks have as many as `step`.
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ class MultigridResNet(nnx.Module):
       dtype: of the computation.
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.convolve.
+      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(self, num_classes, *, stages, rng, dtype, mean=None, std=None, init="he", conv="auto"):

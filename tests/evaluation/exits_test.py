@@ -8,7 +8,8 @@ import pytest
 from flax import nnx
 
 import data
-from evaluation.exits import of_model
+from evaluation import exits
+from evaluation.exits import Answered, of_model
 from evaluation.shown import Shown
 from runtime import meshes
 
@@ -50,3 +51,16 @@ def test_every_exit_is_asked_about_every_image_once():
 def test_a_network_with_one_exit_is_refused():
     with pytest.raises(ValueError, match="several exits, such as msdnet, found one exit"):
         of_model(network(several=False), shown())
+
+
+def test_answers_are_kept_for_the_same_network_and_images(tmp_path, monkeypatch):
+    model, path, asked = network(), tmp_path / "exits" / "clean-0.npz", []
+    monkeypatch.setattr(exits, "digest", lambda state: float(state.params["logit"][...]))
+    monkeypatch.setattr(exits, "of_model", lambda *given: asked.append(given) or Answered(np.eye(3), np.ones((3, 3))))
+    for images in (shown(), shown(), shown(6), shown(6)):
+        found = exits.kept(path, model, images)
+        assert found.correct.tolist() == np.eye(3).tolist() and found.confidence.shape == (3, 3)
+    assert len(asked) == 2
+    model[1].params["logit"].set_value(jnp.float32(3))
+    exits.kept(path, model, shown(6))
+    assert len(asked) == 3

@@ -71,6 +71,20 @@ def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SIDES)
+def test_training_of_a_multi_scale_or_grouped_network_lowers_for_accelerators(name, monkeypatch):
+    side = tiny.NETWORKS[name][1]
+    graphdef, params, rest = nnx.split(tiny.build(monkeypatch, name, conv="xla"), nnx.Param, ...)
+
+    def loss(params, images):
+        return nnx.merge(graphdef, params, rest, copy=True)(images, train=True)[0].sum()
+
+    traced = jax.jit(jax.grad(loss)).trace(params, jax.ShapeDtypeStruct((2, side, side, 3), np.float32))
+    for platform in ("cuda", "tpu"):
+        assert traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_SIDES)
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
 def test_forward_pass_of_a_multi_scale_or_grouped_network_is_the_papers(name, train, monkeypatch):
     side = tiny.NETWORKS[name][1]
