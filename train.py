@@ -3,14 +3,14 @@
     python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog [--config.seed=3 --config.train.epochs=10]
 
 Writes checkpoints, metrics.jsonl and the accuracy on clean test images, of each class too
-(classes.csv). A run that was stopped continues when the same command is given again.
+(classes.csv) and of parts of the test images, where the dataset has some (parts.csv). A run that was stopped continues when the same command is given again.
 """
 
 from runtime import command  # isort: skip
 
 import pathlib
 
-from analysis.class_accuracies import write_classes
+from analysis.class_accuracies import of_classes, write_classes
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
@@ -49,14 +49,20 @@ def train_and_evaluate(config, workdir):
         workdirs.write_json(
             path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size}
         )
-        labels = distributed.fetch(test_split.labels)
-        distributed.on_main(
-            lambda: write_classes(
-                path / "classes.csv", correct, labels, dataset.class_names, study.comment(config, provenance())
-            )
-        )
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
+        labels = distributed.fetch(test_split.labels)
+        distributed.on_main(lambda: _tabulate(path, correct, labels, dataset, study.comment(config, provenance())))
     return accuracy
+
+
+def _tabulate(path, correct, labels, dataset, comment):
+    write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment)
+    if dataset.parts is None:
+        return
+    write_classes(path / "parts.csv", correct, *dataset.parts, comment)
+    for name, images, *shares in of_classes(correct, *dataset.parts):
+        percent = (100 * share for share in shares)
+        log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)
 
 
 def main(argv):

@@ -24,21 +24,27 @@ def interval(correct: int, number: int) -> tuple[float, float]:
     return (middle - half) / (1 + extra), (middle + half) / (1 + extra)
 
 
-def write_classes(
-    path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str], comment: str
-) -> None:
-    """Writes the accuracy on each class that has images.
+def of_classes(
+    correct: np.ndarray, labels: np.ndarray, names: Sequence[str]
+) -> list[tuple[str, int, float, float, float]]:
+    """Computes (name, images, accuracy, low, high) of each class that has images.
 
     Args:
-      path: of the table.
       correct: bool [N], which images are answered correctly.
       labels: int [N].
       names: of the classes.
-      comment: the line at the head of the table.
     """
     rows = []
     for label, name in enumerate(names):
         own = correct[labels == label]
         if own.size:
-            rows.append((as_name(name), own.size, float(own.mean()), *interval(int(own.sum()), own.size)))
-    write_rows(path, HEADER, rows, comment)
+            rows.append((name, own.size, float(own.mean()), *interval(int(own.sum()), own.size)))
+    return rows
+
+
+def write_classes(
+    path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str], comment: str
+) -> None:
+    """Writes the rows of `of_classes`, below the line `comment`, to the table `path`."""
+    rows = of_classes(correct, labels, names)
+    write_rows(path, HEADER, [(as_name(name), *values) for name, *values in rows], comment)

@@ -61,6 +61,7 @@ def get_config():
                 "jsd_weight": 0.0,
                 "stability_weight": 0.0,
                 "stability_noise": 0.0,
+                "mixup": False,
                 "epochs": 40,
                 "batch_size": 256,
                 "label_smoothing": 0.0,

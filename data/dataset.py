@@ -8,7 +8,7 @@ limited or shuffled, so a random corruption keyed by it does not change with the
 import dataclasses
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -49,12 +49,25 @@ class Split:
         return Split(images, *(place_array(np.asarray(array), sharding) for array in (self.labels, self.index)))
 
 
+class Parts(NamedTuple):
+    """Parts of a test set, on each of which train.py tells the accuracy.
+
+    Attributes:
+      labels: int32 [N], the part of each test image.
+      names: of the parts.
+    """
+
+    labels: np.ndarray
+    names: tuple[str, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Dataset:
     """A named pair of splits.
 
     `provenance` says where the pixels come from (source, version, sizes, sha256 of every array) in
-    values that JSON can hold, so that a result can name the data it was measured on.
+    values that JSON can hold, so that a result can name the data it was measured on. `parts`
+    divides the test images, where a protocol does.
     """
 
     name: str
@@ -62,6 +75,7 @@ class Dataset:
     train: Split
     test: Split
     provenance: Mapping[str, Any]
+    parts: Parts | None = None
 
     @property
     def num_classes(self) -> int:

@@ -1,5 +1,7 @@
 """Two datasets as one to train on, such as ImageNet and Stylized-ImageNet."""
 
+import dataclasses
+
 import numpy as np
 
 from data.dataset import Dataset, Split
@@ -34,7 +36,7 @@ def union(first: Dataset, second: Dataset) -> Dataset:
         np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
     )
     provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
-    return Dataset(f"{first.name}+{second.name}", first.class_names, train, first.test, provenance)
+    return dataclasses.replace(first, name=f"{first.name}+{second.name}", train=train, provenance=provenance)
 
 
 def _parts(images):

@@ -78,6 +78,7 @@ class Rows:
             label_smoothing=program.label_smoothing,
             stability=program.stability,
             condense_steps=program.condense_steps,
+            mixup=program.mixup,
         )
         self._report()
         self._pending = metrics, [(row, run, run.step) for row, run in enumerate(self._runs) if run is not None]

@@ -62,6 +62,7 @@ class Program(NamedTuple):
     label_smoothing: float
     stability: Stability
     condense_steps: int
+    mixup: bool
     batch_size: int
     block_steps: int
 
@@ -99,6 +100,7 @@ class Run:
             self._plan.label_smoothing,
             Stability(recipe.stability_weight, recipe.stability_noise),
             self._plan.total_steps if learned.has_masks(state.statistics) else 0,
+            recipe.mixup,
             recipe.batch_size,
             self._plan.block_steps,
         )

@@ -88,11 +88,12 @@ def name_of(recipe: ConfigDict) -> str:
 
     `standard`, a corruption, a mixture, or a scheme, with `+jsd` for its consistency loss; both
     joined by `+` where a scheme and a corruption are used together; `+stability` for stability
-    training, `+train=clahe` where training images were enhanced.
+    training, `+mixup` for mixup, `+train=clahe` where training images were enhanced.
     """
     name = recipe.corruption
     if recipe.get("scheme", ""):
         scheme = augment.canonical(recipe.scheme) + (JSD if recipe.jsd_weight else "")
         name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
     name += "+stability" if recipe.get("stability_weight", 0) else ""
+    name += "+mixup" if recipe.get("mixup", False) else ""
     return name + (f"+{TRAINED}{recipe.enhance}" if recipe.get("enhance", "") else "")

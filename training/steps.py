@@ -13,6 +13,7 @@ from jax.sharding import Mesh, PartitionSpec
 from models import layers
 from models.condensenet import learned
 from runtime import meshes
+from training import mixup as mixing
 from training.jsd import jsd_loss
 from training.stability import OFF, Stability, disagreement, with_noise
 from training.states import TrainState
@@ -31,6 +32,7 @@ PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a st
         "label_smoothing",
         "stability",
         "condense_steps",
+        "mixup",
     ),
     donate_argnames=("states",),
 )
@@ -47,6 +49,7 @@ def train_models_block(
     label_smoothing: float = 0.0,
     stability: Stability = OFF,
     condense_steps: int = 0,
+    mixup: bool = False,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
@@ -60,8 +63,8 @@ def train_models_block(
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
         'data'.
       keys: typed keys [M].
-      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability, condense_steps: as
-        `train_block`.
+      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability, condense_steps, mixup:
+        as `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -69,7 +72,7 @@ def train_models_block(
 
     def train_one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
-        asked = jsd_weight, norm_groups, label_smoothing, stability, condense_steps
+        asked = jsd_weight, norm_groups, label_smoothing, stability, condense_steps, mixup
         state, metrics = train_block(graphdef, optimizer, state, images, labels, keys[0], *asked)
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
@@ -94,6 +97,7 @@ def train_block(
     label_smoothing: float = 0.0,
     stability: Stability = OFF,
     condense_steps: int = 0,
+    mixup: bool = False,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of one model in one `lax.scan`.
 
@@ -117,24 +121,27 @@ def train_block(
         not with a JSD weight.
       condense_steps: of the whole training, where the network learns its groups
         (`models.condensenet.learned`); 0 where it does not.
+      mixup: train on mixtures (`training.mixup`); not with one of the two before.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
-      images, with JSD).
+      images, with JSD; of mixtures against their first labels, with mixup).
 
     Raises:
       AssertionError: images and labels do not belong together.
-      ValueError: both stability training and a JSD weight.
+      ValueError: two of stability training, a JSD weight and mixup.
     """
     if jsd_weight and stability.weight:
         raise ValueError(
             f"expected a stability weight of 0 with a JSD weight, found {stability.weight} and {jsd_weight}"
         )
+    if mixup and (jsd_weight or stability.weight):
+        raise ValueError(f"expected mixup without JSD or stability weight, found {jsd_weight} and {stability.weight}")
     chex.assert_rank([images, labels], [6 if jsd_weight else 5, 2])
     chex.assert_equal_shape_prefix([images, labels], 2)
     chex.assert_type(labels, int)
 
-    def objective(logits, labels):
+    def objective(logits, labels, mixture):
         """Loss, and the logits of the clean images."""
         if jsd_weight:
             clean, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
@@ -143,6 +150,10 @@ def train_block(
             clean, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
             loss = cross_entropy(clean, labels, label_smoothing)
             return loss + stability.weight * disagreement(clean, noisy), clean
+        if mixup:
+            share, order = mixture
+            loss = cross_entropy(logits, labels, label_smoothing, share)
+            return loss + cross_entropy(logits, labels[order], label_smoothing, 1 - share), logits
         return cross_entropy(logits, labels, label_smoothing), logits
 
     def step(state, batch):
@@ -155,9 +166,11 @@ def train_block(
                 learned.condense(model, state.step, condense_steps)
             own_key = jax.random.fold_in(key, state.step)
             shown = with_noise(images, own_key, stability.noise) if stability.weight else images
+            mixture = mixing.draw(own_key, labels.shape[0]) if mixup else None
+            shown = mixing.mixed(images, *mixture) if mixup else shown
             views = shown.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
             logits, features = model(views, train=True, key=own_key)
-            by_exit = [objective(answers, labels) for answers in features.get("exits", (logits,))]
+            by_exit = [objective(answers, labels, mixture) for answers in features.get("exits", (logits,))]
             loss = functools.reduce(operator.add, [loss for loss, _ in by_exit])
             if condense_steps:
                 loss += learned.LASSO * learned.group_lasso(model)
@@ -175,7 +188,9 @@ def train_block(
     return jax.lax.scan(step, state, (images, labels))
 
 
-def cross_entropy(logits: jax.Array, labels: jax.Array, smoothing: float = 0.0) -> jax.Array:
+def cross_entropy(
+    logits: jax.Array, labels: jax.Array, smoothing: float = 0.0, weights: jax.Array | None = None
+) -> jax.Array:
     """Computes the mean cross-entropy of a batch, with label smoothing.
 
     -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR
@@ -185,9 +200,10 @@ def cross_entropy(logits: jax.Array, labels: jax.Array, smoothing: float = 0.0) 
       logits: float32 [B, C].
       labels: int [B].
       smoothing: a in [0, 1); 0 is the plain cross-entropy.
+      weights: float32 [B], factors of the terms of the mean; None is 1 for all.
     """
     loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
     if smoothing:
         even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
         loss = (1 - smoothing) * loss + smoothing * even
-    return loss.mean()
+    return (loss if weights is None else weights * loss).mean()

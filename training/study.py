@@ -181,10 +181,10 @@ def refuse_unnamed(config: ConfigDict) -> None:
     """Refuses what a study does not name its models after, as `schemes.name_of` does.
 
     Raises:
-      ValueError: stability training, or enhanced training images.
+      ValueError: stability training, mixup, or enhanced training images.
     """
     for section, recipe in (("train", config.train), ("study.finetune", config.study.finetune)):
-        for key, plain in (("enhance", ""), ("stability_weight", 0.0), ("stability_noise", 0.0)):
+        for key, plain in (("enhance", ""), ("stability_weight", 0.0), ("stability_noise", 0.0), ("mixup", False)):
             if recipe.get(key, plain) != plain:
                 raise ValueError(
                     f"expected config.{section}.{key} {plain!r} in a study, found {recipe[key]!r}; train.py trains a "

@@ -15,6 +15,7 @@ from training import study
         ("train", "enhance", "clahe"),
         ("train", "stability_weight", 0.05),
         ("train", "stability_noise", 0.05),
+        ("train", "mixup", True),
         ("study.finetune", "enhance", "nlm"),
     ],
 )

@@ -20,6 +20,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke", "small", "small_wide", "small_plain"),
+    "subclass": ("k1", "k2", "k3", "k4", "smoke"),
     "style_decoder": ("public", "paper", "cifar10", "smoke"),
     "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "stylized=a/b",
                      "cpu", "smoke"),

@@ -51,6 +51,10 @@ def changed(**values):
             },
             "expected config.train.stability_weight 0",
         ),
+        (
+            {"train__mixup": True, "train__stability_weight": 0.1, "train__stability_noise": 0.1},
+            "expected config.train.mixup False with a train.jsd_weight or train.stability_weight, found True with 0.0 and 0.1",
+        ),
         ({"adapt__images": 100}, "expected config.adapt.images of at least a batch of 500, found 100"),
         ({"eval__adapt": "test", "eval__stored": "DIR"}, "expected no config.eval.stored with config.eval.adapt"),
         ({"eval__adapt": "test", "eval__enhance": "clahe"}, "expected no config.eval.enhance with config.eval.adapt"),

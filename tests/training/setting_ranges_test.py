@@ -83,6 +83,7 @@ VALUES = {
     "train.jsd_weight": _UP,
     "train.stability_weight": _UP,
     "train.stability_noise": _SHARE,
+    "train.mixup": _BOOL,
     "train.epochs": ((0, 1_000_000), (-1, 1_000_001, 1.5)),
     "train.batch_size": _BATCH,
     "train.label_smoothing": _SHARE_BELOW_1,

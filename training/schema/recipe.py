@@ -54,6 +54,7 @@ SETTINGS = {
         "of the agreement of predictions on noisy copies, stability training (the draft: .01, .05, .1); 0 is none", 0
     ),
     "train.stability_noise": number("of these copies: uniform within so much of a pixel in [0, 1]", 0, 1),
+    "train.mixup": switch("train on mixtures of two images of a batch, each of a uniform share"),
     "train.epochs": whole("times that training shows all images", 0, 1_000_000),
     "train.batch_size": whole("images in a step", 1, 2**20),
     "train.label_smoothing": number("share of the target that is spread evenly over all classes", 0, 1, below=True),

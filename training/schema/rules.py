@@ -79,6 +79,11 @@ def of_losses(config: ConfigDict) -> Iterator[str]:
         yield f"expected config.train.label_smoothing 0 with a train.jsd_weight, found {train.label_smoothing}"
     if train.stability_weight and train.jsd_weight:
         yield f"expected config.train.stability_weight 0 with a train.jsd_weight, found {train.stability_weight}"
+    if train.mixup and (train.jsd_weight or train.stability_weight):
+        yield (
+            "expected config.train.mixup False with a train.jsd_weight or train.stability_weight, found True with "
+            f"{train.jsd_weight} and {train.stability_weight}"
+        )
     if bool(train.stability_weight) != bool(train.stability_noise):
         yield (
             "expected config.train.stability_weight and train.stability_noise both above 0, or both 0, found "
