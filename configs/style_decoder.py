@@ -32,7 +32,7 @@ def get_config(variant="cifar10"):
         return config
     config.dataset.name = "cifar10" if variant == "cifar10" else "shapes"
     config.adain.widths = (8, 16, 32, 64)
-    config.adain.steps, config.adain.learning_rate = 5000, 1e-3
+    config.adain.steps, config.adain.learning_rate = 3000, 1e-3
     if variant == "smoke":
         config.dataset.train_limit = config.dataset.test_limit = 100
         config.adain.drawn, config.adain.steps = 6, 10

@@ -28,6 +28,7 @@ WIDTHS = (64, 128, 256, 512)
 EPSILON = 1e-5
 _FLOOR = 1e-12  # of a variance: the slope of the root stays finite where a channel is constant
 _MEANS = (103.939, 116.779, 123.68)  # blue, green, red: what VGG's weights expect to be subtracted
+_SPREAD = 64  # of levels about these means, roughly; initial maps are of size 1, as those of the public weights
 
 
 class Reading(NamedTuple):
@@ -76,7 +77,7 @@ class Layer(nnx.Module):
     """3x3 convolution with bias of maps mirrored at their edges by one pixel."""
 
     def __init__(self, c_in, c_out, **options):
-        self.conv = Conv(c_in, c_out, 3, padding=0, bias=True, **options)
+        self.conv = Conv(c_in, c_out, 3, padding=0, bias=True, init="he_in", **options)
 
     def __call__(self, x):
         return self.conv(jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="reflect"))
@@ -103,6 +104,8 @@ class Encoder(nnx.Module):
         self.colors.kernel.set_value(jax.device_put(255 * np.eye(3, dtype=np.float32)[None, None, ::-1]))
         self.colors.bias.set_value(jax.device_put(-np.array(_MEANS, np.float32)))
         self.stages = _stages(_plan(widths), **options)
+        first = self.stages[0][0].conv.kernel
+        first.set_value(first.get_value() / _SPREAD)
 
     def __call__(self, images):
         """Maps images float[N, H, W, 3] in [0, 1] to relu1_1, relu2_1, relu3_1 and relu4_1.
