@@ -133,6 +133,19 @@ def test_a_stopped_command_stops_the_sweep(run, status, left):
     assert end.value.code == left and len(stopped.called) == 2
 
 
+# A command that is told to end, and ends in its own way; it stops this process while it runs.
+STOPS = "trap 'echo saved; exit 7' TERM; sleep .3; kill -{signal} $PPID; sleep 5 & wait"
+
+
+def test_a_command_is_told_when_the_sweep_is_stopped(tmp_path):
+    with open(tmp_path / "log", "w+") as output:
+        assert sweep.call(["sh", "-c", STOPS.format(signal="TERM")], output) == 7
+        with pytest.raises(KeyboardInterrupt):
+            sweep.call(["sh", "-c", STOPS.format(signal="INT")], output)
+    assert (tmp_path / "log").read_text() == "saved\nsaved\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 def test_the_table_has_mean_and_deviation_over_seeds(run, tmp_path):
     accuracies = {f"{rate}/seed={seed}": 0.5 + rate + seed**2 / 50 for rate in (0.05, 0.1) for seed in (0, 1, 2)}
     run(Commands(lambda folder: accuracies[str(folder).rpartition("rate=")[2]]))
