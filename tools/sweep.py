@@ -36,6 +36,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
+import jax
 from absl import app, flags
 
 from analysis import sweeps as tables
@@ -150,6 +151,7 @@ def slurm(members: Sequence[Member], again: Sequence[str]) -> str:
 
 
 def main(argv):
+    jax.config.update("jax_platforms", "cpu")  # accelerators are for the commands
     config, workdir = cli.read_flags(argv)
     asked, given = flags.FLAGS, cli.given_settings()
     if not asked.sweep:
