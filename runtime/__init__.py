@@ -2,6 +2,7 @@
 nor corruptions.
 
 bindings.py     what results were made from: digests in files and of models
+chips/          chips that are not there, and what their compilers say of programs for them
 command.py      flags alone on the command line, foreseen errors and Ctrl-C in one line, how a command was called
 compiles.py     how often XLA compiled each program, and the cache of compiled programs on disk
 distributed.py  one program in many processes: who they are, what they agree on, what process 0 tells

@@ -35,13 +35,17 @@ def counting() -> Iterator[collections.Counter[str]]:
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
+def cache_folder() -> pathlib.Path:
+    """Names the folder for what any process may use again."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "jax-corruptions"
+
+
 def enable_compilation_cache() -> None:
     """Keeps compiled programs between processes, unless the user configured JAX's cache otherwise.
 
     Small ones too, which JAX by itself compiles anew: a study runs some eighty, a few kB each.
     """
     if jax.config.jax_compilation_cache_dir is None:
-        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-        jax.config.update("jax_compilation_cache_dir", str(cache / "jax-corruptions" / "xla"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -9,6 +9,7 @@ run.py           one model as the host sees it: workdir, next batches, reports, 
 batches.py       what a step sees: batches mirrored, cropped, augmented, corrupted in part
 augmentation.py  corruption, mixture of a benchmark, or augmentation scheme, over the mesh
 resized_crop.py  random resized crops of the ImageNet recipes
+memory.py        whether a batch fits a device, asked of its compiler before the first step
 stream.py        images that do not fit in device memory, read ahead from the host
 steps.py         the compiled block of training steps
 jsd.py           the consistency loss of AugMix

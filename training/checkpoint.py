@@ -18,6 +18,9 @@ from runtime import distributed
 from runtime.log import log
 from training.states import TrainState
 
+KEPT = 2
+"""The newest checkpoints of a run that stay."""
+
 
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be written, or none of those stored can be read."""
@@ -79,7 +82,7 @@ class Checkpoints:
     With `read_only` nothing is made, deleted or tidied up.
     """
 
-    def __init__(self, directory: str | os.PathLike, keep: int = 2, read_only: bool = False):
+    def __init__(self, directory: str | os.PathLike, keep: int = KEPT, read_only: bool = False):
         self._directory, self._keep = _folder(directory), keep
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else keep,

@@ -112,6 +112,19 @@ class Trainings:
                 yield models
                 del models, trained  # or the next part would train beside them
 
+    def planned(self) -> Iterator[tuple[dict[Key, ConfigDict], Mesh]]:
+        """Yields what `train` would train: models that share a program, each with its config, and the
+        mesh of those that train at once.
+        """
+        for part, rows in self._parts(0):
+            yield {key: self._planned_config(key, rows.shape["data"]) for key in part}, rows
+
+    def _planned_config(self, key: Key, devices: int) -> ConfigDict:
+        if not self._is_finetuned(key):
+            return self._config(key, devices)
+        name, seed = key
+        return study.finetuned_config(self.config, self._config((augmentation.STANDARD, seed), devices), name, devices)
+
     def _parts(self, at_most: int) -> Iterator[tuple[list[Key], Mesh]]:
         """Yields the keys of models that share a program, and the mesh they train on."""
         groups: dict[Any, list[Key]] = {}

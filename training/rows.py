@@ -1,10 +1,12 @@
 """The rows of a mesh in training: the run in each row, one stacked state, one program for all."""
 
+import math
+
 from jax.sharding import Mesh
 
 from data.dataset import Split
 from runtime import distributed, meshes
-from training import stacks, steps
+from training import memory, stacks, steps
 from training.run import Run
 from training.states import TrainState
 
@@ -26,6 +28,7 @@ class Rows:
         self._runs = [None] * len(self._meshes)
         self._idle = [None] * len(self._meshes)
         self._program = self._states = self._keys = self._pending = None
+        self._fits = False
 
     def free(self) -> list[int]:
         """Lists the rows without a run."""
@@ -64,24 +67,26 @@ class Rows:
             for run, split, mesh in zip(self._runs, self._splits, self._meshes)
         ]
         images, labels = (stacks.join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
-        program = self._program
-        self._states, metrics = steps.train_models_block(
-            self._mesh,
-            program.graphdef,
-            program.optimizer,
-            self._states,
-            images,
-            labels,
-            self._keys,
-            jsd_weight=program.jsd_weight,
-            norm_groups=program.norm_groups,
-            label_smoothing=program.label_smoothing,
-            stability=program.stability,
-            condense_steps=program.condense_steps,
-            mixup=program.mixup,
-        )
+        if not self._fits:
+            self._check_memory(images, labels)
+        self._states, metrics = steps.train_models_block(*self._arguments(images, labels), **self._program.static)
         self._report()
         self._pending = metrics, [(row, run, run.step) for row, run in enumerate(self._runs) if run is not None]
+
+    def _arguments(self, images, labels):
+        return self._mesh, self._program.graphdef, self._program.optimizer, self._states, images, labels, self._keys
+
+    def _check_memory(self, images, labels):
+        """Asks the compiler, before the first block, whether its steps fit the devices."""
+        parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups)
+        memory.check(
+            self._mesh,
+            lambda *shown: steps.train_models_block.lower(*self._arguments(*shown), **self._program.static),
+            images,
+            labels,
+            parts,
+        )
+        self._fits = True
 
     def _filled(self, blocks):
         """The blocks, those of rows without a run replaced by idle ones."""

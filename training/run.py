@@ -66,6 +66,34 @@ class Program(NamedTuple):
     batch_size: int
     block_steps: int
 
+    @classmethod
+    def of(
+        cls,
+        recipe: ConfigDict,
+        plan: batches.Plan,
+        graphdef: nnx.GraphDef,
+        statistics: nnx.State,
+        optimizer: optax.GradientTransformation,
+    ) -> "Program":
+        """Makes that of a run.
+
+        Args:
+          recipe: config.train.
+          plan: of the run.
+          graphdef, optimizer: as `steps.train_block` takes them.
+          statistics: of the network, may be abstract.
+        """
+        stability = Stability(recipe.stability_weight, recipe.stability_noise)
+        losses = recipe.jsd_weight, plan.norm_groups, plan.label_smoothing, stability
+        condense_steps = plan.total_steps if learned.has_masks(statistics) else 0
+        return cls(graphdef, optimizer, *losses, condense_steps, recipe.mixup, recipe.batch_size, plan.block_steps)
+
+    @property
+    def static(self) -> dict[str, Any]:
+        """The settings of `steps.train_models_block`."""
+        names = ("jsd_weight", "norm_groups", "label_smoothing", "stability", "condense_steps", "mixup")
+        return {name: getattr(self, name) for name in names}
+
 
 class Run:
     """A job that was begun, or continued from its newest checkpoint.
@@ -92,18 +120,7 @@ class Run:
             chex.assert_trees_all_equal_shapes_and_dtypes(job.initial[1:3], state[1:3])  # params, statistics
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
             state = meshes.place_tree(jax.tree.map(jnp.copy, state), meshes.replicated(target))
-        self.program = Program(
-            graphdef,
-            optimizer,
-            recipe.jsd_weight,
-            self._plan.norm_groups,
-            self._plan.label_smoothing,
-            Stability(recipe.stability_weight, recipe.stability_noise),
-            self._plan.total_steps if learned.has_masks(state.statistics) else 0,
-            recipe.mixup,
-            recipe.batch_size,
-            self._plan.block_steps,
-        )
+        self.program = Program.of(recipe, self._plan, graphdef, state.statistics, optimizer)
         root = seed_key(self._config.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)

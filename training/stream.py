@@ -21,6 +21,7 @@ from jax.sharding import Mesh
 from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
+from training import memory
 
 if TYPE_CHECKING:
     from training.batches import Plan
@@ -56,7 +57,7 @@ def place_splits(
             splits.append(split)
             continue
         size = split.images.nbytes
-        too_large = placement == "auto" and distributed.anyone(size > _FRACTION * free)  # for any of many processes
+        too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # for any of many processes
         if placement == "device" or (placement == "auto" and not too_large):
             splits.append(split.to_device(meshes.replicated(mesh)))
             free -= size
@@ -67,13 +68,15 @@ def place_splits(
     return tuple(splits)
 
 
+def fits(size: float, free: float) -> bool:
+    """Says whether a split of so many bytes is put on devices with so many free."""
+    return size <= _FRACTION * free
+
+
 def _free_bytes(mesh):
     """Measures the bytes that an array replicated over the mesh may take, on each device."""
-    device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
-    stats = device.memory_stats() or {}
-    if "bytes_limit" in stats:
-        return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
+    free = memory.free_bytes(mesh)
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices) if free is None else free
 
 
 def on_device(split: Split) -> bool:

@@ -64,13 +64,19 @@ def load_data(
       mixed: with the training images of config.train.mix_in too, as for training.
       placed: the splits that are needed; the others stay where they are.
     """
+    dataset = load_dataset(config, mixed)
+    return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
+
+
+def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
+    """Loads the dataset of `load_data` and leaves it on the host."""
     optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = data.load(**given)
     if mixed and config.train.mix_in.name:
         dataset = union(dataset, _load_mixed_in(given | {k: v for k, v in config.train.mix_in.items() if v}))
     ranges.check_image_shape(config.get("ranges"), dataset.image_shape)
-    return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
+    return dataset
 
 
 def _load_mixed_in(given):

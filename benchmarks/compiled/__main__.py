@@ -14,8 +14,9 @@ import pathlib
 
 import jax
 
-from benchmarks.compiled import costs, hlo, programs, table
-from benchmarks.compiled.targets import TARGETS
+from benchmarks.compiled import programs, table
+from runtime.chips import costs, hlo
+from runtime.chips.targets import TARGETS
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
 SIZED = ("corruptions", "schemes")
@@ -26,7 +27,7 @@ def measure(target, kind, name, size, batch):
     """Compiles one program: the cells of its row."""
     program = programs.build(kind, name, size, batch, target.devices)
     try:
-        compiled, seconds = target.compile(program.function, *program.args)
+        compiled, seconds = target.compile(target.lower(program.function, *program.args, **program.static))
     except jax.errors.JaxRuntimeError as error:  # does not fit, or an operation that the chip lacks
         return table.failed(error)
     found = costs.of_program(hlo.parse(compiled.as_text()))

@@ -4,8 +4,8 @@ import pathlib
 import statistics
 from typing import Any
 
-from benchmarks.compiled.costs import Costs
-from benchmarks.compiled.targets import Target
+from runtime.chips.costs import Costs
+from runtime.chips.targets import Target
 from runtime.files import write_atomically
 
 COLUMNS = (
@@ -17,8 +17,8 @@ BARS = (("images/s by the model", 5_000), ("loop trips", 64), ("temporaries MiB/
 MEDIAN = 100_000
 LEGEND = """Compiled for a described chip, run on none: all numbers are by the compiler's model, none is measured. Of one batch on one
 chip: `compile CPU s` of all the compiler's threads; `kernels`, `loop trips` (inner loops count in each trip of outer ones; after
-`<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `images/s by the model`: the cycles
-that the compiler estimates, loops multiplied by their trips, at {clock:.2f} GHz; gathers cost more than it believes. `roofline`: what
+`<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `images/s by the model`:
+{model}. `roofline`: what
 the kernels' traffic at {bandwidth:.0f} GB/s and the products at {peak:.0f} TFLOP/s (`of the peak`: their part) would leave, whichever
 is less; products in a loop count once, cycles and traffic in every trip. `costliest operations`: the end of their names in the source, with their part of the cycles."""
 
@@ -37,7 +37,7 @@ def row(
       images: of one batch on one chip.
       batches: in the program.
     """
-    second = costs.cycles / target.clock / batches
+    second = target.seconds(costs, flops * batches) / batches
     floor = max(costs.traffic / batches / target.bandwidth, flops / target.peak)
     bound = "" if costs.exact else "<= "
     costly = [f"{name} {100 * part:.0f} %" for name, part in list(costs.shares.items())[:3] if part >= 0.05]
@@ -71,7 +71,7 @@ def read(path: pathlib.Path, title: str) -> dict[str, list[str]]:
 
 def write(path: pathlib.Path, title: str, command: str, target: Target, rows: dict[str, list[str]], bars: bool) -> None:
     """Writes the table, and below it what falls short of the bars, if these are meant for it."""
-    legend = LEGEND.format(clock=target.clock / 1e9, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12)
+    legend = LEGEND.format(model=target.model, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12)
     lines = [
         f"# {title}",
         "",

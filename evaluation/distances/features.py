@@ -79,7 +79,7 @@ class Extractor:
         """
         transformed = _transformed(apply, self.mesh, params, self.images)
         state = self.state
-        return _mean_features(self.graphdef, self.mesh, state.params, state.statistics, transformed, self.weights)
+        return mean_features(self.graphdef, self.mesh, state.params, state.statistics, transformed, self.weights)
 
     def stream(
         self, transform: Transform, key: jax.Array, number: int, *, first: int = 0, description: str = ""
@@ -163,8 +163,18 @@ def _transformed(apply, mesh, params, images):
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef", "mesh"))
-def _mean_features(graphdef, mesh, params, statistics, transformed, weights):
-    """Weighted means over images of the features of `transformed` [K, N, H, W, 3]: [K, G, D]."""
+def mean_features(graphdef, mesh, params, statistics, transformed, weights):
+    """Takes the weighted means over images of the features of `transformed`.
+
+    Args:
+      graphdef, params, statistics: the network.
+      mesh: devices; transforms are spread over 'data'.
+      transformed: float32 [K, N, H, W, 3].
+      weights: float32 [G, N].
+
+    Returns:
+      float32 [K, G, D].
+    """
     chex.assert_shape(transformed, (None, weights.shape[1], None, None, 3))
 
     def local(params, statistics, transformed, weights):

@@ -79,8 +79,8 @@ def test_results_are_files_and_only_what_is_missing_is_measured(measured, monkey
 
 def test_features_that_are_not_finite_are_refused(measured, monkeypatch):
     folder = measured[0]
-    mean_features = features._mean_features
-    monkeypatch.setattr(features, "_mean_features", lambda *given: mean_features(*given) * jnp.nan)
+    mean_features = features.mean_features
+    monkeypatch.setattr(features, "mean_features", lambda *given: mean_features(*given) * jnp.nan)
     with pytest.raises(ValueError, match="expected finite features of images under imagenet_c/contrast"):
         msd_resampling.run(settings(pairs=3), folder)
     assert not (folder / "resampling" / "pairs" / "2.npz").exists()

@@ -5,8 +5,9 @@ import importlib.metadata
 import pytest
 
 from benchmarks.compiled import __main__ as command
-from benchmarks.compiled import costs, table
-from benchmarks.compiled.targets import TARGETS
+from benchmarks.compiled import table
+from runtime.chips import costs
+from runtime.chips.targets import TARGETS
 
 V5E = TARGETS["tpu_v5e"]
 

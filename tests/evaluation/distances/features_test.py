@@ -115,10 +115,10 @@ def test_severities_and_subsets_share_programs(network, images):
         measured(network, images, transforms.of_corruption("imagenet_c/brightness", level))
     for name in ("augmix=rotate", "augmix=rotate+equalize"):
         measured(network, images, transforms.of_scheme(name))
-    before = [program._cache_size() for program in (features._drawn, features._transformed, features._mean_features)]
+    before = [program._cache_size() for program in (features._drawn, features._transformed, features.mean_features)]
     measured(network, images, transforms.of_corruption("imagenet_c/brightness", 3))
     measured(network, images, transforms.of_scheme("augmix"))
-    after = [program._cache_size() for program in (features._drawn, features._transformed, features._mean_features)]
+    after = [program._cache_size() for program in (features._drawn, features._transformed, features.mean_features)]
     assert before == after
 
 

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 
-from benchmarks.compiled.hlo import Operation, Program, array_bytes
+from runtime.chips.hlo import Operation, Program, array_bytes
 
 _COLLECTIVES = (
     "all-reduce",

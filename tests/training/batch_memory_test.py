@@ -1,0 +1,124 @@
+"""A batch that does not fit a device's memory is refused before the first step, with one that does."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import data
+from configs import default
+from evaluation.planning import programs
+from evaluation.planning.programs import Block
+from runtime import compiles, meshes
+from runtime.schema import SettingsError
+from tests.training import tiny
+from training import loop, memory, states, study
+
+MIB = 2**20
+SIDE = 16
+
+
+@jax.jit
+def block(images, labels):
+    """A step that holds 64 values for each of an image, all at once."""
+    wide = jnp.sort(jnp.tile(images.astype(jnp.float32)[..., None], 64), axis=-1)
+    return jnp.sort(wide, axis=2).sum() + labels.sum().astype(jnp.float32)
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    """Checks a block of batches of 32 on a device with so many MiB free, told by its own words."""
+    mesh = meshes.data_mesh(1)
+    images = jax.device_put(np.zeros((2, 32, SIDE, SIDE, 3), np.uint8), meshes.by_model(mesh, "data"))
+    labels = jax.device_put(np.zeros((2, 32), np.int32), meshes.by_model(mesh, "data"))
+
+    def check(free, lower=block.lower, parts=1):
+        monkeypatch.setattr(memory, "free_bytes", lambda mesh: free)
+        memory.check(mesh, lower, images, labels, parts)
+
+    return check
+
+
+def needed():
+    """What a block of batches of 32 needs, by its compiler, with the images of the next."""
+    images, labels = jax.ShapeDtypeStruct((2, 32, SIDE, SIDE, 3), np.uint8), jax.ShapeDtypeStruct((2, 32), np.int32)
+    return memory.beyond_arguments(block.lower(images, labels).compile()) + images.size
+
+
+def test_what_fits_passes_and_what_does_not_names_the_largest_batch(checked):
+    whole = needed()
+    assert whole > 64 * 4 * 2 * 32 * SIDE * SIDE * 3
+    checked(whole)
+    with pytest.raises(SettingsError, match=r"config\.train\.batch_size: expected .* free on cpu, found 32, ") as error:
+        checked(whole * 0.7)
+    largest, compiled = map(int, re.search(r"is about (\d+) \((\d+) need", str(error.value)).groups())
+    assert compiled == 16 and 20 <= largest <= 22  # .7 of 32 is 22.4; what does not grow makes it less
+    with pytest.raises(SettingsError, match="no batch fits"):
+        checked(10)
+
+
+def test_only_batches_that_split_evenly_are_named(checked):
+    with pytest.raises(SettingsError, match=r"about 16 \(16 need"):
+        checked(needed() * 0.7, parts=8)
+
+
+def test_a_compiler_that_refuses_is_asked_about_smaller_batches(checked):
+    def lower(images, labels):
+        if images.shape[1] > 8:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm")
+        return block.lower(images, labels)
+
+    with pytest.raises(SettingsError, match=r"found 32, which its compiler has no room for; .* about 15 \(8 need"):
+        checked(100 * MIB, lower)
+
+    def fail(images, labels):
+        raise jax.errors.JaxRuntimeError("INTERNAL")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        checked(100 * MIB, fail)
+
+
+def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
+    assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
+    memory.check(meshes.data_mesh(), None, None, None, 1)
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return data.load("shapes", train_limit=160, test_limit=70)
+
+
+def train(dataset, workdir):
+    mesh = meshes.data_mesh(32)
+    workdir.mkdir()
+    config = study.model_config(tiny.config(epochs=1), "standard", 0)
+    return loop.train(config, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)
+
+
+@pytest.mark.slow
+def test_training_asks_before_its_first_step_and_compiles_once(dataset, tmp_path, monkeypatch):
+    needed, own = [], memory._needed
+    monkeypatch.setattr(memory, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
+    monkeypatch.setattr(memory, "free_bytes", lambda mesh: 2**40)
+    with compiles.counting() as compiled:
+        train(dataset, tmp_path / "fits")
+    assert compiled["train_models_block"] == 1
+    monkeypatch.setattr(memory, "free_bytes", lambda mesh: needed[0] * 0.7)
+    with pytest.raises(SettingsError, match=r"config\.train\.batch_size: .* found 32, whose steps need .* \(16 need"):
+        train(dataset, tmp_path / "does_not")
+    assert not (tmp_path / "does_not" / "final.json").exists()
+
+
+@pytest.mark.slow
+def test_the_state_is_donated_whole():
+    """Of a block's arguments the state, and nothing else, gives its memory to the results."""
+    network = states.abstract_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
+    optimizer = states.make_optimizer(default.get_config().train, 5)
+    shown = jax.ShapeDtypeStruct((5, 32, 32, 32, 3), np.uint8)
+    one = Block(network, optimizer, shown, {})
+    program = programs.training(one, meshes.data_mesh(1))
+    found = program.function.lower(*program.args, **program.static).compile().memory_analysis()
+    state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one.first_state()[1]))
+    assert found.alias_size_in_bytes == state

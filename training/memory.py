@@ -1,0 +1,105 @@
+"""Whether a block of steps fits into a device's memory, asked of its compiler before the first step.
+
+Without it a batch that is too large ends in an error of the allocator, minutes after the start,
+that names neither the setting nor a size that would do.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax
+from jax.sharding import Mesh
+
+from runtime import distributed
+from runtime.schema import SettingsError
+
+_NO_ROOM = "RESOURCE_EXHAUSTED"  # what a TPU's compiler says of a program that does not fit
+
+
+def free_bytes(mesh: Mesh) -> int | None:
+    """Measures what is free on a device of this process; None where devices do not tell (CPUs)."""
+    device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
+    stats = device.memory_stats() or {}
+    return stats["bytes_limit"] - stats.get("bytes_in_use", 0) if "bytes_limit" in stats else None
+
+
+def beyond_arguments(program: jax.stages.Compiled) -> int:
+    """Adds up what a program takes on a device besides its arguments: temporaries, results that
+    take no argument's place, code.
+    """
+    of = program.memory_analysis()
+    return of.temp_size_in_bytes + of.output_size_in_bytes - of.alias_size_in_bytes + of.generated_code_size_in_bytes
+
+
+def check(
+    mesh: Mesh,
+    lower: Callable[[jax.Array, jax.Array], jax.stages.Lowered],
+    images: jax.Array,
+    labels: jax.Array,
+    parts: int,
+) -> None:
+    """Refuses a block of steps that does not fit; where devices do not tell what is free, does
+    nothing.
+
+    What is free is asked with the arguments of the block, and a dataset, already in place. Beside
+    the steps there must be room for the images of the block after, which are made meanwhile.
+
+    Args:
+      mesh: (M, devices for each model).
+      lower: lowers the block for images and labels. JAX compiles it once, for this and the first
+        call.
+      images, labels: of the first block, [M K, B, ...].
+      parts: batches are multiples of it.
+
+    Raises:
+      SettingsError: it does not fit; names the largest batch that does.
+    """
+    free = free_bytes(mesh)
+    if free is None:
+        return
+    batch = images.shape[1]
+    needed = _needed(lower, images, labels, batch)
+    if not distributed.anyone(needed > free):
+        return
+    too_large = smaller = batch
+    while smaller := smaller // 2 // parts * parts:
+        if (of_smaller := _needed(lower, images, labels, smaller)) <= free:
+            break
+        too_large = smaller
+    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {_gib(needed)}"
+    raise SettingsError(
+        f"config.train.batch_size: expected a batch whose steps fit the {_gib(free)} free on {_kind(mesh)}, found "
+        f"{batch}, {found}; {_advice(smaller, of_smaller, free, too_large, parts) if smaller else 'no batch fits'}. Fewer "
+        "models at once (config.study.parallel) leave more devices to each"
+    )
+
+
+def _advice(fitting, needed, free, too_large, parts):
+    """The largest batch that fits, if what one that does needs grows with it."""
+    largest = min(int(fitting * free / needed), too_large - 1) // parts * parts
+    return f"the largest that fits is about {largest} ({fitting} need {_gib(needed)})"
+
+
+def _needed(lower, images, labels, batch):
+    """Bytes on a device beyond the arguments, for batches of another size; infinite where the
+    compiler refuses.
+    """
+    shown = [
+        jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
+        for array in (images, labels)
+    ]
+    local = math.prod(images.sharding.shard_shape(shown[0].shape)) * images.dtype.itemsize
+    try:
+        return beyond_arguments(lower(*shown).compile()) + local
+    except jax.errors.JaxRuntimeError as error:
+        if _NO_ROOM not in str(error):
+            raise
+        return math.inf
+
+
+def _kind(mesh):
+    return mesh.devices.flat[0].device_kind
+
+
+def _gib(number):
+    return f"{number / 2**30:.3g} GiB"
