@@ -78,6 +78,7 @@ def main(argv):
         platform=jax.default_backend(),
         python=platform.python_version(),
     )
+    jax.config.update("jax_enable_compilation_cache", False)  # what is read from a disk is not compiled
     out = pathlib.Path(given.out)
     text = out.read_text() if out.exists() else top
     if not text.startswith(top):

@@ -217,13 +217,18 @@ def _corrupt(
         return from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
 
     def corrupt_share(key: jax.Array, *rows: jax.Array) -> jax.Array:
-        number, size = rows[0].shape[0], max(1, _CHUNK // math.prod(rows[0].shape[1:]))
-        if jax.export.is_symbolic_dim(number) or number <= size:
-            return jax.vmap(functools.partial(corrupt_image, key))(*rows)
-        return jax.lax.map(lambda args: corrupt_image(key, *args), rows, batch_size=size)
+        return in_chunks(functools.partial(corrupt_image, key), rows, rows[0].shape[1:])
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
     return jax.lax.optimization_barrier(placement.over_shards(corrupt_share, key, images, index, levels))
+
+
+def in_chunks(function: Callable[..., jax.Array], rows: Sequence[Any], shape: Sequence[int]) -> jax.Array:
+    """Maps a function of one image over rows, many images of a shape at once, to bound the temporaries."""
+    number, size = rows[0].shape[0], max(1, _CHUNK // math.prod(shape))
+    if jax.export.is_symbolic_dim(number) or number <= size:
+        return jax.vmap(function)(*rows)
+    return jax.lax.map(lambda args: function(*args), tuple(rows), batch_size=size)
 
 
 def sample_options(

@@ -37,7 +37,8 @@ class CorruptRecord(transforms.RandomMap):
     source a record keeps its draws.
 
     Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each
-    compiles for itself, once for a size of image; with `jax_compilation_cache_dir` they share.
+    compiles for itself, once for a size of image; with `jax_compilation_cache_dir` they share. What
+    this process read from files by `use_photographs` workers do not have: use `CorruptBatch`.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.

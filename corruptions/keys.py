@@ -38,6 +38,12 @@ def seed_key(seed: int) -> jax.Array:
     return jax.random.fold_in(key, np.uint32(high)) if high else key
 
 
+def prng() -> str:
+    """Says how JAX is set to draw: other settings give other draws of the same key."""
+    settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
+    return f"{settings.jax_default_prng_impl}, partitionable: {settings.jax_threefry_partitionable}"
+
+
 def named_key(seed: int, name: str) -> jax.Array:
     """Makes the key of a name, such as a corruption's qualified one: `fold_in(seed_key(seed), crc32(name))`."""
     return jax.random.fold_in(seed_key(seed), zlib.crc32(name.encode()))

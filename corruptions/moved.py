@@ -68,7 +68,7 @@ def _coordinates(
     def of_image(position: Any, level: Any) -> jax.Array:
         return corruption.coordinates(shape, corruption.sample(keys.image_key(key, position), shape, level, **given))
 
-    return jax.vmap(of_image)(index, severity)
+    return batch.in_chunks(of_image, (index, severity), shape)
 
 
 programs.on_drop(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.batch import to_float
+from corruptions.checks import image_shape
 from corruptions.keys import image_index, integers, seed_key
 from corruptions.scoring.conditions import Condition
 from corruptions.write import bars
@@ -46,12 +47,15 @@ def checked(
     kind = getattr(images, "dtype", type(images).__name__)
     if np.ndim(images) != 4 or np.shape(images)[-1] != 3 or kind != np.uint8:
         raise TypeError(f"expected images uint8[N, H, W, 3], found {kind}{list(np.shape(images))}")
+    image_shape(images.shape[1:])
     number = len(images)
     if number == 0:
         raise ValueError("expected at least one image, found none")
     for name, array in (("labels", labels), ("index", index)):
         if array.shape != (number,) or array.dtype.kind not in "iu":
             raise ValueError(f"expected {name} of integers [{number}], found {array.dtype}{list(array.shape)}")
+    if labels.min() < 0:
+        raise ValueError(f"expected labels from 0 up, found {labels.min()}")
     if dtype not in DTYPES:
         raise ValueError(f"expected dtype among {', '.join(DTYPES)}, found {dtype!r}")
     if batch_size < 1:

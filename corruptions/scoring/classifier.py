@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import registry
+from corruptions import checks, registry
 from corruptions.batch import corrupt
-from corruptions.keys import named_key
+from corruptions.keys import named_key, prng
 from corruptions.scoring import answering
 from corruptions.scoring.conditions import CLEAN, Condition, list_conditions
 from corruptions.scoring.counts import Count
@@ -76,7 +76,10 @@ def evaluate(
     labels, index = answering.checked(images, labels, index, seed, dtype, batch_size)
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
-    given = {registry.get(name).qualified_name: dict(of_one) for name, of_one in (options or {}).items()}
+    given = {}
+    for corruption, of_one in ((registry.get(name), of_one) for name, of_one in (options or {}).items()):
+        checks.options(corruption.qualified_name, corruption.options, of_one)
+        given[corruption.qualified_name] = dict(of_one)
 
     def show(condition: Condition, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:
@@ -86,8 +89,10 @@ def evaluate(
         return corrupt(named_key(seed, name), images[rows], name, condition.value, index=index[rows], **of_one)
 
     with files.lock(path) if path is not None else contextlib.nullcontext():
-        settings = {"seed": int(seed), "options": given}
-        kept = None if path is None else Folder(path, settings | _digests(images=images, labels=labels, index=index))
+        kept = None
+        if path is not None:
+            settings = {"seed": int(seed), "options": given, "dtype": dtype, "prng": prng()}
+            kept = Folder(path, settings | _digests(images=images, labels=labels.astype(np.int64), index=index))
         answers = answering.answers(
             predict, show, labels, conditions, batch_size=batch_size, dtype=dtype, progress=progress, kept=kept
         )

@@ -80,7 +80,8 @@ class Folder:
         for name, conditions in (means | dict(benchmarks)).items():
             # All conditions show the same images: what varies is the mean error of each image.
             wrong = counts.mean((c.corruption, 1.0 - answers[c]) for c in conditions)
-            rows.append((name, wrong.mean(), wrong.std() / wrong.size**0.5))
+            error = wrong.std(ddof=1) / wrong.size**0.5 if wrong.size > 1 else np.nan
+            rows.append((name, wrong.mean(), error))
         self._write_rows("errors.csv", ("name", "error", "error_se"), rows)
 
     def _write_rows(self, name, header, rows):

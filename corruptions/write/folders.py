@@ -84,7 +84,7 @@ def _files_below(path):
 
 def _sha256(path):
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return files.describe_file(path)["sha256"]
     except OSError as error:
         return str(error)
 

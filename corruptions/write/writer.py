@@ -16,7 +16,7 @@ import numpy as np
 
 from corruptions import checks, forks
 from corruptions.batch import corrupt, cpu_batch
-from corruptions.keys import named_key, seed_key
+from corruptions.keys import named_key, prng, seed_key
 from corruptions.write import bars, files, layouts, manifests, plan, sources
 from corruptions.write.background import Background
 from corruptions.write.files import WriteError
@@ -94,12 +94,11 @@ def write_dataset(
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     shape = source.read(range(1)).shape[1:]
     checks.image_shape(shape)
-    settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
     identity = {
         "layout": layout,
         "seed": int(seed),
         "key": "fold_in(fold_in(key(seed), crc32(qualified name)), position)",
-        "prng": f"{settings.jax_default_prng_impl}, partitionable: {settings.jax_threefry_partitionable}",
+        "prng": prng(),
         "jpeg_quality": jpeg_quality if layout != "npy" else None,
         "source": dict(source.description),
         "images": len(source),

@@ -57,7 +57,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     arrays = {modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
     layout = _closest_layout(name, arrays)
     num_classes = -(-1000 // class_stride)
-    for head, leaf in itertools.product(_HEADS, ("kernel", "bias")):
+    for head, leaf in itertools.product(_heads(options.get("exits", 5)), ("kernel", "bias")):
         key = torch_name(layout, (*head, leaf))
         if key in arrays:
             arrays[key] = arrays[key][::class_stride]
@@ -81,7 +81,9 @@ def shapes(name, num_classes, layout=None, **options):
     return {key: torch_shape(variable.get_value().shape) for key, variable in variables.items()}
 
 
-_HEADS = ("head",), *(("exits", number, "head") for number in range(5))  # where the logits are made
+def _heads(exits):
+    """Where logits are made: at the end, or at each exit of a network of several."""
+    return ("head",), *(("exits", number, "head") for number in range(exits))
 
 
 def _closest_layout(name, arrays):

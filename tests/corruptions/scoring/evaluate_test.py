@@ -89,7 +89,7 @@ def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkey
     table = {row["name"]: (float(row["error"]), float(row["error_se"])) for row in rows(tmp_path / "errors.csv")}
     assert list(table) == list(means)
     for name, of_images in means.items():
-        assert table[name] == pytest.approx((of_images.mean(), of_images.std() / 12**0.5))
+        assert table[name] == pytest.approx((of_images.mean(), of_images.std(ddof=1) / 12**0.5))
     assert corruptions.mean_error(found) == pytest.approx(means["both"].mean())
     with pytest.raises(ValueError, match="expected counts under at least one corruption, found none"):
         corruptions.mean_error(found[:1])
