@@ -3,7 +3,8 @@
     python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog [--config.seed=3 --config.train.epochs=10]
 
 Writes checkpoints, metrics.jsonl and the accuracy on clean test images, of each class too
-(classes.csv) and of parts of the test images, where the dataset has some (parts.csv). A run that was stopped continues when the same command is given again.
+(classes.csv) and of parts of the test images, where the dataset has some (parts.csv). A run that
+was stopped continues when the same command is given again.
 """
 
 from runtime import command  # isort: skip

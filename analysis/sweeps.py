@@ -23,7 +23,7 @@ def table(settings: Mapping[str, Sequence[pathlib.Path]], reference: str = "", m
 
     Args:
       settings: {name: finished workdirs of train.py or overlap.py, one for each seed}. Those measured
-        under other conditions than the first are labelled.
+        under other conditions than the first, or than their first seed, are labelled.
       reference: of CE, see `analysis.errors.choice.choose`.
       missing: names of what is not finished, for the caption.
 
@@ -32,7 +32,7 @@ def table(settings: Mapping[str, Sequence[pathlib.Path]], reference: str = "", m
     """
     if all((folder / "counts.csv").is_file() for folders in settings.values() for folder in folders):
         evaluated = [
-            joint.over_seeds([joint.read(folder, name) for folder in folders], name)
+            joint.over_seeds([joint.read(folder, f"{name}/{folder.name}") for folder in folders], name)
             for name, folders in settings.items()
         ]
         whole = joint.joint(evaluated, reference=reference, mismatch=LABEL)

@@ -10,6 +10,7 @@ from flax import nnx
 
 from evaluation.conditions import file_name
 from evaluation.correctness import Model, place_batches
+from evaluation.distances.features import refuse_not_finite
 from evaluation.shown import Shown
 from runtime import bindings, distributed
 from training.checkpoint import digest
@@ -33,7 +34,7 @@ def kept(path: pathlib.Path, model: Model, shown: Shown) -> Answered:
 
     Raises:
       DamagedFileError: the file cannot be read.
-      ValueError: the network has one exit alone.
+      ValueError: the network has one exit alone, or its logits are not finite.
     """
     shown_by = {"draws": bindings.digest(shown.draws), "condition": file_name(shown.condition), "images": len(shown)}
     made_from = {"model": digest(model[1])} | shown_by
@@ -50,7 +51,7 @@ def of_model(model: Model, shown: Shown) -> Answered:
     """Shows images to a network and takes its answers at every exit.
 
     Raises:
-      ValueError: it has one exit alone.
+      ValueError: it has one exit alone, or its logits are not finite.
     """
     (graphdef, state), parts = model, []
     for images, labels in shown:
@@ -59,7 +60,9 @@ def of_model(model: Model, shown: Shown) -> Answered:
             place_batches(labels, shown.batch_size, -1, shown.mesh),
         )
         found = map(distributed.fetch, _answers(graphdef, state.params, state.statistics, *batches))
-        parts.append([array.reshape(-1, array.shape[-1])[: len(labels)] for array in found])
+        correct, confidence = (array.reshape(-1, array.shape[-1])[: len(labels)] for array in found)
+        refuse_not_finite(confidence, shown.condition.corruption)  # NaN is above any threshold
+        parts.append([correct, confidence])
     return Answered(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 

@@ -13,8 +13,11 @@ from data import Dataset
 from evaluation import imported
 from evaluation.correctness import Model
 from runtime import distributed, files, imports
+from runtime.schema import SettingsError
 from runtime.workdirs import lock, read_config
 from training import augmentation, loop, schemes, states, study
+
+_EVAL_ONLY = ("adapt", "enhance", "natural", "stored")
 
 
 @contextlib.contextmanager
@@ -53,6 +56,21 @@ def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
             before = trained.train.corruption_options.to_dict()
             options = before.get(name, {}) | {option: given[name][option]}
             trained.train.corruption_options = before | {name: options}
+
+
+def refuse_eval_only(config: ConfigDict) -> None:
+    """Refuses what config.eval asks of eval.py, in a command that shows images and models as they
+    are.
+
+    Raises:
+      SettingsError: names each of these settings that is given.
+    """
+    given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key]}
+    if given:
+        raise SettingsError(
+            "; ".join(f"expected config.eval.{key} '', found {value!r}" for key, value in given.items())
+            + "; this command does not apply it, eval.py does"
+        )
 
 
 def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:

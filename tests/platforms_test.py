@@ -27,10 +27,32 @@ IMAGES = jax.ShapeDtypeStruct((2, 32, 32, 3), np.uint8)
 
 
 def asking(path):
-    """Names the functions in a file that ask for the platform at hand."""
+    """Names the functions in a file that ask for the platform at hand; "" where the module does."""
     text = path.read_text()
-    functions = ast.walk(ast.parse(text)) if "default_backend" in text else ()
-    return {one.name for one in functions if isinstance(one, ast.FunctionDef) and "default_backend" in ast.unparse(one)}
+    return set(_asking_in(ast.parse(text), "")) if "default_backend" in text else set()
+
+
+def _asking_in(node, function):
+    if "default_backend" in (getattr(node, field, "") for field in ("attr", "id", "name")):
+        yield function
+    inside = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+    for child in ast.iter_child_nodes(node):
+        yield from _asking_in(child, inside)
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("ON_CPU = jax.default_backend() == 'cpu'", {""}),
+        ("from jax import default_backend as backend", {""}),
+        ("class A:\n    f = lambda: jax.default_backend()", {""}),
+        ("def f():\n    def g():\n        return jax.default_backend()", {"g"}),
+        ("def f():\n    return 'default_backend'", set()),
+    ],
+)
+def test_who_asks_is_found_in_the_whole_module(tmp_path, text, names):
+    (tmp_path / "module.py").write_text(text)
+    assert asking(tmp_path / "module.py") == names
 
 
 def test_only_functions_of_the_host_ask():

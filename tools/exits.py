@@ -3,7 +3,8 @@
     python -m tools.exits --config=configs/imagenet.py:msdnet --workdir=runs/imagenet/msdnet
 
 The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the
-config matter. Shows the test images under config.eval.corruptions and writes to the workdir
+config matter, of which `adapt`, `enhance`, `natural` and `stored` are refused. Shows the test
+images under config.eval.corruptions and writes to the workdir
 
     exits.csv       right answers of each exit, and the multiply-adds up to it
     adaptive.csv    right answers and mean multiply-adds where each image stops at the first exit
@@ -46,6 +47,7 @@ _MEASURED = ("multiply_adds", "correct", "total")
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     """Measures the exits of every network of `workdir`; returns the tables that it prints."""
+    trained_models.refuse_eval_only(config)
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:

@@ -10,7 +10,8 @@ the flip probability of every model under each, their mean and the mean top-5 di
 and WORKDIR/flips/PERTURBATION.json after each perturbation: the same command continues. AlexNet's
 published values were not at hand: its network is measured and given as the reference. Frames are
 compared as ImageNet-P does at its first difficulty; means are over the perturbations that are
-there, of which --perturbations chooses.
+there, of which --perturbations chooses. flips.csv then keeps the lines of the folder's others that
+were measured before.
 """
 
 from runtime import command  # isort: skip
@@ -23,7 +24,7 @@ from ml_collections import ConfigDict
 
 from analysis.flips import FILE, Flips, divisors, measure, rates, read_flips, text, write_flips
 from analysis.lines import as_name
-from data.sequences import Sequences, open_sequences
+from data.sequences import Sequences, list_sequences, open_sequences
 from evaluation import flips, trained_models
 from evaluation.evaluate import digests
 from runtime import files, meshes, workdirs
@@ -31,6 +32,7 @@ from runtime.log import log
 from runtime.provenance import provenance, summary
 from training import cli, study
 
+_KEPT = "flips"  # folder of what each perturbation gave
 _SHAPE = {"made_from": {str: str}, "sequences": [int], "rows": [(str, int, str, int, int, float, float, float, float)]}
 
 
@@ -41,9 +43,10 @@ def run(
     reference: str = "",
     perturbations: Iterable[str] = (),
 ) -> list[Flips]:
-    """Measures every model of `workdir` on the sequences in a folder; returns the rows of
-    flips.csv.
+    """Measures every model of `workdir` on the sequences in a folder; returns the rows of the
+    perturbations asked for.
     """
+    trained_models.refuse_eval_only(config)
     opened, relative_to = open_sequences(sequences, perturbations), read_flips(reference) if reference else []
     if reference:  # one that does not fit is refused before anything is measured
         divisors(relative_to, [(as_name(found.name), *found.shape[:2]) for found in opened])
@@ -60,15 +63,24 @@ def run(
         made_from = {f"{name}/{seed}": state for (name, seed), state in digests(models).items()}
         rows = []
         for found in opened:
-            path = workdir / "flips" / f"{found.name}.json"
-            rows += _kept(path, made_from, found) or _measured(path, made_from, found, models, config, mesh)
-        write_flips(workdir / FILE, rows, f"{sequences.name}, {summary(provenance())}")
+            rows += _kept(workdir, made_from, found) or _measured(workdir, made_from, found, models, config, mesh)
+        others = [row for found in _others(workdir, sequences, opened) for row in _kept(workdir, made_from, found)]
+        lines = sorted([*rows, *others], key=lambda row: row.perturbation)
+        write_flips(workdir / FILE, lines, f"{sequences.name}, {summary(provenance())}")
     print(text(rows, rates(rows, relative_to) if reference else {}))
     return rows
 
 
-def _kept(path: pathlib.Path, made_from: dict[str, str], found: Sequences) -> list[Flips]:
+def _others(workdir: pathlib.Path, folder: pathlib.Path, opened: list[Sequences]) -> list[Sequences]:
+    """The sequences of the folder that were measured before and are not asked for now."""
+    before = {path.stem for path in (workdir / _KEPT).glob("*.json")} - {found.name for found in opened}
+    names = before & list_sequences(folder).keys()
+    return open_sequences(folder, names) if names else []
+
+
+def _kept(workdir: pathlib.Path, made_from: dict[str, str], found: Sequences) -> list[Flips]:
     """What the same models gave on these sequences before; none where they are others."""
+    path = workdir / _KEPT / f"{found.name}.json"
     content = files.read_json(path, remedy="remove it", shape=_SHAPE) if path.exists() else {}
     same = content.get("made_from") == made_from and content.get("sequences") == _identity(found)
     return [Flips(*row) for row in content["rows"]] if same else []
@@ -78,9 +90,10 @@ def _identity(found: Sequences) -> list[int]:
     return [*found.shape, *found.stamp]
 
 
-def _measured(path, made_from, found, models, config, mesh) -> list[Flips]:
+def _measured(workdir, made_from, found, models, config, mesh) -> list[Flips]:
     best = flips.best_classes(models, found, config.eval.batch_size, mesh)
     rows = [measure(key, as_name(found.name), classes) for key, classes in best.items()]
+    path = workdir / _KEPT / f"{found.name}.json"
     path.parent.mkdir(exist_ok=True)
     workdirs.write_json(path, {"made_from": made_from, "sequences": _identity(found), "rows": rows})
     return rows

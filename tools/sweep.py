@@ -14,8 +14,8 @@ train.milestones=(20,30),(10,20). All combinations are checked before the first 
 
 --command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study
 for each setting, over the config.study.seeds of its own. One that fails is named and the others
-run. Given again, the command runs what is not finished: failed, stopped, new, or of a command that
-has changed since.
+run. Given again, the command runs what is not finished: failed, stopped, new, or whose command or
+settings have changed since.
 
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
@@ -42,7 +42,6 @@ from absl import app, flags
 from analysis import sweeps as tables
 from analysis.errors import markup
 from runtime.log import log
-from runtime.provenance import git_revision
 from runtime.settings import WorkdirError
 from training import cli
 from training.sweeps import Member, list_members, read_swept
@@ -85,24 +84,40 @@ def execute(member: Member) -> int:
             print(f"$ {shlex.join(['python', *arguments])}", file=output, flush=True)
             if status := call([sys.executable, *arguments, f"--workdir={member.folder}"], output):
                 return status
-    member.finish(git_revision=git_revision())
+    member.finish()
     return 0
 
 
 def call(arguments: Sequence[str], output: IO[str]) -> int:
     """Runs a command and returns its status. Where this process is stopped, the command is told so,
     and has the time to save its state.
+
+    Raises:
+      SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came, however the command ended.
     """
-    with subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT) as process:
-        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
+    came: list[int] = []
+    running: list[subprocess.Popen] = []
+
+    def tell(number, _):
+        came.append(number)
+        for process in running:
             process.terminate()
-            process.wait()
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
+
+    before = {number: signal.signal(number, tell) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT) as process:
+            running.append(process)
+            if came:  # while it was started, and could not be told
+                process.terminate()
+            status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if signal.SIGINT in came:
+        raise KeyboardInterrupt
+    if came:
+        raise SystemExit(128 + signal.SIGTERM)
+    return status
 
 
 def _last_words(member):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ml_collections import ConfigDict
 
-from runtime import files
+from runtime import bindings, files
 from runtime.schema import SettingsError
 from training import cli, schema
 
@@ -20,24 +20,29 @@ class Member(NamedTuple):
       folder: workdir of its commands.
       setting: the combination without the seed, as tables call it.
       commands: the arguments of each command, but for the workdir.
+      settings: digest of all settings, those of the config file too.
     """
 
     folder: pathlib.Path
     setting: str
     commands: list[list[str]]
+    settings: str
 
     def beside(self, ending: str) -> pathlib.Path:
         """Names a file beside the workdir, in which its commands alone write."""
         return self.folder.parent / f"{self.folder.name}{ending}"
 
     def finished(self) -> bool:
-        """Tells whether these very commands ended well, and their workdir is there."""
+        """Tells whether these commands ended well with these settings, and left their workdir."""
         record = self.beside(".json")
-        return self.folder.is_dir() and record.is_file() and files.read_json(record).get("commands") == self.commands
+        return self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()
 
-    def finish(self, **record: str) -> None:
+    def finish(self) -> None:
         """Records that the commands ended well."""
-        files.write_json(self.beside(".json"), {"commands": self.commands} | record)
+        files.write_json(self.beside(".json"), self._record())
+
+    def _record(self):
+        return {"commands": self.commands, "settings": self.settings}
 
 
 def read_swept(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -94,7 +99,7 @@ def list_members(
         seed = [] if study else [_folder_name("seed", settings.seed)]
         setting = "/".join(names) or _as_folder(workdir.resolve().name)
         commands = [[f"{script}.py", *arguments] for script in scripts]
-        members.append(Member(workdir.joinpath(*names, *seed), setting, commands))
+        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, bindings.digest(values)))
     folders = [member.folder for member in members]
     if repeated := [folder for folder in folders if folders.count(folder) > 1]:
         raise SettingsError(f"expected every combination of settings once, found {repeated[0]} again")

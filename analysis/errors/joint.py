@@ -34,6 +34,7 @@ class Evaluated(NamedTuple):
       conditions: of the errors.
       stored: whether of a corrupted dataset on disk.
       source: device and revision, for the caption.
+      notes: sentences on seeds under other conditions, for the caption.
     """
 
     folder: pathlib.Path
@@ -42,6 +43,7 @@ class Evaluated(NamedTuple):
     conditions: Conditions
     stored: bool
     source: str
+    notes: tuple[str, ...] = ()
 
 
 class Joint(NamedTuple):
@@ -81,16 +83,19 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
-    """Puts workdirs with the same models and conditions, each of another seed, together as one.
+    """Puts workdirs with the same models, each of another seed, together as one. Conditions that
+    differ from the first's become its notes.
 
     Args:
-      evaluated: the workdirs, one or more.
+      evaluated: the workdirs, one or more, of distinct names.
       name: of the whole, for labels.
     """
     first, *rest = evaluated
     errors = ImageErrors.union(workdir.errors for workdir in evaluated)
     source = "; ".join(dict.fromkeys(workdir.source for workdir in evaluated))
-    return first._replace(folder=first.folder.parent if rest else first.folder, name=name, errors=errors, source=source)
+    folder = first.folder.parent if rest else first.folder
+    notes = tuple(_check_same(evaluated, LABEL))
+    return first._replace(folder=folder, name=name, errors=errors, source=source, notes=notes)
 
 
 def record_of(folder: pathlib.Path) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def joint(
     Raises:
       ValueError: conditions differ, or nothing is left for the table.
     """
-    notes = _check_same(evaluated, mismatch)
+    notes = [note for workdir in evaluated for note in workdir.notes] + _check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
     choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
     for workdir, choice in zip(evaluated, choices, strict=True):

@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from corruptions.write.sources import SUFFIXES
-from data import decode, tree
+from data import cache, tree
+from data.corrupted.folders import read_image
 from runtime import files
 
 
@@ -31,13 +31,13 @@ class Sequences:
       name: of the perturbation, `gaussian_noise`.
       shape: (sequences, frames, H, W, 3).
       source: the array, or the images of each sequence.
-      stamp: bytes and time of change of the file or folder.
+      stamp: bytes and time of change of the array, or a digest of those of all frames.
     """
 
     name: str
     shape: tuple[int, ...]
     source: np.ndarray | list[list[Path]]
-    stamp: tuple[int, int]
+    stamp: tuple[int, ...]
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Reads sequences start, ..., stop - 1: uint8 [n, frames, H, W, 3].
@@ -50,20 +50,36 @@ class Sequences:
         return np.stack([[_image(path, self.shape[2:]) for path in frames] for frames in self.source[start:stop]])
 
 
+def list_sequences(folder: str | os.PathLike) -> dict[str, Path]:
+    """Lists the perturbations in a folder without opening them: {name: array or folder}.
+
+    Raises:
+      FileNotFoundError: no such folder.
+      ValueError: a perturbation is there as an array and as a folder.
+    """
+    folder, paths = Path(folder).expanduser(), {}
+    if not folder.is_dir():
+        raise FileNotFoundError(f"expected a folder of sequences, found none at {folder}")
+    visible = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "labels.npy"]
+    for path in visible:
+        if path.is_dir() or path.suffix == ".npy":
+            name = path.name if path.is_dir() else path.stem
+            if name in paths:
+                raise ValueError(f"{folder}: expected {name}.npy or {name}/, found both; remove one of them")
+            paths[name] = path
+    return paths
+
+
 def open_sequences(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Sequences]:
     """Opens the perturbations of these names, for none all in a folder, sorted by name; pixels are
     read later.
 
     Raises:
       FileNotFoundError: no such folder, no sequences in it, or not those.
-      ValueError: an array that is not as described, sequences of unequal length, or fewer than
-        two.
+      ValueError: as of `list_sequences`, an array that is not as described, a damaged image,
+        sequences of unequal length, or fewer than two.
     """
-    folder = Path(folder).expanduser()
-    if not folder.is_dir():
-        raise FileNotFoundError(f"expected a folder of sequences, found none at {folder}")
-    visible = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "labels.npy"]
-    paths = {path.stem: path for path in visible if path.is_dir() or path.suffix == ".npy"}
+    paths = list_sequences(folder)
     names = sorted(names or paths)
     if missing := [name for name in names if name not in paths]:
         raise FileNotFoundError(f"{folder}: expected {', '.join(missing)}, found {', '.join(sorted(paths)) or 'none'}")
@@ -96,15 +112,13 @@ def _of_folder(path):
             f"{len(frames)} of {', '.join(map(str, sorted(lengths))) or 'no'} images"
         )
     ((first, *_), *_) = listed = list(frames.values())
-    return Sequences(path.name, (len(listed), *lengths, *_image(first).shape), listed, tree.size_and_time(path))
+    stamps = [(str(file.relative_to(path)), *tree.size_and_time(file)) for images in listed for file in images]
+    stamp = int(cache.fingerprint(stamps), 16)
+    return Sequences(path.name, (len(listed), *lengths, *read_image(first).shape), listed, (stamp,))
 
 
-def _image(path, shape=None):
-    try:
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("RGB"))
-    except decode.DAMAGED as error:
-        raise ValueError(f"{path}: expected an image, found none that can be read: {error}") from error
-    if shape and pixels.shape != shape:
+def _image(path, shape):
+    pixels = read_image(path)
+    if pixels.shape != shape:
         raise ValueError(f"{path}: expected {shape[0]}x{shape[1]} pixels, found {pixels.shape[0]}x{pixels.shape[1]}")
     return pixels

@@ -120,15 +120,15 @@ def fitting(values: int) -> int:
     return max(1, (_CPU_VALUES if jax.default_backend() == "cpu" else _VALUES) // values)
 
 
-def refuse_not_finite(features: np.ndarray, name: str) -> None:
-    """Refuses features that are NaN or infinite.
+def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
+    """Refuses features or answers of a network that are NaN or infinite.
 
     Raises:
       ValueError: there are some; `name` is what the images were shown under.
     """
-    if not np.isfinite(features).all():
+    if not np.isfinite(outputs).all():
         raise ValueError(
-            f"expected finite features of images under {name}, found NaN or infinity: the network diverged, or its "
+            f"expected finite outputs for images under {name}, found NaN or infinity: the network diverged, or its "
             "precision is too low for these images; train it again, or with config.model.dtype=float32"
         )
 

@@ -53,6 +53,13 @@ def test_a_network_with_one_exit_is_refused():
         of_model(network(several=False), shown())
 
 
+def test_a_network_that_diverged_is_not_called_sure(tmp_path):
+    model = network()
+    model[1].params["logit"].set_value(jnp.float32(np.nan))
+    with pytest.raises(ValueError, match="finite outputs for images under clean, found NaN"):
+        of_model(model, shown())
+
+
 def test_answers_are_kept_for_the_same_network_and_images(tmp_path, monkeypatch):
     model, path, asked = network(), tmp_path / "exits" / "clean-0.npz", []
     monkeypatch.setattr(exits, "digest", lambda state: float(state.params["logit"][...]))

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from analysis.flips import read_flips
 from evaluation import flips as evaluation_flips
+from runtime.schema import SettingsError
 from tests.training import tiny
-from tools import flips
+from tools import exits, flips
 
 PIXELS = np.zeros((4, 2, 32, 32, 3), np.uint8)
 
@@ -52,3 +54,15 @@ def test_flips_are_measured_once_and_rates_are_relative_to_a_reference(work, cap
     assert len(flips.run(tiny.config(), workdir, given)) == 2 and shown[2:] == ["tilt"]  # whose file changed
     assert flips.run(tiny.config(), workdir, given, str(workdir), ["gaussian_noise"]) == rows[:1]
     assert "| mFR | 100.0 |" in capsys.readouterr().out
+    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise", "tilt"]  # which is still measured
+    np.save(given / "tilt.npy", PIXELS)
+    flips.run(tiny.config(), workdir, given, perturbations=["gaussian_noise"])
+    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise"] and len(shown) == 3
+
+
+@pytest.mark.parametrize("command", [lambda *given: flips.run(*given, given[1]), exits.run])
+def test_settings_of_eval_that_are_not_applied_are_refused(tmp_path, command):
+    config = tiny.config()
+    config.eval.enhance, config.eval.stored = "clahe", "DIR"
+    with pytest.raises(SettingsError, match=r"enhance '', found 'clahe'; .*config\.eval\.stored '', found"):
+        command(config, tmp_path / "none")

@@ -81,6 +81,6 @@ def test_features_that_are_not_finite_are_refused(measured, monkeypatch):
     folder = measured[0]
     mean_features = features.mean_features
     monkeypatch.setattr(features, "mean_features", lambda *given: mean_features(*given) * jnp.nan)
-    with pytest.raises(ValueError, match="expected finite features of images under imagenet_c/contrast"):
+    with pytest.raises(ValueError, match="expected finite outputs for images under imagenet_c/contrast"):
         msd_resampling.run(settings(pairs=3), folder)
     assert not (folder / "resampling" / "pairs" / "2.npz").exists()

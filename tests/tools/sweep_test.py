@@ -134,16 +134,57 @@ def test_a_stopped_command_stops_the_sweep(run, status, left):
 
 
 # A command that is told to end, and ends in its own way; it stops this process while it runs.
-STOPS = "trap 'echo saved; exit 7' TERM; sleep .3; kill -{signal} $PPID; sleep 5 & wait"
+STOPS = "trap 'echo saved; exit {status}' TERM; kill -{signal} $PPID; sleep 5 & wait"
 
 
-def test_a_command_is_told_when_the_sweep_is_stopped(tmp_path):
+@pytest.fixture
+def untold():
+    """What reaches this process in place of a command, which would end it."""
+    numbers = []
+
+    def note(number, _):
+        numbers.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield numbers
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("status", [7, 0])
+def test_a_command_is_told_when_the_sweep_is_stopped(tmp_path, untold, status):
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with open(tmp_path / "log", "w+") as output:
-        assert sweep.call(["sh", "-c", STOPS.format(signal="TERM")], output) == 7
+        with pytest.raises(SystemExit) as end:
+            sweep.call(["sh", "-c", STOPS.format(signal="TERM", status=status)], output)
         with pytest.raises(KeyboardInterrupt):
-            sweep.call(["sh", "-c", STOPS.format(signal="INT")], output)
-    assert (tmp_path / "log").read_text() == "saved\nsaved\n"
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            sweep.call(["sh", "-c", STOPS.format(signal="INT", status=status)], output)
+    assert end.value.code == 143 and (tmp_path / "log").read_text() == "saved\nsaved\n"
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers and not untold
+
+
+def test_a_command_is_told_when_the_sweep_is_stopped_while_it_starts(tmp_path, untold, monkeypatch):
+    started = []
+
+    class Slow(subprocess.Popen):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            started.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    with open(tmp_path / "log", "w") as output, pytest.raises(SystemExit) as end:
+        sweep.call(["sleep", "5"], output)
+    assert end.value.code == 143 and started[0].returncode == -signal.SIGTERM and not untold
+
+
+def test_settings_of_the_config_file_that_changed_run_again(run, monkeypatch):
+    assert run(Commands(), ["seed=0"]) == []
+    changed = tiny.config(learning_rate=0.2)
+    monkeypatch.setattr(tiny, "config", lambda: changed)
+    again, once_more = Commands(), Commands()
+    assert run(again, ["seed=0"]) == [] and again.called == ["train.py rates/seed=0"]
+    assert run(once_more, ["seed=0"]) == [] and once_more.called == []
 
 
 def test_the_table_has_mean_and_deviation_over_seeds(run, tmp_path):
@@ -171,6 +212,20 @@ def test_seeds_in_workdirs_of_their_own_are_scored_as_those_of_one(tmp_path):
         assert summary[4:8] == pytest.approx(known[4:8]) and summary.seeds == 2 and summary.std > 0
     assert table.caption[-1] == "Not finished, and left out: rate=3."
     assert any("rate=2 was measured under other conditions than rate=1" in sentence for sentence in table.caption)
+
+
+def test_seeds_under_other_conditions_are_labelled(tmp_path):
+    held = table_test.conditions()
+    (name, *_) = held.corruptions
+    held.corruptions[name] = held.corruptions[name] | {"range": [0, 1]}
+    apart = [
+        table_test.write(tmp_path / "seed=0", 0.2, seeds=(0,)),
+        table_test.write(tmp_path / "seed=1", 0.2, seeds=(1,), held=held),
+    ]
+    caption = tables.table({"rate=1": apart}).caption
+    (note,) = [sentence for sentence in caption if "other conditions" in sentence]
+    assert note.startswith("rate=1/seed=1 was measured under other conditions than rate=1/seed=0: ")
+    assert f"{name}, severity range: " in note and note.endswith(", here 0 to 1")
 
 
 def test_what_is_left_is_printed(run, tmp_path):

@@ -47,6 +47,29 @@ def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
         open_sequences(folder)
 
 
+def test_a_frame_that_was_replaced_changes_the_stamp(folder):
+    stamps = [found.stamp for found in open_sequences(folder)]
+    assert [found.stamp for found in open_sequences(folder)] == stamps
+    Image.fromarray(PIXELS[0, 0]).save(folder / "gaussian_noise" / "n1" / "picture1" / "01.png", compress_level=0)
+    noise, rotate = open_sequences(folder)
+    assert noise.stamp != stamps[0] and rotate.stamp == stamps[1]
+
+
+def test_an_array_beside_a_folder_of_the_same_name_is_refused(folder):
+    np.save(folder / "gaussian_noise.npy", PIXELS)
+    with pytest.raises(ValueError, match=r"expected gaussian_noise\.npy or gaussian_noise/, found both"):
+        open_sequences(folder, ["rotate"])
+
+
+def test_frames_are_read_as_other_images_are(folder, monkeypatch):
+    (first, *_) = sorted((folder / "gaussian_noise").rglob("*.png"))
+    Image.fromarray(np.full((16, 17), 257 * 100, np.uint16)).save(first)
+    assert (open_sequences(folder, ["gaussian_noise"])[0].read(0, 1)[0, 0] == 100).all()
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(ValueError, match=r"00\.png is damaged \(DecompressionBombError"):
+        open_sequences(folder)
+
+
 def test_the_stand_in_perturbs_as_it_says(tmp_path):
     images = np.full((2, 16, 16, 3), 100, np.uint8)
     images[:, :, 0] = 200

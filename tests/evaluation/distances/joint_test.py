@@ -76,6 +76,6 @@ def test_what_is_measured_is_read_back_and_nan_is_refused(network, tmp_path, mon
     found = joint.centre(measured(network, tmp_path), condition)
     monkeypatch.setattr(joint, "_features", lambda *given: jnp.full((2, 4, 96), jnp.nan))
     np.testing.assert_array_equal(joint.centre(measured(network, tmp_path), condition), found)
-    with pytest.raises(ValueError, match="expected finite features of images under imagenet_c/gaussian_noise"):
+    with pytest.raises(ValueError, match="expected finite outputs for images under imagenet_c/gaussian_noise"):
         joint.centre(measured(network, tmp_path / "other"), condition)
     assert not (tmp_path / "other").exists()
