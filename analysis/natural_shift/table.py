@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-import corruptions
 from analysis.references import qualified_members
 
 TITLES = {
@@ -122,6 +121,8 @@ class Table:
         usual = qualified_members("imagenet_c")
         if not names:
             return usual if all(name in self.synthetic for name in usual) else tuple(self.synthetic)
+        import corruptions  # here, since it imports JAX, which a report does without
+
         registered = corruptions.benchmarks()
         expanded = [m for name in names for m in (corruptions.names(name) if name in registered else (name,))]
         missing = [name for name in expanded if name not in self.synthetic]
