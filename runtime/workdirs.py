@@ -15,6 +15,8 @@ from runtime.log import log
 from runtime.provenance import provenance
 from runtime.settings import WorkdirError
 
+_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # what a run writes before its first step
+
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
     """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first
@@ -88,7 +90,8 @@ def _claim(path, config, free):
     _check_owner(path)
     stored, asked = path / "config.json", bindings.digest(config)
     if not _has_results(path):
-        (path / "provenance.json").unlink(missing_ok=True)
+        for record in ("provenance.json", "data.json"):
+            (path / record).unlink(missing_ok=True)
         files.write_json(stored, config, sort_keys=True)
         _record_provenance(path, config.get("seed"), [asked])
         return
@@ -111,8 +114,7 @@ def _claim(path, config, free):
 
 def _has_results(path):
     """Whether a workdir holds more than a run leaves that failed before its first step."""
-    records = {"config.json", "provenance.json", ".lock"}
-    return any(file.is_file() and file.name not in records for file in path.rglob("*"))
+    return any(file.is_file() and file.name not in _RECORDS for file in path.rglob("*"))
 
 
 def _record_provenance(folder, seed, digests):

@@ -63,7 +63,8 @@ def check(
         return
     too_large = smaller = batch
     while smaller := smaller // 2 // parts * parts:
-        if (of_smaller := _needed(lower, images, labels, smaller)) <= free:
+        of_smaller = _needed(lower, images, labels, smaller)
+        if not distributed.anyone(of_smaller > free):  # all compile the same sizes
             break
         too_large = smaller
     found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {_gib(needed)}"

@@ -46,32 +46,40 @@ def _damaged(path, number, wrong):
 class MetricsLog:
     """Appends to `metrics.jsonl`; of many processes only the first writes.
 
-    Opening at a step drops what a killed run wrote after its last checkpoint.
+    The first line written drops what a killed run wrote after its last checkpoint. Before it there is
+    no file, so that a run refused before its first step leaves no result.
 
     Args:
       path: of the file.
       step: that the run begins at.
       tensorboard: write the same numbers to the folder `tensorboard` beside it.
+
+    Raises:
+      DamagedFileError: the file holds a line that is no report of a block.
     """
 
     def __init__(self, path: str | pathlib.Path, step: int, *, tensorboard: bool = False):
         self._file = self._events = None
         if not distributed.is_main():
             return
-        self._path = pathlib.Path(path)
-        kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
-        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in kept))
+        self._path, self._step, self._tensorboard = pathlib.Path(path), step, tensorboard
+        self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
+
+    def _open(self):
+        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in self._kept))
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
-        if tensorboard:
+        if self._tensorboard:
             from tensorboardX import SummaryWriter  # not installed with the rest
 
             folder = str(self._path.with_name("tensorboard"))
-            self._events = SummaryWriter(folder, purge_step=step + 1, filename_suffix=f".{step}")
+            self._events = SummaryWriter(folder, purge_step=self._step + 1, filename_suffix=f".{self._step}")
 
     def write(self, step: int, **values: float) -> None:
         """Adds the line of the block that ended at `step`."""
-        if not self._file:
+        if not distributed.is_main():
             return
+        if not self._file:
+            self._open()
         with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()

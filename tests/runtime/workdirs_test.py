@@ -45,6 +45,8 @@ def test_a_workdir_without_results_takes_new_settings(tmp_path):
     for epochs in (5, 6):
         with workdirs.open_workdir(tmp_path, {"train": {"epochs": epochs}}):
             (tmp_path / "answers").mkdir(exist_ok=True)
+            assert not (tmp_path / "data.json").exists()  # it may be trained on other images, too
+            (tmp_path / "data.json").write_text("{}")
         assert workdirs.read_config(tmp_path) == {"train": {"epochs": epochs}}
         assert "continued" not in workdirs.read_json(tmp_path / "provenance.json")
 

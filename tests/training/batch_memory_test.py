@@ -1,5 +1,6 @@
 """A batch that does not fit a device's memory is refused before the first step, with one that does."""
 
+import contextlib
 import re
 
 import jax
@@ -11,10 +12,12 @@ import data
 from configs import default
 from evaluation.planning import programs
 from evaluation.planning.programs import Block
-from runtime import compiles, meshes
+from runtime import compiles, meshes, workdirs
 from runtime.schema import SettingsError
 from tests.training import tiny
 from training import loop, memory, states, study
+from training.checkpoint import Checkpoints
+from training.metrics import MetricsLog
 
 MIB = 2**20
 SIDE = 16
@@ -80,6 +83,22 @@ def test_a_compiler_that_refuses_is_asked_about_smaller_batches(checked):
         checked(100 * MIB, fail)
 
 
+def test_processes_name_a_batch_that_fits_all_of_them(checked, monkeypatch):
+    another = iter([True, True, False])  # has less free: 16 do not fit there
+    monkeypatch.setattr(memory.distributed, "anyone", lambda flag: next(another) or flag)
+    with pytest.raises(SettingsError, match=r"\(8 need"):
+        checked(needed() * 0.7)
+
+
+def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
+    for size in (32, 16):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(workdirs.open_workdir(tmp_path, {"train": {"batch_size": size}}))
+            stack.enter_context(contextlib.closing(Checkpoints(tmp_path / "checkpoints")))
+            stack.enter_context(contextlib.closing(MetricsLog(tmp_path / "metrics.jsonl", 0)))
+    assert workdirs.read_config(tmp_path)["train"]["batch_size"] == 16
+
+
 def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
     assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
     memory.check(meshes.data_mesh(), None, None, None, 1)
@@ -92,9 +111,9 @@ def dataset():
 
 def train(dataset, workdir):
     mesh = meshes.data_mesh(32)
-    workdir.mkdir()
     config = study.model_config(tiny.config(epochs=1), "standard", 0)
-    return loop.train(config, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)
+    with workdirs.open_workdir(workdir, config.to_dict()):
+        return loop.train(config, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)
 
 
 @pytest.mark.slow
@@ -109,6 +128,8 @@ def test_training_asks_before_its_first_step_and_compiles_once(dataset, tmp_path
     with pytest.raises(SettingsError, match=r"config\.train\.batch_size: .* found 32, whose steps need .* \(16 need"):
         train(dataset, tmp_path / "does_not")
     assert not (tmp_path / "does_not" / "final.json").exists()
+    with workdirs.open_workdir(tmp_path / "does_not", {"train": {"batch_size": 16}}):
+        pass
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ def test_tensorboard_gets_the_numbers_of_metrics_jsonl(tmp_path):
     pytest.importorskip("tensorboardX")
     for begin, steps in ((0, (10, 20)), (10, (20,))):  # stopped after 20, continued from the checkpoint at 10
         log = metrics.MetricsLog(tmp_path / "metrics.jsonl", begin, tensorboard=True)
+        assert begin or not list(tmp_path.iterdir())  # a run without a step leaves nothing
         for step in steps:
             log.write(step, loss=step / 4, images_per_second=100.0 + begin)
         log.close()
