@@ -19,6 +19,9 @@ from training.memory import beyond_arguments
 
 Build = Callable[[Mesh, int], Program]
 """(mesh (1, D), parts) -> the program on these chips, each batch a part of the whole one."""
+_SHAPE = {"least": float, "most": float, "compile_seconds": float, "memory": int, "refused": str}
+# A program that does not fit, an operation that the chip lacks: another try ends alike.
+_FINAL = ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +45,16 @@ class Answer:
 def ask(machine: Machine, chips: int, build: Build) -> Answer:
     """Asks the compiler of a machine's chips, or estimates.
 
-    What a compiler said is kept, with the compilation cache: it is asked once about a program.
+    What a compiler said is kept, with the compilation cache: it is asked once about a program. Errors
+    that another try may not meet are not kept.
 
     Args:
       machine: whose chips they are.
       chips: on which the program runs.
       build: makes it.
+
+    Raises:
+      DamagedFileError: what was kept is no answer.
     """
     target = machine.target
     if not target.installed:
@@ -56,18 +63,20 @@ def ask(machine: Machine, chips: int, build: Build) -> Answer:
     with target.pretended():
         program = build(_mesh(target.devices(machine.chips)[:chips]), 1)
     lowered = target.lower(program.function, *program.args, **program.static)
-    known = _record(f"{target.compiler()} {target.kind} {chips} {lowered.as_text()}")
+    known = _record(f"{target.account()} {chips} {lowered.as_text()}")
     if known.exists():
-        return Answer(**read_json(known))
+        content = read_json(known, remedy="remove it", shape=_SHAPE)
+        return Answer(**{name: content[name] for name in _SHAPE})
     answer = _compiled(target, lowered, program, lambda: build(_mesh(jax.devices("cpu")[:1]), chips))
-    write_json(known, dataclasses.asdict(answer))
+    if not answer.refused or any(name in answer.refused for name in _FINAL):
+        write_json(known, dataclasses.asdict(answer))
     return answer
 
 
 def _compiled(target, lowered, program, share):
     try:
         compiled, seconds = target.compile(lowered)
-    except jax.errors.JaxRuntimeError as error:  # does not fit, or an operation that the chip lacks
+    except jax.errors.JaxRuntimeError as error:
         return Answer(0.0, 0.0, refused=" ".join(str(error).split())[:300])
     flops = 0.0
     if not target.clock:

@@ -37,7 +37,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Hours:
-    """Hours between two bounds, equal by a compiler's model."""
+    """Hours between two bounds, equal by a compiler's model; infinite where one made no program."""
 
     least: float = 0.0
     most: float = 0.0
@@ -48,6 +48,8 @@ class Hours:
     @classmethod
     def of(cls, answer: Answer, batches: float) -> "Hours":
         """Computes the hours of so many batches."""
+        if answer.refused:
+            return cls(math.inf, math.inf)
         return cls(answer.least * batches / 3600, answer.most * batches / 3600)
 
 
@@ -80,7 +82,7 @@ class Plan:
 
     @property
     def hours(self) -> dict[str, Hours]:
-        """Adds up {part of the work: its hours}, of programs that compile."""
+        """Adds up {part of the work: its hours}."""
         networks = (self.training, [self.evaluation])
         steps, answers = (sum((Hours.of(r.answer, r.batches) for r in rows), Hours()) for rows in networks)
         drawn, shown = self.corrupting

@@ -1,5 +1,7 @@
 """A plan as people read it."""
 
+import math
+
 from evaluation.planning.plan import Hours, Plan, Row
 from training.checkpoint import KEPT
 
@@ -98,7 +100,9 @@ def reading(plan: Plan) -> str:
 
 
 def span(hours: Hours) -> str:
-    """Writes hours, or the two bounds between which they are."""
+    """Writes hours, or the two bounds between which they are; "?" where a compiler made no program."""
+    if not math.isfinite(hours.most):
+        return "?"
     least, most = f"{hours.least:.3g}", f"{hours.most:.3g}"
     return least if least == most else f"{least} to {most}"
 

@@ -16,7 +16,7 @@ from jax.experimental import topologies
 H200_MEMORY = 151_397_597_184
 _NAME = "NVIDIA H200 141GB HBM3e"
 # A GpuTargetConfigProto, from the maker's data sheet and CUDA's limits for compute capability 9.0.
-_H200 = f"""
+H200 = f"""
 gpu_device_info {{
   threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
   threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
@@ -33,6 +33,7 @@ dnn_version_info {{ major: 9 minor: 10 patch: 0 }}
 runtime_version {{ major: 12 minor: 8 patch: 0 }}
 device_description_str: "{_NAME}"
 """
+"""As the compiler is told of it."""
 # Without a device nothing can be tried out, and with Triton some products then find no tile.
 OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
 """Of the compiler."""
@@ -47,7 +48,7 @@ def describe(topology: str) -> Sequence[Any]:
     os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")
     with known():
         return topologies.get_topology_desc(
-            platform="cuda", topology_name="h200", target_config=_H200, topology=topology
+            platform="cuda", topology_name="h200", target_config=H200, topology=topology
         ).devices
 
 

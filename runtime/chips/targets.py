@@ -16,6 +16,7 @@ from runtime.chips import gpus
 from runtime.chips.costs import Costs
 
 _LAUNCH = 3e-6  # seconds that a kernel of a GPU takes at least
+_ACCOUNT = 1  # of `seconds`: one more with every change of what it, `costs` or `hlo` count
 # device_kind as JAX names it (the first part that fits) -> bfloat16 FLOP/s, dense, from the makers'
 # data sheets
 PEAK = {
@@ -108,6 +109,16 @@ class Target:
                 f"expected {self.compiler_package}, the compiler for {self.kind}, found none; {self.remedy}"
             )
         return f"{self.compiler_package} {importlib.metadata.version(self.compiler_package)}"
+
+    def account(self) -> str:
+        """Writes all that a number of this chip depends on beside the program: its compiler, what that
+        is told, how seconds are counted.
+
+        Raises:
+          SystemExit: the compiler is not installed.
+        """
+        told = (gpus.H200, gpus.OPTIONS) if self.backend == "gpu" else ()
+        return repr((_ACCOUNT, self.compiler(), self, self.peak, _LAUNCH, told))
 
     def devices(self, chips: int = 1) -> Sequence[Any]:
         """Describes that many chips.

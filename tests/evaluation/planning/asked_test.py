@@ -1,5 +1,6 @@
 """What is known of a program: kept when a compiler said it, else between two bounds."""
 
+import dataclasses
 import importlib.metadata
 
 import jax
@@ -8,8 +9,9 @@ import pytest
 
 from evaluation.planning import asked
 from evaluation.planning.programs import Program
-from runtime.chips import gpus, machines
-from runtime.chips.targets import PEAK, Target
+from runtime.chips import gpus, machines, targets
+from runtime.chips.targets import PEAK, TARGETS, Target
+from runtime.files import DamagedFileError
 
 
 def product(mesh, parts):
@@ -63,3 +65,46 @@ def test_what_does_not_fit_is_kept_as_refused(compiler, monkeypatch):
     found = asked.ask(machines.find("v5e-1"), 1, product)
     assert "RESOURCE_EXHAUSTED" in found.refused
     assert asked.ask(machines.find("v5e-1"), 1, product) == found
+
+
+def test_an_error_that_may_pass_is_not_kept(compiler, monkeypatch):
+    own = Target.compile
+
+    def fail(self, lowered):
+        raise jax.errors.JaxRuntimeError("UNAVAILABLE: the compiler is in use")
+
+    monkeypatch.setattr(Target, "compile", fail)
+    assert "UNAVAILABLE" in asked.ask(machines.find("v5e-1"), 1, product).refused
+    monkeypatch.setattr(Target, "compile", own)
+    assert not asked.ask(machines.find("v5e-1"), 1, product).refused
+
+
+def test_another_account_of_a_chip_is_asked_anew(compiler):
+    machine = machines.find("h200-1")
+    slow = dataclasses.replace(machine, target=dataclasses.replace(machine.target, bandwidth=1e9))
+    first, second = (asked.ask(one, 1, product) for one in (machine, slow))
+    assert second.least > 10 * first.least and len(compiler) == 2
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (targets, "_LAUNCH", 1e-6),
+        (targets, "_ACCOUNT", 0),
+        (targets, "PEAK", {"NVIDIA H200": 1.0}),
+        (gpus, "H200", "another"),
+        (gpus, "OPTIONS", {"another": True}),
+    ],
+)
+def test_an_account_holds_all_that_numbers_depend_on(compiler, monkeypatch, module, name, value):
+    before = TARGETS["h200"].account()
+    monkeypatch.setattr(module, name, value)
+    assert TARGETS["h200"].account() != before
+
+
+def test_what_was_kept_and_damaged_is_named(compiler, tmp_path):
+    asked.ask(machines.find("v5e-1"), 1, product)
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_text('{"least": "soon"}')
+    with pytest.raises(DamagedFileError, match=rf"{kept.name}: expected .*; remove it"):
+        asked.ask(machines.find("v5e-1"), 1, product)

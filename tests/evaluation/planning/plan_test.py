@@ -95,6 +95,7 @@ def test_what_a_compiler_refuses_is_said(monkeypatch):
     monkeypatch.setattr(planning, "ask", lambda *given: Answer(0.0, 0.0, refused="RESOURCE_EXHAUSTED: 20G of 15G"))
     said = text.text(planning.plan(overlap(), machines.find("v5e-4"), of_images=False))
     assert "not compiled: RESOURCE_EXHAUSTED" in said and "does not fit 15.8 GiB" in said and "? steps/s" in said
+    assert "training steps ?, answers ?; in all ?" in said
 
 
 def test_checkpoints_hold_parameters_statistics_and_momentum(asked):
