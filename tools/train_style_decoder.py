@@ -8,7 +8,7 @@ Writes WORKDIR/style.npz, the network with the statistics of every picture of a 
 --config.style=WORKDIR/style.npz of commands and --style of tools.stylize take; and metrics.jsonl
 with the losses. Contents are the training images of config.dataset. Without config.adain.encoder
 the encoder has random values: what comes out is labelled so, and is no style transfer of the paper.
-Stopped anywhere, the same command continues.
+Stopped anywhere, the same command continues; with files of other contents it is refused.
 """
 
 from runtime import command  # isort: skip
@@ -25,16 +25,17 @@ from training.style import decoder, pictures
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> pathlib.Path:
     """Makes the weights that `config` asks for; returns their file."""
-    asked = config.adain
-    with workdirs.open_workdir(workdir, config.to_dict(), free=study.FREE) as path:
-        network, made_from = decoder.build(asked, config.seed)
-        side = config.dataset.image_size
-        styles, described = pictures.styles(asked.styles, asked.drawn, side, config.seed)
+    asked, bound = config.adain, config.to_dict()
+    network, made_from = decoder.build(asked, config.seed)
+    styles, described = pictures.styles(asked.styles, asked.drawn, config.dataset.image_size, config.seed)
+    made_from |= {"styles": described, "steps": asked.steps, "style_weight": asked.style_weight}
+    if asked.steps:
+        dataset, split, _ = study.load_data(config, meshes.data_mesh(), placed=())
+        made_from["contents"] = {"dataset": dataset.name, "sha256": dataset.provenance["train"].get("sha256")}
+    bound["adain"]["made_from"] = made_from  # files of other contents are another run
+    with workdirs.open_workdir(workdir, bound, free=study.FREE) as path:
         if asked.steps:
-            dataset, split, _ = study.load_data(config, meshes.data_mesh(), placed=())
-            made_from["contents"] = {"dataset": dataset.name, "sha256": dataset.provenance["train"].get("sha256")}
             network = decoder.train(asked, config.seed, network, split.images, styles, path)
-        made_from |= {"styles": described, "steps": asked.steps, "style_weight": asked.style_weight}
         decoder.write(path / decoder.FILE, network, styles, asked.reading, made_from)
         return path / decoder.FILE
 

@@ -14,7 +14,7 @@ SETTINGS = {
         4,
         order="any",
     ),
-    "adain.styles": text("pictures of styles; '' draws procedural textures", "a folder of images, or ''"),
+    "adain.styles": text("pictures of styles; '' draws procedural textures", "a folder of up to 10,000 images, or ''"),
     "adain.drawn": whole("procedural textures that are drawn", 1, 100_000),
     "adain.reading": choice(
         "of the formulas: those of the PyTorch port, or of the paper's own code", "port", "original"

@@ -19,6 +19,7 @@ from corruptions.write.sources import SUFFIXES
 from data import decode
 
 _LEAST_CELL = 3.0  # pixels
+_MOST = 10_000  # pictures: all are in memory at once, and what is known of each in every program that uses them
 
 
 def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
@@ -37,6 +38,7 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
 
     Raises:
       FileNotFoundError: no such folder, or no picture in it that is large enough.
+      ValueError: more files than are held in memory.
     """
     if not folder:
         pictures = np.asarray(_drawn(seed_key(seed), number, side))
@@ -51,6 +53,8 @@ def _read(folder, side):
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of pictures of styles, found no folder {folder}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    if len(files) > _MOST:
+        raise ValueError(f"{folder}: expected at most {_MOST:,} pictures of styles, found {len(files):,}; name a part")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         pictures = [picture for picture in pool.map(lambda path: _square(path, side), files) if picture is not None]
     if not pictures:

@@ -8,7 +8,7 @@ from PIL import Image
 
 from configs import style_decoder
 from models.adain import READINGS
-from runtime import bindings
+from runtime import bindings, workdirs
 from tools import train_style_decoder
 from training.style import decoder, pictures, weights
 
@@ -25,7 +25,7 @@ def test_the_loss_of_style_is_zero_for_the_style_itself_and_sums_as_its_reading_
     np.testing.assert_allclose(decoder.style_loss(maps, others, reading), expected, rtol=1e-5)
 
 
-def test_styles_are_the_centres_of_what_is_large_enough(tmp_path):
+def test_styles_are_the_centres_of_what_is_large_enough(tmp_path, monkeypatch):
     (tmp_path / "deep").mkdir()
     picture = np.zeros((20, 40, 3), np.uint8)
     picture[:, 10:30] = 200
@@ -38,12 +38,35 @@ def test_styles_are_the_centres_of_what_is_large_enough(tmp_path):
         pictures.styles(str(tmp_path), 0, 24, 0)
     with pytest.raises(FileNotFoundError, match="found no folder"):
         pictures.styles(str(tmp_path / "gone"), 0, 24, 0)
+    monkeypatch.setattr(pictures, "_MOST", 2)
+    with pytest.raises(ValueError, match="expected at most 2 pictures of styles, found 3"):
+        pictures.styles(str(tmp_path), 0, 16, 0)
 
 
 def config(**adain):
     asked = style_decoder.get_config("smoke")
     asked.adain.update({"widths": (4, 4, 8, 8), "drawn": 6, "batch_size": 4, "steps": 6} | adain)
     return asked
+
+
+def test_a_workdir_is_bound_to_what_the_files_hold(tmp_path, monkeypatch):
+    (tmp_path / "styles").mkdir()
+    encoder = ["vgg.pth, sha256 1"]
+    monkeypatch.setattr(decoder, "build", lambda asked, seed: (None, {"encoder": encoder[-1]}))
+    monkeypatch.setattr(decoder, "write", lambda path, *given: path.touch())
+    asked = config(styles=str(tmp_path / "styles"), steps=0)
+
+    def run(level):
+        Image.fromarray(np.full((32, 32, 3), level, np.uint8)).save(tmp_path / "styles" / "one.png")
+        train_style_decoder.run(asked, tmp_path / "run")
+
+    run(10)
+    run(10)
+    with pytest.raises(workdirs.WorkdirError, match=r"adain\.made_from\.styles\.sha256: stored"):
+        run(20)
+    encoder.append("vgg.pth, sha256 2")
+    with pytest.raises(workdirs.WorkdirError, match=r"adain\.made_from\.encoder: stored 'vgg\.pth, sha256 1', asked"):
+        run(10)
 
 
 @pytest.mark.slow
