@@ -34,7 +34,8 @@ class DenseLayer(nnx.Module):
 
     def __call__(self, maps, train):
         """Tuple of float[N, H, W, C_i] -> float[N, H, W, growth]."""
-        apply = recomputed if self.memory_efficient else activate_and_convolve
+        # Modules that flax recomputes cannot be those of an outer trace, as in a loop over batches.
+        apply = recomputed if self.memory_efficient and train else activate_and_convolve
         return apply(self.norm2, self.conv2, (apply(self.norm1, self.conv1, maps, train),), train)
 
 
@@ -67,8 +68,8 @@ class DenseNet(nnx.Module):
       init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
         initial.py.
       conv: path of the convolutions, see layers.path_of.
-      memory_efficient: make concatenations and activations again in the backward pass instead of
-        keeping them.
+      memory_efficient: make concatenations and activations again in the backward pass of training
+        instead of keeping them.
     """
 
     def __init__(

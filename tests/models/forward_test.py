@@ -1,6 +1,8 @@
 """Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the
 same weights."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from flax import nnx
 
 import models
+from evaluation.correctness import correct_answers
 from tests.models import tiny
 from tests.models.reference import Reference
 
@@ -67,6 +70,14 @@ def test_forward_pass_is_the_papers_network(name, train):
 def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch):
     side = tiny.NETWORKS[name][1]
     check(tiny.build(monkeypatch, name), TINY[name], (side, side + 5), train, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["alexnet", "cifar_densenet", "condensenet", "multigrid"])
+def test_a_network_answers_a_loop_of_batches(name, monkeypatch):
+    side = tiny.NETWORKS[name][1]
+    graphdef, params, rest = nnx.split(tiny.build(monkeypatch, name), nnx.Param, ...)
+    images, labels = jax.ShapeDtypeStruct((2, 3, side, side, 3), np.uint8), jax.ShapeDtypeStruct((2, 3), np.int32)
+    assert jax.eval_shape(partial(correct_answers, graphdef), params, rest, images, labels).shape == (2, 3)
 
 
 @pytest.mark.slow
