@@ -11,7 +11,7 @@ from runtime import command  # isort: skip
 
 import pathlib
 
-from analysis.class_accuracies import of_classes, write_classes
+from analysis.class_accuracies import write_classes
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
@@ -60,8 +60,7 @@ def _tabulate(path, correct, labels, dataset, comment):
     write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment)
     if dataset.parts is None:
         return
-    write_classes(path / "parts.csv", correct, *dataset.parts, comment)
-    for name, images, *shares in of_classes(correct, *dataset.parts):
+    for name, images, *shares in write_classes(path / "parts.csv", correct, *dataset.parts, comment):
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)
 

@@ -44,7 +44,8 @@ def of_classes(
 
 def write_classes(
     path: pathlib.Path, correct: np.ndarray, labels: np.ndarray, names: Sequence[str], comment: str
-) -> None:
-    """Writes the rows of `of_classes`, below the line `comment`, to the table `path`."""
+) -> list[tuple]:
+    """Writes the rows of `of_classes`, below the line `comment`, to the table `path`; returns them."""
     rows = of_classes(correct, labels, names)
     write_rows(path, HEADER, [(as_name(name), *values) for name, *values in rows], comment)
+    return rows

@@ -213,12 +213,18 @@ class Corruption:
         return f"<Corruption {self.qualified_name}: {self.family}>"
 
 
+def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Splits the key of `sample`: (of the severity that is drawn, of all else)."""
+    of_severity, rest = jax.random.split(key)
+    return of_severity, rest
+
+
 def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: tuple) -> Params:
     """Draws for `Corruption.sample`, whose arguments are checked; `options` are pairs."""
     given, scale = dict(options), corruption.scale
-    severity_key, key = jax.random.split(key)
+    of_severity, key = split_key(key)
     if severity is None:
-        severity = scale.draw(severity_key, given)
+        severity = scale.draw(of_severity, given)
     if isinstance(scale, Levels):
         given = {name: value for name, value in given.items() if name not in ("interpolate", "range", "levels")}
     return corruption.sampler(key, shape, severity, **given)

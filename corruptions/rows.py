@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import keys
-from corruptions.contract import Array, Corruption
+from corruptions.contract import Array, Corruption, split_key
 
 _MADE_OF_OTHERS = ("choice", "composition")
 
@@ -109,8 +109,7 @@ def of_frames(
 
 def _drawn(key: jax.Array, corruption: Corruption, options: Mapping[str, Any]) -> jax.Array:
     """The severity that `Corruption.sample` draws of a key."""
-    severity_key, _ = jax.random.split(key)
-    return corruption.scale.draw(severity_key, options)
+    return corruption.scale.draw(split_key(key)[0], options)
 
 
 def _repeated(row: ArrayLike, time: int) -> jax.Array:

@@ -189,8 +189,7 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     hashes = {"images": images.sha256}
     for name, pieces in (("labels", labels), ("index", index)):
         array = np.concatenate(pieces).astype(np.int32)
-        with files.writing(aside / f"{name}.npy") as file:
-            np.save(file, array)
+        files.write_array(aside / f"{name}.npy", array)
         hashes[name] = hashlib.sha256(array).hexdigest()
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))

@@ -124,3 +124,16 @@ def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:
     padding = -number % batch_size
     array = jnp.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)
     return array.reshape(-1, batch_size, *array.shape[1:])
+
+
+def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
+    """Refuses features or answers of a network that are NaN or infinite.
+
+    Raises:
+      ValueError: there are some; `name` is what the images were shown under.
+    """
+    if not np.isfinite(outputs).all():
+        raise ValueError(
+            f"expected finite outputs for images under {name}, found NaN or infinity: the network diverged, or its "
+            "precision is too low for these images; train it again, or with config.model.dtype=float32"
+        )

@@ -9,11 +9,9 @@ import numpy as np
 from flax import nnx
 
 from evaluation.conditions import file_name
-from evaluation.correctness import Model, place_batches
-from evaluation.distances.features import refuse_not_finite
+from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.shown import Shown
 from runtime import bindings, distributed
-from training.checkpoint import digest
 
 
 class Answered(NamedTuple):
@@ -28,16 +26,16 @@ class Answered(NamedTuple):
     confidence: np.ndarray
 
 
-def kept(path: pathlib.Path, model: Model, shown: Shown) -> Answered:
+def kept(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> Answered:
     """Answers as `of_model` does, unless the file holds the answers of this model to these images;
-    writes them there.
+    writes them there; `digest` is that of the model's state.
 
     Raises:
       DamagedFileError: the file cannot be read.
       ValueError: the network has one exit alone, or its logits are not finite.
     """
     shown_by = {"draws": bindings.digest(shown.draws), "condition": file_name(shown.condition), "images": len(shown)}
-    made_from = {"model": digest(model[1])} | shown_by
+    made_from = {"model": digest} | shown_by
     if path.exists():
         arrays, record = bindings.read_arrays(path, "remove it to measure this condition again")
         if record == made_from:

@@ -13,8 +13,7 @@ from analysis.answers import Key
 from analysis.flips import BEST
 from data.sequences import Sequences
 from evaluation import correctness
-from evaluation.correctness import Model
-from evaluation.distances.features import refuse_not_finite
+from evaluation.correctness import Model, refuse_not_finite
 from runtime import distributed
 from runtime.progress import bar
 

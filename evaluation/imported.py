@@ -45,8 +45,7 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
         )
     if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
-        options = {key: value for key, value in config.model.items() if key != "name"}
-        name = config.model.name
+        name, options = config.model.name, states.network_options(config)
         model, num_classes = torchvision.load(name, checkpoint, class_stride=weights.class_stride, **options)
     with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
         if done:

@@ -212,10 +212,8 @@ def load_port(network, part, path):
         for name, array in torch_files.read(path).items()
         if part == "decoder" or not name.partition(".")[0].isdigit() or int(name.partition(".")[0]) <= last
     }
-    shapes = {name: torchvision.torch_shape(variable.get_value().shape) for name, variable in named.items()}
-    torchvision.refuse_others(f"AdaIN's {part} in PyTorch's port", path, arrays, shapes)
-    for name, variable in named.items():
-        variable.set_value(jax.device_put(np.asarray(torchvision.our_layout(arrays[name]), np.float32)))
+    torchvision.refuse_others(f"AdaIN's {part} in PyTorch's port", path, arrays, torchvision.torch_shapes(named))
+    torchvision.fill(named, arrays)
     nnx.update(module, state)
 
 

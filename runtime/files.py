@@ -80,6 +80,12 @@ def write_json(path: str | os.PathLike, value: Any, *, sort_keys: bool = False) 
     write_atomically(path, text + "\n")
 
 
+def write_array(path: str | os.PathLike, array: np.ndarray) -> None:
+    """Writes an array to an .npy file."""
+    with writing(path) as file:
+        np.save(file, array)
+
+
 def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes {name: array} to an .npz file."""
     with writing(path) as file:

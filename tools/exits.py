@@ -31,6 +31,7 @@ from analysis.scores import standard_error
 from analysis.tables import CLEAN
 from evaluation import trained_models
 from evaluation.conditions import CLEAN_IMAGES, file_name, list_conditions
+from evaluation.evaluate import digests
 from evaluation.exits import kept
 from evaluation.shown import Shown
 from models import costs
@@ -57,11 +58,11 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         networks = trained_models.read_models(workdir, classes, size, mesh)
         shown = Shown.of(trained, split, mesh, dataset.provenance)
         up_to = np.array(costs.at_exits(trained.model.name, size, classes, **_options(trained.model)))
-        alone, adaptive = [], []
+        alone, adaptive, known = [], [], digests(networks)
         for key, network in networks.items():
             folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
             of_model = {
-                condition: kept(folder / f"{file_name(condition)}.npz", network, shown.under(condition))
+                condition: kept(folder / f"{file_name(condition)}.npz", network, known[key], shown.under(condition))
                 for condition in bar("condition", conditions)
             }
             alone += _alone(key, of_model, up_to)

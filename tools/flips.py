@@ -52,7 +52,7 @@ def run(
         divisors(relative_to, [(as_name(found.name), *found.shape[:2]) for found in opened])
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:
-        dataset, *_ = study.load_data(trained, mesh, placed=())
+        dataset = study.load_dataset(trained)
         for found in opened:
             if found.shape[2:] != dataset.image_shape:
                 raise ValueError(

@@ -50,7 +50,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         counts = _train_and_count(config, pairs, conditions, path)
         # Again: what is mixed into the training images has no place among those of the features.
-        dataset, *_ = study.load_data(config, meshes.data_mesh(), placed=())
+        dataset = study.load_dataset(config)
         paths, code = [], summary(provenance())
         for number, (errors, features) in enumerate(bar("run", pairs)):
             centres = _centres(config, dataset, path, number, features, conditions)

@@ -17,7 +17,7 @@ import pathlib
 
 from ml_collections import ConfigDict
 
-from runtime import meshes, workdirs
+from runtime import workdirs
 from runtime.log import log
 from training import cli, study
 from training.style import decoder, pictures
@@ -30,12 +30,12 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> pathlib.Path:
     styles, described = pictures.styles(asked.styles, asked.drawn, config.dataset.image_size, config.seed)
     made_from |= {"styles": described, "steps": asked.steps, "style_weight": asked.style_weight}
     if asked.steps:
-        dataset, split, _ = study.load_data(config, meshes.data_mesh(), placed=())
+        dataset = study.load_dataset(config)
         made_from["contents"] = {"dataset": dataset.name, "sha256": dataset.provenance["train"].get("sha256")}
     bound["adain"]["made_from"] = made_from  # files of other contents are another run
     with workdirs.open_workdir(workdir, bound, free=study.FREE) as path:
         if asked.steps:
-            network = decoder.train(asked, config.seed, network, split.images, styles, path)
+            network = decoder.train(asked, config.seed, network, dataset.train.images, styles, path)
         decoder.write(path / decoder.FILE, network, styles, asked.reading, made_from)
         return path / decoder.FILE
 

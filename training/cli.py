@@ -23,7 +23,6 @@ from runtime.provenance import code
 from runtime.schema import SettingsError, unknown
 from runtime.settings import flatten
 from training import ranges, schema, study
-from training.style import weights
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
@@ -228,6 +227,10 @@ def use_style(config: ConfigDict) -> None:
       FileNotFoundError, DamagedFileError: no such file, or something else in it.
       SettingsError: the options name other weights.
     """
+    if not config.get("style"):
+        return
+    from training.style import weights  # which brings orbax: not for those who have no style
+
     _use(config, "style", weights.NAME, weights.use)
 
 

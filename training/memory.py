@@ -67,9 +67,9 @@ def check(
         if not distributed.anyone(of_smaller > free):  # all compile the same sizes
             break
         too_large = smaller
-    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {_gib(needed)}"
+    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"
     raise SettingsError(
-        f"config.train.batch_size: expected a batch whose steps fit the {_gib(free)} free on {_kind(mesh)}, found "
+        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {_kind(mesh)}, found "
         f"{batch}, {found}; {_advice(smaller, of_smaller, free, too_large, parts) if smaller else 'no batch fits'}. Fewer "
         "models at once (config.study.parallel) leave more devices to each"
     )
@@ -78,7 +78,7 @@ def check(
 def _advice(fitting, needed, free, too_large, parts):
     """The largest batch that fits, if what one that does needs grows with it."""
     largest = min(int(fitting * free / needed), too_large - 1) // parts * parts
-    return f"the largest that fits is about {largest} ({fitting} need {_gib(needed)})"
+    return f"the largest that fits is about {largest} ({fitting} need {gib(needed)})"
 
 
 def _needed(lower, images, labels, batch):
@@ -102,5 +102,6 @@ def _kind(mesh):
     return mesh.devices.flat[0].device_kind
 
 
-def _gib(number):
+def gib(number: float) -> str:
+    """Writes bytes as GiB."""
     return f"{number / 2**30:.3g} GiB"

@@ -117,13 +117,15 @@ class Trainings:
         mesh of those that train at once.
         """
         for part, rows in self._parts(0):
-            yield {key: self._planned_config(key, rows.shape["data"]) for key in part}, rows
+            yield {key: self._config_of(key, rows.shape["data"]) for key in part}, rows
 
-    def _planned_config(self, key: Key, devices: int) -> ConfigDict:
+    def _config_of(self, key: Key, devices: int, standard: ConfigDict | None = None) -> ConfigDict:
+        """The config of a model; `standard` is that of the one it is fine-tuned from, if trained."""
         if not self._is_finetuned(key):
             return self._config(key, devices)
         name, seed = key
-        return study.finetuned_config(self.config, self._config((augmentation.STANDARD, seed), devices), name, devices)
+        standard = standard or self._config((augmentation.STANDARD, seed), devices)
+        return study.finetuned_config(self.config, standard, name, devices)
 
     def _parts(self, at_most: int) -> Iterator[tuple[list[Key], Mesh]]:
         """Yields the keys of models that share a program, and the mesh they train on."""
@@ -144,12 +146,8 @@ class Trainings:
 
     def _job(self, key: Key, devices: int, starts: Mapping[int, tuple[ConfigDict, TrainState]]) -> loop.Job:
         name, seed = key
-        initial = None
-        if self._is_finetuned(key):
-            standard, initial = starts[seed]
-            config = study.finetuned_config(self.config, standard, name, devices)
-        else:
-            config = self._config(key, devices)
+        standard, initial = starts[seed] if self._is_finetuned(key) else (None, None)
+        config = self._config_of(key, devices, standard)
         folder = study.model_dir(self.workdir, name, seed)
         return loop.Job(
             config,

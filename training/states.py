@@ -126,17 +126,18 @@ def _forgetting(transformation, steps):
 def build_model(config: ConfigDict, num_classes: int, image_size: int) -> tuple[nnx.GraphDef, nnx.State, nnx.State]:
     """Builds the Flax module of a config, split into (graphdef, params, statistics)."""
     model = models.build(
-        config.model.name, num_classes, seed=config.seed, image_size=image_size, **_network_options(config)
+        config.model.name, num_classes, seed=config.seed, image_size=image_size, **network_options(config)
     )
     return nnx.split(model, nnx.Param, ...)
 
 
 def abstract_model(config: ConfigDict, num_classes: int, image_size: int) -> nnx.Module:
     """Builds the same module with shapes in place of arrays (`models.abstract`)."""
-    return models.abstract(config.model.name, num_classes, image_size=image_size, **_network_options(config))
+    return models.abstract(config.model.name, num_classes, image_size=image_size, **network_options(config))
 
 
-def _network_options(config):
+def network_options(config: ConfigDict) -> dict[str, Any]:
+    """Picks what of config.model are options of its network: all but the name."""
     return {key: value for key, value in config.model.items() if key != "name"}
 
 

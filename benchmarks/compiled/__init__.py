@@ -3,7 +3,7 @@
     pip install -e '.[study,compile_tpu]'
     python -m benchmarks.compiled --target=tpu_v5e                         # every corruption, 224 x 224, batch 128
     python -m benchmarks.compiled --target=tpu_v5e --programs=training     # or schemes, evaluation
-    python -m benchmarks.compiled.studies --devices=v5e-8,h200-8           # the papers' configs
+    python -m benchmarks.compiled.studies --devices=v5e-8                  # the papers' configs
 
 programs.py  what is compiled: corruptions, augmentation schemes, evaluation steps, blocks of training steps
 table.py     a row for each program in a Markdown file, which is also what a killed run continues from

@@ -16,6 +16,7 @@ import jax
 
 from benchmarks.compiled.__main__ import RESULTS
 from evaluation.distances.features import fitting
+from evaluation.distances.transforms import find
 from evaluation.planning import programs, study, text
 from evaluation.planning.asked import ask
 from evaluation.planning.plan import Hours, Row, plan
@@ -32,7 +33,6 @@ STUDIES = (
     ("overlap_imagenet100:densenet121", {"v5e-8": 2}),
 )
 MSD = "msd:paper"
-_SCHEMES = 512 + 3  # of configs/msd.py:paper: subsets of AugMix, and the three others
 COLUMNS = ("config", "program", "models at once x chips each", "compile CPU s", "GiB a chip", "of it the program's")
 COLUMNS += ("images/s a chip", "steps/s of a model", "hours", "checkpoints GB")
 LEGEND = """Compiled for described chips, run on none: all numbers are by the compiler's model, none is measured. Seconds: {source}.
@@ -44,7 +44,7 @@ study, without corruptions and schemes. `study.parallel` is the settings' own bu
 def rows(name, parallel, machine):
     """The rows of a study's programs: lists of cells."""
     config = _config(name)
-    label = f"{name.replace(':', '.py:')}"
+    label = name.replace(":", ".py:")
     if parallel:
         config.study.parallel = parallel
         label += f", study.parallel={parallel}"
@@ -69,7 +69,7 @@ def _cells(label, row, at_once, held, steps, checkpoints):
 
 def features(machine):
     """The row of the program that MSD takes features with: WRN-40-2 on CIFAR-10."""
-    config, asked = importlib.import_module("configs.scheme").get_config("baseline"), _config(MSD).msd
+    config, asked = _config("scheme:baseline"), _config(MSD).msd
     with machine.target.pretended():
         images = study.images_of(config)
         (group,) = study.groups(config, machine, images)
@@ -79,9 +79,9 @@ def features(machine):
         machine.chips,
         lambda mesh, parts: programs.features(group.block.network, mesh, images.side, asked.images, transforms),
     )
-    batches = asked.transforms * _SCHEMES // (transforms * machine.chips)
+    batches = asked.transforms * len(find(asked.schemes)) // (transforms * machine.chips)
     row = Row("features of wrn_40_2", answer, transforms * asked.images, batches)
-    return _cells(f"{MSD.replace(':', '.py:')}", row, f"1 x {machine.chips}", answer.memory, "", None)
+    return _cells(MSD.replace(":", ".py:"), row, f"1 x {machine.chips}", answer.memory, "", None)
 
 
 def _config(name):

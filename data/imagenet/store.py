@@ -77,8 +77,7 @@ def finish(
         hashes = {}
         for column, array in columns.items():
             array = array.astype(np.int32)
-            with files.writing(path / f"{split}-{column}.npy") as file:
-                np.save(file, array)
+            files.write_array(path / f"{split}-{column}.npy", array)
             hashes[column] = sha256(array)
         kept = [{key: shard[key] for key in _KEPT if key in shard} for shard in shards]
         splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}

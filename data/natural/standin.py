@@ -31,10 +31,7 @@ def write(folder: Path, train: int = 600, test: int = 200) -> None:
     natural = sets.get("cifar10_1")
     images = np.round(0.7 * np.asarray(shifted.images)).astype(np.uint8)
     for name, array in zip(natural.arrays, (images, np.asarray(shifted.labels))):
-        path = folder / natural.folders[0] / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with files.writing(path) as file:
-            np.save(file, array)
+        files.write_array(folder / natural.folders[0] / name, array)
 
 
 def main():

@@ -10,6 +10,7 @@ Source: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to 
 and Perturbations" (2019), section 4, and its released data.
 """
 
+import concurrent.futures
 import dataclasses
 import os
 from collections.abc import Iterable
@@ -47,7 +48,10 @@ class Sequences:
         """
         if isinstance(self.source, np.ndarray):
             return np.asarray(self.source[start:stop])
-        return np.stack([[_image(path, self.shape[2:]) for path in frames] for frames in self.source[start:stop]])
+        paths = [path for frames in self.source[start:stop] for path in frames]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            images = list(pool.map(lambda path: _image(path, self.shape[2:]), paths))
+        return np.stack(images).reshape(-1, *self.shape[1:])
 
 
 def list_sequences(folder: str | os.PathLike) -> dict[str, Path]:

@@ -34,8 +34,7 @@ def write(folder: Path, made: dict[str, np.ndarray]) -> None:
     """Writes an array for each perturbation."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in made.items():
-        with files.writing(folder / f"{name}.npy") as file:
-            np.save(file, array)
+        files.write_array(folder / f"{name}.npy", array)
 
 
 def main():

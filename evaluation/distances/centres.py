@@ -239,7 +239,7 @@ def _extractor(
 ) -> tuple[features.Extractor, Split]:
     mesh = meshes.data_mesh()
     if dataset is None:
-        dataset, *_ = study.load_data(trained, mesh, placed=())
+        dataset = study.load_dataset(trained)
     split = dataset.train  # where it is: a few images of many
     if asked.images > len(split):
         raise ValueError(

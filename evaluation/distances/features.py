@@ -31,6 +31,7 @@ from jax.sharding import PartitionSpec
 from tqdm import tqdm
 
 from corruptions.batch import to_float
+from evaluation.correctness import refuse_not_finite
 from evaluation.distances.transforms import Transform
 from training.states import TrainState
 
@@ -118,19 +119,6 @@ class Extractor:
 def fitting(values: int) -> int:
     """Tells how many arrays of so many values the device works on at once."""
     return max(1, (_CPU_VALUES if jax.default_backend() == "cpu" else _VALUES) // values)
-
-
-def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
-    """Refuses features or answers of a network that are NaN or infinite.
-
-    Raises:
-      ValueError: there are some; `name` is what the images were shown under.
-    """
-    if not np.isfinite(outputs).all():
-        raise ValueError(
-            f"expected finite outputs for images under {name}, found NaN or infinity: the network diverged, or its "
-            "precision is too low for these images; train it again, or with config.model.dtype=float32"
-        )
 
 
 def drawn(transform: Transform, key: jax.Array, index: jax.Array | np.ndarray, shape: tuple[int, ...]) -> Any:

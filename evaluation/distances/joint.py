@@ -16,7 +16,7 @@ from flax import nnx
 
 from data import Split
 from evaluation.conditions import Condition, file_name
-from evaluation.correctness import Model, place_batches
+from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.distances import features
 from evaluation.distances.centres import Measured
 from evaluation.shown import Shown
@@ -52,7 +52,7 @@ def mean_feature(model: Model, shown: Shown) -> np.ndarray:
         batches = place_batches(images, shown.batch_size, 0, shown.mesh)
         rows = distributed.fetch(_features(graphdef, state.params, state.statistics, batches))
         rows = rows.reshape(-1, rows.shape[-1])[: len(images)]
-        features.refuse_not_finite(rows, shown.condition.corruption)
+        refuse_not_finite(rows, shown.condition.corruption)
         total = total + rows.sum(axis=0, dtype=np.float64)
     return total / len(shown)
 

@@ -4,6 +4,7 @@ import math
 
 from evaluation.planning.plan import Hours, Plan, Row
 from training.checkpoint import KEPT
+from training.memory import gib
 
 COLUMNS = ("program", "compile CPU s", "GiB a chip", "images/s a chip")
 
@@ -105,11 +106,6 @@ def span(hours: Hours) -> str:
         return "?"
     least, most = f"{hours.least:.3g}", f"{hours.most:.3g}"
     return least if least == most else f"{least} to {most}"
-
-
-def gib(number: float) -> str:
-    """Writes bytes as GiB."""
-    return f"{number / 2**30:.3g} GiB"
 
 
 def _between(number, answer, style):

@@ -57,7 +57,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     arrays = {modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
     layout = _closest_layout(name, arrays)
     num_classes = -(-1000 // class_stride)
-    for head, leaf in itertools.product(_heads(options.get("exits", 5)), ("kernel", "bias")):
+    for head, leaf in itertools.product(_heads(layout, arrays), ("kernel", "bias")):
         key = torch_name(layout, (*head, leaf))
         if key in arrays:
             arrays[key] = arrays[key][::class_stride]
@@ -65,9 +65,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     refuse_others(name, source, arrays, shapes(name, num_classes, layout, **options))
     model = models.build(name, num_classes, **options)
     state = nnx.state(model)
-    for key, variable in _named(layout, state).items():
-        dtype = variable.get_value().dtype
-        variable.set_value(jax.device_put(np.asarray(our_layout(arrays[key]), dtype)))
+    fill(_named(layout, state), arrays)
     nnx.update(model, state)
     return model, num_classes
 
@@ -77,13 +75,13 @@ def shapes(name, num_classes, layout=None, **options):
     `names.LAYOUTS`, by default the first."""
     _check_name(name)
     layout = layout or LAYOUTS[name][0]
-    variables = _named(layout, nnx.state(models.abstract(name, num_classes, **options)))
-    return {key: torch_shape(variable.get_value().shape) for key, variable in variables.items()}
+    return torch_shapes(_named(layout, nnx.state(models.abstract(name, num_classes, **options))))
 
 
-def _heads(exits):
+def _heads(layout, arrays):
     """Where logits are made: at the end, or at each exit of a network of several."""
-    return ("head",), *(("exits", number, "head") for number in range(exits))
+    exits = (("exits", number, "head") for number in itertools.count())
+    return ("head",), *itertools.takewhile(lambda path: torch_name(layout, (*path, "kernel")) in arrays, exits)
 
 
 def _closest_layout(name, arrays):
@@ -103,13 +101,23 @@ def _check_name(name):
         raise ValueError(f"expected a model whose weights can be imported ({', '.join(LAYOUTS)}), found {name!r}")
 
 
-def torch_shape(shape):
-    """The shape torchvision gives an array of ours of this shape."""
+def torch_shapes(named):
+    """{name: shape that PyTorch gives its array} of {name: variable of ours}."""
+    return {name: _torch_shape(variable.get_value().shape) for name, variable in named.items()}
+
+
+def fill(named, arrays):
+    """Gives each of {name: variable} its array of PyTorch's, in our layout and the variable's dtype."""
+    for name, variable in named.items():
+        dtype = variable.get_value().dtype
+        variable.set_value(jax.device_put(np.asarray(_our_layout(arrays[name]), dtype)))
+
+
+def _torch_shape(shape):
     return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape[::-1]
 
 
-def our_layout(array):
-    """An array of torchvision's in our layout."""
+def _our_layout(array):
     return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
 
 

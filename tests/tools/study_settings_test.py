@@ -20,7 +20,7 @@ from training import study
     ],
 )
 def test_what_no_name_tells_is_refused_before_anything_is_written(command, section, key, value, tmp_path, monkeypatch):
-    monkeypatch.setattr(study, "load_data", lambda *given, **options: pytest.fail("images were loaded first"))
+    monkeypatch.setattr(study, "load_dataset", lambda *given, **options: pytest.fail("images were loaded first"))
     config = tiny.config()
     config.study.update(
         {"corruptions": ("noc/border", "noc/hue"), "schemes": ("standard", "augmix+jsd"), "enhancements": ("clahe",)}

@@ -57,7 +57,7 @@ def test_the_centre_is_the_mean_over_images_each_with_its_draw(network, tmp_path
 
 def test_data_are_not_loaded_again_and_images_with_draws_of_their_own_stay_on_the_host(network, tmp_path, monkeypatch):
     model = network[1].graphdef, network[1].state
-    monkeypatch.setattr(centres.study, "load_data", lambda *given, **more: pytest.fail("loaded again"))
+    monkeypatch.setattr(centres.study, "load_dataset", lambda *given, **more: pytest.fail("loaded again"))
     monkeypatch.setattr(centres.trained_models, "list_models", lambda workdir: {("standard", 0): workdir})
     monkeypatch.setattr(centres.trained_models, "read_model", lambda *given: model)
     dataset = data.load("shapes", train_limit=10, test_limit=10)
