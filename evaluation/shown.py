@@ -32,8 +32,8 @@ class Shown:
     """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
 
     Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch
-    size, devices and pieces do not change a pixel. A split on the devices comes in one piece, one
-    on the host in pieces of whole batches.
+    size, devices and pieces do not change a pixel. It comes in pieces of whole batches, see
+    `training.stream.pieces`.
 
     Attributes:
       split: the test images, on the devices or on the host.

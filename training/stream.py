@@ -177,20 +177,26 @@ def _put(part, sharding):
     return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
 
 
-def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
-    """Yields a split in parts on the devices, whole batches each; in one part when it is there.
+def piece_size(batch_size: int, image_bytes: int) -> int:
+    """Counts the images of one of `pieces`."""
+    return batch_size * max(1, _PIECE_BYTES // (batch_size * image_bytes))
 
-    The next part is read while the caller works on the one before.
+
+def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
+    """Yields a split in parts on the devices, whole batches each, of a GiB at most; in one part
+    where it is there and no larger.
+
+    What is on the host is read while the caller works on the part before.
     """
-    if on_device(split):
+    size = piece_size(min(batch_size, len(split)), split.images.nbytes // len(split))
+    if on_device(split) and len(split) <= size:
         yield split
         return
-    batch_size = min(batch_size, len(split))
-    size = batch_size * max(1, _PIECE_BYTES // (batch_size * split.images[:1].nbytes))
 
     def part(start):
         span = slice(start, start + size)
-        return Split(split.images[span], split.labels[span], split.index[span]).to_device(meshes.replicated(mesh))
+        found = Split(split.images[span], split.labels[span], split.index[span])
+        return found if on_device(split) else found.to_device(meshes.replicated(mesh))
 
     with ThreadPoolExecutor(1) as thread:
         ahead = thread.submit(part, 0)

@@ -147,11 +147,12 @@ def _training(machine, group):
 def _evaluation(config, machine, images, group):
     of_chip = -(-config.eval.batch_size // machine.chips)
     batches = -(-images.test // (of_chip * machine.chips))
+    at_once = min(batches, stream.piece_size(1, of_chip * machine.chips * images.side**2 * 3))
     network = group.block.network
     answer = ask(
         machine,
         machine.chips,
-        lambda mesh, parts: programs.evaluation(network, mesh, images.side, of_chip, batches),
+        lambda mesh, parts: programs.evaluation(network, mesh, images.side, of_chip, at_once),
     )
     times = sum(show.models * len(show.conditions) for show in study.shows(config))
     return Row(f"answers of {config.model.name}", answer, of_chip, batches * times)

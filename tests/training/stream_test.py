@@ -116,19 +116,23 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
     first, second = (json.loads((tmp_path / name / "final.json").read_text()) for name in ("resident", "streamed"))
     assert first == second  # step, and sha256 of all parameters
 
-    monkeypatch.setattr(stream, "_PIECE_BYTES", 40 * 32 * 32 * 3)  # two batches
     host = Split(ShardedImages([dataset.test.images], dataset.image_shape), dataset.test.labels, dataset.test.index)
-    assert [len(part) for part in stream.pieces(host, 20, mesh)] == [40, 30]
     device = dataset.test.to_device()
-    for condition in (Condition("clean", "0"), Condition("imagenet_c/gaussian_noise", "3")):
-        found = [
-            correctness.of_models({"a": resident, "b": streamed}, Shown(split, mesh, 20).under(condition))
-            for split in (device, host)
-        ]
-        for key in ("a", "b"):
-            assert found[0][key].shape == (70,)
-            np.testing.assert_array_equal(found[0][key], found[1][key])
-            np.testing.assert_array_equal(found[0]["a"], found[0][key])
+    conditions = Condition("clean", "0"), Condition("imagenet_c/gaussian_noise", "3")
+
+    def answers(split):
+        shown = Shown(split, mesh, 20)
+        return [correctness.of_models({"a": resident, "b": streamed}, shown.under(one)) for one in conditions]
+
+    whole = answers(device)
+    assert [len(part) for part in stream.pieces(device, 20, mesh)] == [70]
+    monkeypatch.setattr(stream, "_PIECE_BYTES", 40 * 32 * 32 * 3)  # two batches
+    for split in (host, device):
+        assert [len(part) for part in stream.pieces(split, 20, mesh)] == [40, 30]
+        for found, expected in zip(answers(split), whole, strict=True):
+            for key in ("a", "b"):
+                assert expected[key].shape == (70,)
+                np.testing.assert_array_equal(found[key], expected["a"])
 
 
 def test_where_splits_go(dataset, mesh, monkeypatch):
