@@ -3,6 +3,7 @@ corruptions.write`.
 
     CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted.arrays`)
     ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`                   (`data.corrupted.folders`)
+    Parquet, WebDataset           `corruption/severity/shard` and `manifest.json`     (`data.corrupted.shards`)
     cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, array_record    (`data.corrupted.tfds`)
 
     dataset = data.corrupted.open_corrupted("CIFAR-10-C")
@@ -35,7 +36,7 @@ def open_corrupted(
     """Opens a corrupted dataset; images are read when `batches` asks for them.
 
     Args:
-      path_or_name: a folder of `.npy` files, a folder tree, or a name of TensorFlow Datasets:
+      path_or_name: a folder of `.npy` files, a folder tree, shards that `corruptions.write` wrote, or a name of TensorFlow Datasets:
         `cifar10_corrupted`, `imagenet2012_corrupted`, or one condition of it,
         `cifar10_corrupted/brightness_1`.
       data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
@@ -61,11 +62,8 @@ def open_corrupted(
     manifest = read_manifest(path, verify)
     if manifest is None and verify:
         logging.warning("%s has no manifest: there are no checksums to verify it by", path)
-    if manifest is not None and manifest["layout"] not in ("npy", "folders"):
-        found = manifest["layout"]
-        raise ValueError(
-            f"{path}: expected a dataset in the layout npy or folders, found {found}; write it in one of these"
-        )
+    if manifest is not None and manifest["layout"] in ("parquet", "webdataset"):
+        return importlib.import_module("data.corrupted.shards").CorruptedShards(path, manifest, threads)
     if any(path.glob("*.npy")):
         return importlib.import_module("data.corrupted.arrays").CorruptedArrays(path, manifest)
     return importlib.import_module("data.corrupted.folders").CorruptedFolders(path, manifest, threads)

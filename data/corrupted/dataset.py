@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from corruptions.write import WriteError, manifests, verifying
+from corruptions.write.layout import token
 from runtime import files
 
 MANIFEST = "manifest.json"
@@ -123,9 +124,18 @@ def read_manifest(path: Path, verify: bool = False) -> dict[str, Any] | None:
         shown = "\n  ".join(wrong[:10])
         raise ValueError(
             f"{path}: {len(wrong)} of its files are not what was written:\n  {shown}\n"
-            f"Mend them with:\n  {_mending(manifest)}"
+            f"Mend them with:\n  {mending(manifest)}"
         )
     return manifest
+
+
+def written_places(path: Path, manifest: Mapping[str, Any]) -> dict[tuple[str, Severity], Path]:
+    """The folder of each condition of a dataset that `corruptions.write` wrote in folders."""
+    return {
+        (name, severity): path / entry["path"] / token(severity)
+        for name, entry in manifest["corruptions"].items()
+        for severity in entry["severities"]
+    }
 
 
 def problems(path: Path) -> list[str]:
@@ -139,12 +149,13 @@ def problems(path: Path) -> list[str]:
     """
     try:
         wrong = verifying.verify(path, everything=True)
-        return [f"{line}; mend it with {_mending(manifests.load(path))}" for line in wrong]
+        return [f"{line}; mend it with {mending(manifests.load(path))}" for line in wrong]
     except WriteError as error:
         return [str(error)]
 
 
-def _mending(manifest):
+def mending(manifest: Mapping[str, Any]) -> str:
+    """Gives the command that writes again what is wrong with a written dataset."""
     return f"{manifests.command(manifest)} --verify"
 
 

@@ -2,9 +2,9 @@
 `category/corruption/severity/class/image`.
 """
 
+import itertools
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from corruptions.write import pixels
-from corruptions.write.layout import token
 from data import decode, tree
-from data.corrupted.dataset import Batch, CorruptedDataset, parse_severity
+from data.corrupted.dataset import Batch, CorruptedDataset, parse_severity, written_places
 from data.corrupted.names import published_order, published_severities, qualified
 
 
@@ -39,8 +38,8 @@ class CorruptedFolders(CorruptedDataset):
         items = self._list(place)
         if len(items) != self.number:
             raise ValueError(f"{place}: expected {self.number} images as in the other conditions, found {len(items)}")
-        fetch = [lambda path=path: (path, read_image(path)) for path, _ in items]
-        yield from in_batches(fetch, [label for _, label in items], self.image_shape, batch_size, self._threads)
+        decoded = ((lambda path=path: (path, read_image(path)), label) for path, label in items)
+        yield from in_batches(decoded, self.image_shape, batch_size, self._threads)
 
     def _list(self, folder: Path) -> list[tuple[Path, int]]:
         """(image file, label), by class and then by name."""
@@ -55,25 +54,31 @@ class CorruptedFolders(CorruptedDataset):
 
 
 def in_batches(
-    fetch: Sequence[Callable[[], tuple[Any, np.ndarray]]],
-    labels: Sequence[int],
+    items: Iterable[tuple[Callable[[], tuple[Any, np.ndarray]], int]],
     shape: tuple[int, ...],
     batch_size: int,
     threads: int,
 ) -> Iterator[Batch]:
-    """Stacks what the functions return, (name, image), in order; a batch ahead of the one that is
-    used.
+    """Stacks images in order, a batch ahead of the one that is used.
+
+    Args:
+      items: for each image a function that returns (name, image), which runs in a thread, and its label.
+      shape: of all images.
+      batch_size: images at once.
+      threads: how many run these functions.
     """
-    labels = np.asarray(labels, np.int32)
+    items = iter(items)
     with ThreadPoolExecutor(threads) as pool:
-        waiting = deque()
-        for start in range(0, len(fetch) + batch_size, batch_size):
-            if start < len(fetch):
-                jobs = [pool.submit(fetch_image) for fetch_image in fetch[start : start + batch_size]]
-                waiting.append((jobs, labels[start : start + batch_size]))
-            if start and waiting:
-                jobs, batch_labels = waiting.popleft()
-                yield _stack([job.result() for job in jobs], shape), batch_labels
+
+        def begin():
+            few = list(itertools.islice(items, batch_size))
+            return [pool.submit(fetch) for fetch, _ in few], np.array([label for _, label in few], np.int32)
+
+        jobs, labels = begin()
+        while jobs:
+            following = begin()
+            yield _stack([job.result() for job in jobs], shape), labels
+            jobs, labels = following
 
 
 def _stack(found: Sequence[tuple[Any, np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
@@ -103,11 +108,7 @@ def read_image(file: Any, name: str | None = None) -> np.ndarray:
 def _scan(path: Path, manifest: dict[str, Any] | None) -> dict[tuple[str, Any], Path]:
     """Where each condition is: every folder that has severities as subfolders is a corruption."""
     if manifest is not None:
-        places = {}
-        for name, entry in manifest["corruptions"].items():
-            for severity in entry["severities"]:
-                places[name, severity] = path / entry["path"] / token(severity)
-        return places
+        return written_places(path, manifest)
     by_name = {}
     for folder in (path / name for name in tree.class_folders(path)):
         candidates = [folder] if _severities(folder) else [folder / name for name in tree.class_folders(folder)]

@@ -5,7 +5,7 @@ array_record: no TensorFlow.
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,15 @@ class CorruptedTfds(CorruptedDataset):
         source, _ = _open(folder)
         if len(source) != self.number:
             raise ValueError(f"{folder}: expected {self.number} images as in the others, found {len(source)}")
-        # Whole batches at a time, about _CHUNK records.
-        step = batch_size * max(1, _CHUNK // batch_size)
-        for start in range(0, self.number, step):
-            records = source.__getitems__(list(range(start, min(start + step, self.number))))
-            names = [f"{folder} record {start + i}" for i in range(len(records))]
-            fetch = [
-                lambda record=record, name=name: (name, read_image(io.BytesIO(record["image"]), name))
-                for record, name in zip(records, names)
-            ]
-            labels = [int(record["label"]) for record in records]
-            yield from in_batches(fetch, labels, self.image_shape, batch_size, self._threads)
+        yield from in_batches(self._items(source, folder), self.image_shape, batch_size, self._threads)
+
+    def _items(self, source: Any, folder: Path) -> Iterator[tuple[Callable[[], tuple[str, Any]], int]]:
+        """For each record what decodes its image, and its label."""
+        for start in range(0, self.number, _CHUNK):
+            records = source.__getitems__(list(range(start, min(start + _CHUNK, self.number))))
+            for position, record in enumerate(records, start):
+                name, content = f"{folder} record {position}", io.BytesIO(record["image"])
+                yield lambda name=name, content=content: (name, read_image(content, name)), int(record["label"])
 
 
 def _prepared(parent: Path) -> dict[str, Path]:

@@ -5,13 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from corruptions.write import from_arrays, write_dataset
+from corruptions.write import from_arrays, shards, write_dataset
 from data.corrupted import open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
 
-@pytest.mark.parametrize("layout", ["npy", "folders"])
-def test_written_datasets_are_read_back(tmp_path, layout):
+@pytest.mark.parametrize("layout", ["npy", "folders", "parquet", "webdataset"])
+def test_written_datasets_are_read_back(tmp_path, layout, monkeypatch):
+    monkeypatch.setattr(shards, "IMAGES", 4)  # 7 images: two shards, and batches across them
+    if layout == "parquet":
+        pytest.importorskip("pyarrow.parquet")
     images = pixels("clean", 0)
     source = from_arrays(images, LABELS, class_names=["zebra", "ant", "cat", "bee"])  # not in sorted order
     severities = {"noc/border": [0, 0.5], "noc/contrast": [1, "random"]}
@@ -24,7 +27,7 @@ def test_written_datasets_are_read_back(tmp_path, layout):
     assert dataset.provenance["manifest"] == json.loads(path.read_text())
     again = tmp_path / "again"
     write_dataset(again, source, corruptions=list(severities), severities=severities)
-    order = np.arange(NUMBER) if layout == "npy" else np.argsort(LABELS, kind="stable")
+    order = np.argsort(LABELS, kind="stable") if layout == "folders" else np.arange(NUMBER)
     for name in ("border", "contrast"):
         both = np.load(again / f"{name}.npy").reshape(2, NUMBER, 32, 32, 3)
         for block, severity in enumerate(severities[f"noc/{name}"]):
