@@ -32,8 +32,9 @@ def measure(target, kind, name, size, batch):
         return table.failed(error)
     found = costs.of_program(hlo.parse(compiled.as_text()))
     temporaries = compiled.memory_analysis().temp_size_in_bytes
-    flops = compiled.cost_analysis().get("flops", 0.0)  # of a loop's body once: of one batch
-    return table.row(target, found, seconds, temporaries, flops, program.images, program.batches)
+    flops = (compiled.cost_analysis() or {}).get("flops", 0.0)  # of a loop's body once: of one batch
+    pixels = size**2 if kind in SIZED else 0
+    return table.row(target, found, seconds, temporaries, flops, program.images, program.batches, pixels)
 
 
 def main():
@@ -59,7 +60,7 @@ def main():
     rows, known = table.read(path, title), programs.names(given.programs)
     if given.names and not rows and path.exists():
         parser.error(f"expected {path} to begin with '# {title}', found another table; --names adds to none of others")
-    bars = given.programs == "corruptions" and (given.size, given.batch) == (224, BATCH)
+    bars = table.BARS.get((given.target, given.size, given.batch)) if given.programs == "corruptions" else None
     for name in given.names or [name for name in known if name not in rows]:
         rows[name] = measure(target, given.programs, name, given.size, given.batch)
         print(name, *rows[name], sep=" | ", flush=True)

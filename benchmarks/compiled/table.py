@@ -2,7 +2,7 @@
 
 import pathlib
 import statistics
-from typing import Any
+from typing import NamedTuple
 
 from runtime.chips.costs import Costs
 from runtime.chips.targets import Target
@@ -10,21 +10,43 @@ from runtime.files import write_atomically
 
 COLUMNS = (
     *("program", "compile CPU s", "temporaries MiB/image", "kernels", "loop trips", "gathers", "collectives"),
-    *("images/s by the model", "roofline images/s", "of the peak", "costliest operations"),
+    *("traffic", "images/s by the model", "roofline images/s", "of the peak", "costliest operations"),
 )
-# What every corruption is to keep on one TPU v5e, at 224 x 224 in batches of 128: (column, bound)
-BARS = (("images/s by the model", 5_000), ("loop trips", 64), ("temporaries MiB/image", 4), ("compile CPU s", 15))
-MEDIAN = 100_000
+_RATE = "images/s by the model"
 LEGEND = """Compiled for a described chip, run on none: all numbers are by the compiler's model, none is measured. Of one batch on one
 chip: `compile CPU s` of all the compiler's threads; `kernels`, `loop trips` (inner loops count in each trip of outer ones; after
-`<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `images/s by the model`:
-{model}. `roofline`: what
+`<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `traffic` of the kernels, in what reading
+and writing the batch as uint8 takes; `images/s by the model`: {model}. `roofline`: what
 the kernels' traffic at {bandwidth:.0f} GB/s and the products at {peak:.0f} TFLOP/s (`of the peak`: their part) would leave, whichever
-is less; products in a loop count once, cycles and traffic in every trip. `costliest operations`: the end of their names in the source, with their part of the cycles."""
+is less (`-`: its compiler does not count products); products in a loop count once, cycles and traffic in every trip. `costliest
+operations`: the end of their names in the source, with their part of the cycles."""
+
+
+class Bars(NamedTuple):
+    """What corruptions are to keep: (column, bound) of every one, and of the median."""
+
+    each: tuple[tuple[str, float], ...]
+    median: tuple[str, float]
+
+
+BARS = {  # (target, size, batch) -> bars
+    ("tpu_v5e", 224, 128): Bars(
+        ((_RATE, 5_000), ("loop trips", 64), ("temporaries MiB/image", 4), ("compile CPU s", 15)), (_RATE, 100_000)
+    ),
+    ("tpu_v5e", 32, 1024): Bars(((_RATE, 100_000),), (_RATE, 100_000)),
+    ("h200", 224, 256): Bars((("temporaries MiB/image", 3), ("traffic", 30), ("compile CPU s", 6)), ("traffic", 20)),
+}
 
 
 def row(
-    target: Target, costs: Costs, seconds: float, temporaries: int, flops: float, images: int, batches: int
+    target: Target,
+    costs: Costs,
+    seconds: float,
+    temporaries: int,
+    flops: float,
+    images: int,
+    batches: int,
+    pixels: int = 0,
 ) -> list[str]:
     """Makes the cells after the name.
 
@@ -36,6 +58,7 @@ def row(
       flops: of one batch.
       images: of one batch on one chip.
       batches: in the program.
+      pixels: of an image that is read and written; 0 where none is written.
     """
     second = target.seconds(costs, flops * batches) / batches
     floor = max(costs.traffic / batches / target.bandwidth, flops / target.peak)
@@ -47,9 +70,10 @@ def row(
         f"{round(costs.kernels / batches):,}",
         f"{bound}{round(costs.trips / batches):,}",
         *(f"{round(number / batches):,}" for number in (costs.gathers, costs.collectives)),
+        f"{costs.traffic / batches / images / (6 * pixels):,.1f}" if pixels else "-",
         f"{images / second:,.0f}",
         f"{images / floor:,.0f}",
-        f"{100 * flops / second / target.peak:.1f} %",
+        f"{100 * flops / second / target.peak:.1f} %" if flops else "-",
         "; ".join(costly).replace("|", "/"),
     ]
 
@@ -61,16 +85,19 @@ def failed(error: Exception) -> list[str]:
 
 
 def read(path: pathlib.Path, title: str) -> dict[str, list[str]]:
-    """Reads the rows of a table with this title: {program: cells}; none of another or no table."""
+    """Reads the rows of a table with this title: {program: cells}; none of another or no table, no
+    rows of other columns."""
     lines = path.read_text().splitlines() if path.exists() else []
     if not lines or lines[0] != f"# {title}":
         return {}
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")]
-    return {name: rest for name, *rest in cells if name != COLUMNS[0]}
+    return {name: rest for name, *rest in cells if name != COLUMNS[0] and len(rest) == len(COLUMNS) - 1}
 
 
-def write(path: pathlib.Path, title: str, command: str, target: Target, rows: dict[str, list[str]], bars: bool) -> None:
-    """Writes the table, and below it what falls short of the bars, if these are meant for it."""
+def write(
+    path: pathlib.Path, title: str, command: str, target: Target, rows: dict[str, list[str]], bars: Bars | None
+) -> None:
+    """Writes the table, and below it what falls short of its bars, if it has some."""
     legend = LEGEND.format(model=target.model, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12)
     lines = [
         f"# {title}",
@@ -82,35 +109,38 @@ def write(path: pathlib.Path, title: str, command: str, target: Target, rows: di
         "|---" * len(COLUMNS) + "|",
     ]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    write_atomically(path, "\n".join(lines + (_summary(rows) if bars else [])) + "\n")
+    write_atomically(path, "\n".join(lines + (_summary(rows, bars) if bars else [])) + "\n")
 
 
-def _summary(rows: dict[str, list[str]]) -> list[str]:
-    values = {name: _values(cells) for name, cells in rows.items() if cells[0] != "-"}
+def _summary(rows, bars):
+    values = {name: dict(zip(COLUMNS[1:], cells)) for name, cells in rows.items() if cells[0] != "-"}
     if not values:
         return []
-    rate = BARS[0][0]
-    median = statistics.median(found[rate] for found in values.values())
     short = {}
     for name, found in values.items():
-        missed = [
-            f"{column} {found[column]:,.6g}" for column, bound in BARS if not _keeps(column, found[column], bound)
-        ]
+        numbers = ((column, _number(found[column]), bound) for column, bound in bars.each)
+        missed = [f"{column} {number:,.6g}" for column, number, bound in numbers if not _keeps(column, number, bound)]
         if missed:
             short[name] = ", ".join(missed)
-    wanted = ", ".join(f"{column} {'>=' if column == rate else '<='} {bound:,}" for column, bound in BARS)
+    wanted = ", ".join(_bound(*bar) for bar in bars.each)
+    column, _ = bars.median
+    median = statistics.median(_number(found[column]) for found in values.values())
     return [
         "",
-        f"{len(values) - len(short)} of {len(values)} keep all of: {wanted}. Median {median:,.0f} images/s (wanted: {MEDIAN:,}).",
+        f"{len(values) - len(short)} of {len(values)} keep all of: {wanted}. "
+        f"Median of {column}: {median:,.6g} (wanted: {_bound(*bars.median)}).",
         "",
         *(f"- {name}: {text}" for name, text in short.items()),
     ]
 
 
 def _keeps(column, found, bound):
-    return found >= bound if column == BARS[0][0] else found <= bound
+    return found >= bound if column == _RATE else found <= bound
 
 
-def _values(cells: list[str]) -> dict[str, Any]:
-    numbers = dict(zip(COLUMNS[1:], cells))
-    return {column: float(numbers[column].removeprefix("<= ").replace(",", "")) for column, _ in BARS}
+def _bound(column, bound):
+    return f"{column} {'>=' if column == _RATE else '<='} {bound:,}"
+
+
+def _number(cell):
+    return float(cell.removeprefix("<= ").replace(",", ""))
