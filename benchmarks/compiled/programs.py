@@ -18,9 +18,16 @@ from training import states
 STEPS = 8  # of a block of training, and batches of an evaluation: a loop whatever the compiler unrolls
 CLASSES = 100
 ROWS = {
-    "evaluation": ("resnet18:224:256:1x1", "cifar_resnet18:32:1024:1x1"),
+    "evaluation": (
+        *("resnet18:224:256:1x1", "cifar_resnet18:32:1024:1x1", "wrn_40_2:32:1024:1x1"),
+        *("alexnet:224:256:1x1", "squeezenet1_0:224:256:1x1", "vgg11:224:256:1x1", "vgg19_bn:224:256:1x1"),
+        *("resnet50:224:256:1x1", "wide_resnet50_2:224:256:1x1", "resnext50:224:256:1x1"),
+        *("densenet121:224:256:1x1", "densenet161:224:256:1x1", "densenet201:224:256:1x1"),
+        *("resnext101_64x4d:224:256:1x1", "msdnet:224:256:1x1", "condensenet74_4_converted:224:256:1x1"),
+    ),
     "training": (
-        *("cifar_resnet18:32:1024:1x1", "wrn_40_2:32:1024:1x1", "resnet18:224:256:1x1", "resnet50:224:128:1x1"),
+        *("cifar_resnet18:32:1024:1x1", "wrn_40_2:32:1024:1x1", "wrn_16_4:32:1024:1x1"),
+        *("resnet18:224:256:1x1", "resnet50:224:128:1x1"),
         *("resnet18:224:256:4x1", "resnet18:224:256:1x4", "resnet50:224:128:1x4", "resnet18:224:256:1x16"),
     ),
 }

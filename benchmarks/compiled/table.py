@@ -18,7 +18,7 @@ chip: `compile CPU s` of all the compiler's threads; `kernels`, `loop trips` (in
 `<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `traffic` of the kernels, in what reading
 and writing the batch as uint8 takes; `images/s by the model`: {model}. `roofline`: what
 the kernels' traffic at {bandwidth:.0f} GB/s and the products at {peak:.0f} TFLOP/s (`of the peak`: their part) would leave, whichever
-is less (`-`: its compiler does not count products); products in a loop count once, cycles and traffic in every trip. `costliest
+is less; products in a loop count once, cycles and traffic in every trip. `costliest
 operations`: the end of their names in the source, with their part of the cycles."""
 
 
@@ -73,7 +73,7 @@ def row(
         f"{costs.traffic / batches / images / (6 * pixels):,.1f}" if pixels else "-",
         f"{images / second:,.0f}",
         f"{images / floor:,.0f}",
-        f"{100 * flops / second / target.peak:.1f} %" if flops else "-",
+        f"{100 * flops / second / target.peak:.1f} %",
         "; ".join(costly).replace("|", "/"),
     ]
 

@@ -81,7 +81,7 @@ def _compiled(target, lowered, program, share):
     flops = 0.0
     if not target.clock:
         with target.pretended():
-            flops = _counted(share())[0] * program.batches
+            flops = counted(share())[0] * program.batches
     found = costs.of_program(hlo.parse(compiled.as_text()))
     batch = target.seconds(found, flops) / program.batches
     memory = compiled.memory_analysis().argument_size_in_bytes + beyond_arguments(compiled)
@@ -92,12 +92,12 @@ def _estimated(target, program):
     """Between the products at the chip's peak, and every operation reading and writing its arrays,
     as the program was written, at the bandwidth.
     """
-    flops, traffic = _counted(program)
+    flops, traffic = counted(program)
     return Answer(flops / target.peak, max(flops / target.peak, traffic / target.bandwidth))
 
 
-def _counted(program):
-    """Operations and bytes of one batch as JAX counts them in the program lowered for a CPU, where
+def counted(program: Program) -> tuple[float, float]:
+    """Counts operations and bytes of one batch as JAX does in the program lowered for a CPU, where
     the body of a loop counts once.
     """
     found = program.function.lower(*program.args, **program.static).cost_analysis()
