@@ -7,6 +7,7 @@
 
 programs.py  what is compiled: corruptions, augmentation schemes, evaluation steps, blocks of training steps
 table.py     a row for each program in a Markdown file, which is also what a killed run continues from
+picture.py   two of the tables as a picture
 studies.py   the papers' studies as `tools.plan` plans them: memory, speed and hours of training
 
 How a chip is described and a compiled program read: runtime/chips. Nothing is run on the chip: all numbers are by the

@@ -12,7 +12,7 @@ COLUMNS = (
     *("program", "compile CPU s", "temporaries MiB/image", "kernels", "loop trips", "gathers", "collectives"),
     *("traffic", "images/s by the model", "roofline images/s", "of the peak", "costliest operations"),
 )
-_RATE = "images/s by the model"
+RATE = "images/s by the model"
 LEGEND = """Compiled for a described chip, run on none: all numbers are by the compiler's model, none is measured. Of one batch on one
 chip: `compile CPU s` of all the compiler's threads; `kernels`, `loop trips` (inner loops count in each trip of outer ones; after
 `<=` a loop may end earlier), `gathers` (and scatters) and `collectives` that are carried out; `traffic` of the kernels, in what reading
@@ -31,9 +31,9 @@ class Bars(NamedTuple):
 
 BARS = {  # (target, size, batch) -> bars
     ("tpu_v5e", 224, 128): Bars(
-        ((_RATE, 5_000), ("loop trips", 64), ("temporaries MiB/image", 4), ("compile CPU s", 15)), (_RATE, 100_000)
+        ((RATE, 5_000), ("loop trips", 64), ("temporaries MiB/image", 4), ("compile CPU s", 15)), (RATE, 100_000)
     ),
-    ("tpu_v5e", 32, 1024): Bars(((_RATE, 100_000),), (_RATE, 100_000)),
+    ("tpu_v5e", 32, 1024): Bars(((RATE, 100_000),), (RATE, 100_000)),
     ("h200", 224, 256): Bars((("temporaries MiB/image", 3), ("traffic", 30), ("compile CPU s", 6)), ("traffic", 20)),
 }
 
@@ -118,13 +118,13 @@ def _summary(rows, bars):
         return []
     short = {}
     for name, found in values.items():
-        numbers = ((column, _number(found[column]), bound) for column, bound in bars.each)
-        missed = [f"{column} {number:,.6g}" for column, number, bound in numbers if not _keeps(column, number, bound)]
+        numbers = ((column, value_of(found[column]), bound) for column, bound in bars.each)
+        missed = [f"{column} {number:,.6g}" for column, number, bound in numbers if not keeps(column, number, bound)]
         if missed:
             short[name] = ", ".join(missed)
     wanted = ", ".join(_bound(*bar) for bar in bars.each)
     column, _ = bars.median
-    median = statistics.median(_number(found[column]) for found in values.values())
+    median = statistics.median(value_of(found[column]) for found in values.values())
     return [
         "",
         f"{len(values) - len(short)} of {len(values)} keep all of: {wanted}. "
@@ -134,13 +134,15 @@ def _summary(rows, bars):
     ]
 
 
-def _keeps(column, found, bound):
-    return found >= bound if column == _RATE else found <= bound
+def keeps(column: str, found: float, bound: float) -> bool:
+    """Says whether a value keeps a bound: rates are to be higher, all else lower."""
+    return found >= bound if column == RATE else found <= bound
 
 
 def _bound(column, bound):
-    return f"{column} {'>=' if column == _RATE else '<='} {bound:,}"
+    return f"{column} {'>=' if column == RATE else '<='} {bound:,}"
 
 
-def _number(cell):
+def value_of(cell: str) -> float:
+    """Reads a number of a table."""
     return float(cell.removeprefix("<= ").replace(",", ""))

@@ -5,7 +5,7 @@ import importlib.metadata
 import pytest
 
 from benchmarks.compiled import __main__ as command
-from benchmarks.compiled import table
+from benchmarks.compiled import picture, table
 from runtime.chips import costs
 from runtime.chips.targets import TARGETS
 
@@ -106,3 +106,10 @@ def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", missing)
     with pytest.raises(SystemExit, match=r"expected libtpu.*pip install -e '\.\[study,compile_tpu\]'"):
         V5E.compiler()
+
+
+def test_values_of_a_column_are_read_back(tmp_path):
+    rows = {"fast": cells(), "large": table.failed(ValueError("no room"))}
+    table.write(tmp_path / "table.md", "T", "make it", V5E, rows, None)
+    assert picture.numbers(tmp_path / "table.md", "traffic") == {"fast": 21.3}
+    assert picture.numbers(tmp_path / "table.md", table.RATE) == {"fast": 128_000}
