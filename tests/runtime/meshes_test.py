@@ -21,6 +21,7 @@ def test_any_number_of_devices_trains_alike():
         "shapes_of_meshes",
         "no_copy_for_a_row",
         "no_communication_between_rows",
+        "one_collective_a_layer_and_direction",
         "any_number_of_devices_trains_alike",
         "statistics_per_device",
     )

@@ -2,6 +2,7 @@
 Every one ends or raises.
 """
 
+import functools
 import re
 
 import jax
@@ -11,6 +12,7 @@ import optax
 from flax import nnx
 
 from data.dataset import Split
+from models.layers import BatchNorm
 from models.small_resnet import SmallResNet
 from runtime import meshes
 from tests.checks import run_named
@@ -92,35 +94,44 @@ def no_copy_for_a_row():
         assert one.data.unsafe_buffer_pointer() == other.data.unsafe_buffer_pointer()
 
 
-def communication(mesh):
-    """The groups of devices that communicate in the compiled block, [(operation, [[device, ...],
-    ...])]."""
+@functools.cache
+def communication(mesh, norm_groups=1):
+    """What communicates in the compiled block, [(operation, its line)]."""
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
-    text = steps.train_models_block.lower(mesh, graphdef, OPTIMIZER, *arguments).compile().as_text()
+    lowered = steps.train_models_block.lower(mesh, graphdef, OPTIMIZER, *arguments, norm_groups=norm_groups)
     operation = (
         r"\b(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)(?:-start)?\("
     )
-    found = []
-    for line in text.splitlines():
-        if match := re.search(operation, line):
-            explicit = re.search(r"replica_groups=\{(\{[\d,{}]*\})\}", line)
-            iota = re.search(r"replica_groups=\[(\d+),(\d+)\]<=\[(\d+)\](?=[,\s]|$)", line)
-            if explicit:
-                groups = [[int(i) for i in group.split(",")] for group in re.findall(r"\{([\d,]+)\}", explicit[1])]
-            else:  # [2,4]<=[8]: 0..7 in two rows of four; any other spelling is an error here
-                number, size, total = (int(iota[k]) for k in (1, 2, 3))
-                groups = np.arange(total).reshape(number, size).tolist()
-            found.append((match[1], groups))
-    return found
+    lines = lowered.compile().as_text().splitlines()
+    return [(match[1], line) for line in lines if (match := re.search(operation, line))]
+
+
+def groups(line):
+    """The groups of devices that communicate, [[device, ...], ...]."""
+    if explicit := re.search(r"replica_groups=\{(\{[\d,{}]*\})\}", line):
+        return [[int(i) for i in group.split(",")] for group in re.findall(r"\{([\d,]+)\}", explicit[1])]
+    # [2,4]<=[8]: 0..7 in two rows of four; any other spelling is an error here
+    iota = re.search(r"replica_groups=\[(\d+),(\d+)\]<=\[(\d+)\](?=[,\s]|$)", line)
+    number, size, total = (int(iota[k]) for k in (1, 2, 3))
+    return np.arange(total).reshape(number, size).tolist()
 
 
 def no_communication_between_rows():
     assert communication(grid(4, 1)) == []
     found = communication(grid(2, 4))
     assert any(name == "all-reduce" for name, _ in found)
-    for name, groups in found:
-        assert all(len({device // 4 for device in group}) == 1 for group in groups), (name, groups)
+    for name, line in found:
+        assert all(len({device // 4 for device in group}) == 1 for group in groups(line)), (name, line)
+
+
+def one_collective_a_layer_and_direction():
+    """Of synchronised statistics, and one for the gradients; where devices keep their own, only the latter."""
+    graphdef, state = network()
+    modules = nnx.iter_modules(nnx.merge(graphdef, state.params, state.statistics))
+    layers = sum(isinstance(module, BatchNorm) for _, module in modules)
+    assert layers == 4 and len(communication(grid(2, 4))) <= 2 * layers + 1
+    assert [name for name, _ in communication(grid(1, 4), norm_groups=4)] == ["all-reduce"]
 
 
 def any_number_of_devices_trains_alike():
