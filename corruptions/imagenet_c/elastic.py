@@ -9,7 +9,7 @@ import numpy as np
 from corruptions import padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import filters, random
+from corruptions.primitives import filters, random, staging
 from corruptions.primitives.warping import geometry
 
 # (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the
@@ -67,13 +67,24 @@ def _warped(image, params):
     y, x = affine_coordinates(params["points"], image.shape, params.get("anchors"))
     fraction = np.float32(1 / 32)
     down, right = ((v & 31).astype(jnp.float32) * fraction for v in (y, x))
-    affine = geometry.neighbours(y >> 5, x >> 5, down, right, size, "reflect")
-    elastic = geometry.displaced(params["dy"], params["dx"], size, "symmetric")
-    # A scan over the two warps, lest the compiler inline the first into each of the four reads of
-    # the second.
-    warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), affine, elastic)
-    warped, _ = jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)
-    return warped
+    affine, elastic = (y >> 5, x >> 5, down, right), geometry.displaced(params["dy"], params["dx"])
+
+    def both(affine, elastic):
+        return geometry.neighbours(*affine, size, "reflect"), geometry.neighbours(*elastic, size, "symmetric")
+
+    def in_a_loop(image, *places):
+        # A scan over the two warps, lest the compiler inline the first into each of the four reads of
+        # the second.
+        warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), *both(*places))
+        return jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)[0]
+
+    def in_turn(image, *places):
+        # A TPU inlines no look-up, and would rearrange the pixels of each if positions had two axes.
+        for near in both(*jax.tree.map(jnp.ravel, places)):
+            image = geometry.interpolate(image, near).reshape(image.shape)
+        return image
+
+    return jax.lax.platform_dependent(image, affine, elastic, tpu=in_turn, default=in_a_loop)
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
@@ -100,6 +111,8 @@ def smooth_fields(
         filters.gaussian_matrix(side, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE, own=own)
         for side, own in zip(shape[:2], owns)
     )
+    # Else a TPU makes the matrices anew in each product, which takes its compiler long.
+    rows, columns = staging.in_turn(rows, columns)
     return [alpha * filters.separable(field, rows, columns) for field in fields]
 
 

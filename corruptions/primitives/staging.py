@@ -11,6 +11,23 @@ def stage(x: jax.Array) -> jax.Array:
     read: for a stencil after a stencil, or a plane shared by three channels, many times over.
     (`lax.optimization_barrier` does not stop it: on CPUs it is gone before fusion.) Nothing is
     fused across the border of a loop, hence this one: two rounds that change nothing, which the
-    compiler cannot know.
+    compiler cannot know. A TPU keeps to the barrier, and is spared the loop.
     """
-    return jax.lax.fori_loop(0, 2, lambda round_number, x: jnp.where(round_number > 1, jnp.zeros_like(x), x), x)
+
+    def rounds(x):
+        return jax.lax.fori_loop(0, 2, lambda round_number, x: jnp.where(round_number > 1, jnp.zeros_like(x), x), x)
+
+    return jax.lax.platform_dependent(x, tpu=jax.lax.optimization_barrier, default=rounds)
+
+
+def in_turn(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Has a TPU compute all of these arrays before anything that is made of what this returns.
+
+    Work that could be done at the same time, as several look-ups, then keeps less in memory.
+    Elsewhere it changes nothing: the compilers there fuse that work.
+    """
+
+    def one_after_another(*arrays):
+        return jax.lax.optimization_barrier(arrays)
+
+    return jax.lax.platform_dependent(*arrays, tpu=one_after_another, default=lambda *arrays: arrays)

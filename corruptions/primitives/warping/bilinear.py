@@ -59,17 +59,20 @@ def look_up(pixels: jax.Array, stride: int, upper_left: jax.Array, down: jax.Arr
     down, right = down[..., None], right[..., None]
     upper = pixel(upper_left)
     upper += right * (pixel(upper_left + 1) - upper)
-    lower = pixel(upper_left + stride)
-    lower += right * (pixel(upper_left + stride + 1) - lower)
+    upper, lower_left = staging.in_turn(upper, upper_left + stride)
+    lower = pixel(lower_left)
+    lower += right * (pixel(lower_left + 1) - lower)
     return upper + down * (lower - upper)
 
 
 def _interpolate(padded, y, x, margin):
-    # Positions are worked out once, not for each of the look-ups, and as one complex plane, not
-    # each from the start.
-    position = staging.stage(jax.lax.complex(*jnp.broadcast_arrays(y, x)))
+    # Positions are worked out once, not for each of the look-ups, and as one complex array, not
+    # each from the start; in one axis, as a TPU looks pixels up: it would rearrange each look-up.
+    y, x = jnp.broadcast_arrays(y, x)
+    shape = *y.shape, padded.shape[2]
+    position = staging.stage(jax.lax.complex(y.ravel(), x.ravel()))
     y, x = position.real, position.imag
     top, left = jnp.floor(y), jnp.floor(x)
     stride = padded.shape[1]
     upper_left = (top.astype(jnp.int32) + margin) * stride + left.astype(jnp.int32) + margin
-    return look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, y - top, x - left)
+    return look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, y - top, x - left).reshape(shape)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from corruptions.primitives import staging
+
 MODES = ("symmetric", "reflect")
 
 
@@ -80,22 +82,23 @@ def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
     """Sums the weighted neighbours of each position: image [H, W, C], near of shape [...] to [...,
     C].
     """
+    pixels, stride = image.reshape(-1, image.shape[-1]), image.shape[1]
 
     def along_row(row):
-        left = image.at[row, near.left].get(mode="promise_in_bounds")
-        right = image.at[row, near.right].get(mode="promise_in_bounds")
+        left, right = (pixels.at[row * stride + k].get(mode="promise_in_bounds") for k in (near.left, near.right))
         return left * near.left_weight[..., None] + right * near.right_weight[..., None]
 
-    return along_row(near.top) * near.top_weight[..., None] + along_row(near.bottom) * near.bottom_weight[..., None]
+    upper, bottom = staging.in_turn(along_row(near.top) * near.top_weight[..., None], near.bottom)
+    return upper + along_row(bottom) * near.bottom_weight[..., None]
 
 
-def displaced(dy: jax.Array, dx: jax.Array, shape: tuple[int, ...] | jax.Array, mode: str) -> Neighbours:
-    """Finds the neighbours of (y + dy, x + dx) for every pixel (y, x); dy, dx float32 [H, W] in
-    pixels.
+def displaced(dy: jax.Array, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Splits (y + dy, x + dx) for every pixel (y, x) as `neighbours` takes it; dy, dx float32 [H, W]
+    in pixels.
 
     The displacement is split before y is added, which keeps all bits of its fraction.
     """
     down, right = jnp.floor(dy), jnp.floor(dx)
     row = jnp.arange(dy.shape[0])[:, None] + down.astype(jnp.int32)
     column = jnp.arange(dy.shape[1])[None, :] + right.astype(jnp.int32)
-    return neighbours(row, column, dy - down, dx - right, shape, mode)
+    return row, column, dy - down, dx - right

@@ -68,6 +68,16 @@ def test_equals_the_definition_given_the_draws(shape, table, severity):
     assert np.abs(np.floor(found) - np.floor(expected)).max() <= 2
 
 
+def test_a_tpu_sees_the_same_without_a_loop(monkeypatch):
+    image = photograph(32, 32, 4).astype(np.float32) / 255
+    params = sample(jax.random.key(4), image.shape, 4, table="cifar")
+    traced = jax.jit(elastic.elastic_transform.apply).trace(image, params)
+    assert "stablehlo.while" not in traced.lower(lowering_platforms=("tpu",)).as_text()
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, tpu, default: tpu(*arrays))
+    found = jax.jit(lambda image, params: elastic.elastic_transform.apply(image, params))(image, params)
+    np.testing.assert_allclose(found, apply(image, params), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("table", PIXELS)
 def test_fields_are_smoothed_noise(table):
     height, width = 40, 56

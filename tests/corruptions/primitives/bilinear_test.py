@@ -25,3 +25,13 @@ def test_equal_pixels_stay_to_the_bit():
     for level in (1 / 255, 77 / 255, 1):
         found = jax.jit(bilinear.zero_padded)(np.full((7, 7, 3), level, np.float32), x.T, x)
         assert np.all(found == np.float32(level))
+
+
+def test_a_tpu_looks_up_without_a_loop_the_same(monkeypatch):
+    image = np.random.default_rng(2).random((7, 7, 3)).astype(np.float32)
+    y, x = np.random.default_rng(3).uniform(-2, 8, (2, 5, 6)).astype(np.float32)
+    looked_up = jax.jit(bilinear.zero_padded)
+    assert "stablehlo.while" not in looked_up.trace(image, y, x).lower(lowering_platforms=("tpu",)).as_text()
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, tpu, default: tpu(*arrays))
+    found = jax.jit(lambda *places: bilinear.zero_padded(*places))(image, y, x)
+    np.testing.assert_allclose(found, looked_up(image, y, x), rtol=0, atol=1e-6)
