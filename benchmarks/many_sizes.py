@@ -27,6 +27,7 @@ from absl import flags
 import corruptions
 from benchmarks import many_sizes_peer
 from benchmarks.reference.photographs import photograph
+from corruptions.scales import Levels
 from runtime.files import write_atomically
 
 _NUMBER = flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
@@ -35,6 +36,7 @@ _HIGH = flags.DEFINE_integer("high", 499, "Largest side.", lower_bound=32)
 _PEER = flags.DEFINE_string("peer_python", "", "Python that has imagecorruptions-imaug; empty leaves the peer out.")
 _DIFFERENCES = flags.DEFINE_bool("differences", False, "Compare padded with exact results instead.")
 _SHAPES = ((151, 240), (333, 287), (470, 499))
+_LEVEL, _FRACTION = 3, 0.5
 _CHILD = flags.DEFINE_bool("child", False, "Only corrupt: what the timed process does.")
 _OUT = flags.DEFINE_string("out", "", "Markdown file for the table; empty prints only.")
 
@@ -78,8 +80,9 @@ def differences():
         padding = corruptions.get(name).padding
         if padding is None:
             continue
+        severity = _LEVEL if isinstance(corruptions.get(name).scale, Levels) else _FRACTION
         exact, padded = (
-            np.concatenate([x.ravel() for x in corruptions.corrupt_each(key, images, name, 3, sizes)])
+            np.concatenate([x.ravel() for x in corruptions.corrupt_each(key, images, name, severity, sizes)])
             for sizes in ("exact", "bucket")
         )
         off = np.abs(exact.astype(int) - padded)
@@ -88,7 +91,7 @@ def differences():
         )
         print(lines[-1], flush=True)
     shapes = ", ".join(f"{h}x{w}" for h, w in _SHAPES)
-    return f"# Padded and exact images: severity 3, uint8, {shapes}", lines
+    return f"# Padded and exact images: severity {_LEVEL}, or {_FRACTION} of a range, uint8, {shapes}", lines
 
 
 def main(argv):

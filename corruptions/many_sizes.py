@@ -48,8 +48,8 @@ def corrupt_each(
     64, 128, 256, 512, 640, 768, 1024, ..., one program each; statistics are taken over the image's
     own pixels, draws are its own too, and results are cropped. They are the exact ones but for
     rounding and for frost, which has other draws (benchmarks/results/many_sizes_differences.md).
-    Corruptions without `get(name).padding`, and options other than `table` and `levels`, go the
-    exact way in any case.
+    Corruptions without `get(name).padding` (docs/howto.md says which, and why), and options
+    other than `table` and `levels`, go the exact way in any case.
 
     Programs are kept on disk where `jax_compilation_cache_dir` is set. Those in memory are bounded
     (see `corruptions.programs`), and so are the images read ahead: 64, or 2^26 values.
@@ -198,7 +198,7 @@ def _padded(
     assert padding is not None
     side = side_of(shown.shape, padding.reach)
     name, number = padding.table_of(shown.shape, options.get("table"), side)
-    static = checks.static_options({**options, "table": name})
+    static = checks.static_options({**options, "table": name} if name else options)
 
     def run() -> np.ndarray:
         height, width = shown.shape[:2]

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 Tables = Callable[[Sequence[int], str | None], Mapping[str, Any]]
+TableOf = Callable[[Sequence[int], str | None, int], tuple[str | None, np.int32]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Padding:
     Attributes:
       table_of: `(shape, table, side) -> (name, number)` of the severity tables of an image's own
         shape: the one after which the program for a square of `side` is built, and its own, which
-        the program is told.
+        the program is told. The name is None where a corruption has no such tables.
       mode: how an image is continued beyond its lower and right border, as in `numpy.pad`.
       reach: pixels beyond a border that the corruption looks at, where they have to be continued so.
       tables: `(shape, table) -> arrays` that are worked out on the host, from the own shape of an
@@ -35,7 +36,7 @@ class Padding:
         distribution.
     """
 
-    table_of: Callable[[Sequence[int], str | None, int], tuple[str, np.int32]]
+    table_of: TableOf
     mode: Literal["reflect", "edge"] = "reflect"
     reach: int = 0
     tables: Tables | None = None
@@ -93,11 +94,31 @@ def positions(shape: Sequence[int]) -> jax.Array:
     return number
 
 
-def own_size(shape: Sequence[int]) -> dict[str, jax.Array]:
-    """The parameter `size`, int32 [2], of a `Shape`: own height and width. Nothing of another."""
+def own(shape: Sequence[int]) -> Sequence[Any]:
+    """Gives the own sides of a `Shape`, which may be traced, and any other shape as it is."""
+    return shape.own if isinstance(shape, Shape) else shape
+
+
+def own_size(shape: Sequence[int], name: str = "size") -> dict[str, jax.Array]:
+    """The parameter `name`, int32 [2], of a `Shape`: own height and width. Nothing of another."""
     if not isinstance(shape, Shape):
         return {}
-    return {"size": jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
+    return {name: jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
+
+
+def height_and_width(shape: Sequence[int], params: Mapping[str, Any], name: str = "size") -> Sequence[Any]:
+    """Gives the parameter `name` of a padded image, see `own_size`, else the sides of its shape."""
+    return params[name] if name in params else shape[:2]
+
+
+def blackened(image: jax.Array, size: Sequence[Any] | jax.Array | None) -> jax.Array:
+    """Makes black what of an image [H, W, C] lies beyond its part of height and width `size`; None
+    leaves the image as it is.
+    """
+    if size is None:
+        return image
+    rows, columns = (jnp.arange(n) < side for n, side in zip(image.shape[:2], size))
+    return jnp.where((rows[:, None] & columns[None, :])[..., None], image, 0.0)
 
 
 def repeat_border(image: jax.Array, size: Sequence[Any] | jax.Array | None) -> jax.Array:

@@ -1,10 +1,13 @@
 """What the C-bar candidates have in common: how one is registered, and their grey levels."""
 
+from typing import Any, Literal
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from corruptions import registry
-from corruptions.cbar.severities import STEPS
+from corruptions import padded, registry
+from corruptions.cbar.severities import STEPS, table_for
 from corruptions.primitives import color
 from corruptions.scales import Levels
 
@@ -21,6 +24,13 @@ def add_grey(image: jax.Array, plane: jax.Array) -> jax.Array:
     return to_image(color.to_levels(image) + plane[..., None])
 
 
-def side(shape: tuple[int, ...]) -> int:
-    """Returns N = min(H, W), the side by which lengths are measured."""
+def side(shape: tuple[int, ...]) -> Any:
+    """Returns N = min(H, W), the side by which lengths are measured; of a `padded.Shape` its own, traced."""
+    if isinstance(shape, padded.Shape):
+        return jnp.minimum(*shape.own[:2]).astype(jnp.float32)
     return min(shape[:2])
+
+
+def padding(mode: Literal["reflect", "edge"] = "reflect") -> padded.Padding:
+    """Makes the `Padding` of a candidate: images of either table have a program of their own."""
+    return padded.Padding(lambda shape, table, side: (table_for(shape, table), np.int32(0)), mode)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, to_image
+from corruptions.cbar.candidate import candidate, padding, to_image
 from corruptions.primitives import color, random
 from corruptions.primitives.hue import turn_hue
 
@@ -54,7 +54,7 @@ def _filter(name, mixed, mixes):
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
     parameters = (("weight", "1"), ("wrap", "bool"))
-    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, smooth=smooth)
+    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, smooth=smooth, padding=padding())
 
 
 def _bleached(image, params):
@@ -143,6 +143,7 @@ pseudocolor = candidate(
     _apply_pseudocolor,
     (("weight", "1"), ("smooth", "1"), ("colors", "grey levels"), ("wrap", "bool")),
     mixes="paints the luma of red, green and blue in colours",
+    padding=padding(),
 )
 
 
@@ -167,7 +168,15 @@ def _apply_hue(image, params):
     return to_image(turn_hue(color.to_levels(image), params["turns"]))
 
 
-hue_shift = candidate("hue_shift", "colour", _sample_hue, _apply_hue, (("turns", "turns"),), mixes="turns the hue")
+hue_shift = candidate(
+    "hue_shift",
+    "colour",
+    _sample_hue,
+    _apply_hue,
+    (("turns", "turns"),),
+    mixes="turns the hue",
+    padding=padding(),
+)
 
 
 def _sample_balance(key, shape, severity, *, table=None):
@@ -203,4 +212,5 @@ color_balance = candidate(
     (("factor", "1"),),
     mixes="scales the distance from the luma of red, green and blue",
     smooth=_smooth_balance,
+    padding=padding(),
 )

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side
+from corruptions.cbar.candidate import candidate, padding, side
 from corruptions.primitives import random, staging
 from corruptions.primitives.warping import bilinear
 
@@ -21,6 +22,7 @@ def _sample_ripple(key, shape, severity, *, table=None):
         "amplitude": 0.0025 * severities.scanned("ripple", severity, shape, table) * side(shape),
         "wavelengths": random.uniform(wavelength_key, (2,), 0.1, 0.3) * side(shape),
         "phases": random.uniform(phase_key, (2,), 0.0, 2 * jnp.pi),
+        **padded.own_size(shape),
     }
 
 
@@ -41,6 +43,7 @@ def _apply_ripple(image, params):
 
     Each axis moves by its own coordinate, as released; ripples usually move by the other one.
     """
+    image = padded.blackened(image, params.get("size"))
     return jnp.clip(bilinear.zero_padded(image, *_map_ripple(image.shape, params)), 0, 1)
 
 
@@ -56,6 +59,7 @@ ripple = candidate(
     ),
     moves="moves pixels in waves",
     mapper=_map_ripple,
+    padding=padding(),
 )
 
 
@@ -67,16 +71,17 @@ def _sample_scatter(key, shape, severity, *, table=None):
     return {
         "reach": 0.01 * severities.scanned("scatter", severity, shape, table) * side(shape),
         "seed": random.uniform(key, (), 0.0, 10.0),
+        **padded.own_size(shape),
     }
 
 
 def _map_scatter(shape, params):
     """Where the image is looked up: rows and columns [H, W]."""
-    height, width = shape[:2]
+    last_row, last_column = (jnp.float32(side - 1) for side in padded.height_and_width(shape, params))
     down, right = _hashes(shape, params["seed"])
-    y = jnp.arange(height, dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
-    x = jnp.arange(width, dtype=jnp.float32)[None, :] + params["reach"] * (2 * right - 1)
-    return jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1)
+    y = jnp.arange(shape[0], dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
+    x = jnp.arange(shape[1], dtype=jnp.float32)[None, :] + params["reach"] * (2 * right - 1)
+    return jnp.clip(y, 0, last_row), jnp.clip(x, 0, last_column)
 
 
 def _apply_scatter(image, params):
@@ -119,4 +124,5 @@ scatter = candidate(
     (("reach", "pixels"), ("seed", "radians")),
     moves="moves each pixel by a hash of its position",
     mapper=_map_scatter,
+    padding=padding(),
 )

@@ -5,8 +5,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate
+from corruptions.cbar.candidate import candidate, padding
 from corruptions.primitives import color
 
 
@@ -17,7 +18,7 @@ def _sample(key, shape, severity, *, table=None):
     """
     del key
     strength = severities.scanned("color_dither", severity, shape, table)
-    return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32)}
+    return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32), **padded.own_size(shape)}
 
 
 def _apply(image, params):
@@ -31,7 +32,8 @@ def _apply(image, params):
     number = params["levels"]
     columns = jnp.round(jnp.moveaxis(color.to_levels(image), 1, 0)).astype(jnp.int32)
     row = jnp.arange(image.shape[0])[:, None]
-    first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < image.shape[0] - 1, 1, 0)
+    last_row = padded.height_and_width(image.shape, params)[0] - 1
+    first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < last_row, 1, 0)
     # All palettes are short: one division for each level, none for each pixel. A half keeps whole
     # quotients whole.
     index = jnp.arange(14, dtype=jnp.float32)
@@ -53,5 +55,11 @@ def _apply(image, params):
 
 
 color_dither = candidate(
-    "color_dither", "colour", _sample, _apply, (("levels", "count"),), smooth=lambda image, params: image
+    "color_dither",
+    "colour",
+    _sample,
+    _apply,
+    (("levels", "count"),),
+    smooth=lambda image, params: image,
+    padding=padding(),
 )

@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side
+from corruptions.cbar.candidate import candidate, padding, side
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.textures import spectral_noise
 
@@ -53,6 +54,7 @@ checkerboard_cutout = candidate(
     _sample_checkerboard,
     _apply_checkerboard,
     (("angle", "radians"), ("square", "pixels"), ("cut", "bool, 40 x 40")),
+    padding=padding(),
 )
 
 
@@ -65,11 +67,11 @@ def _sample_lines(key, shape, severity, *, table=None):
     """
     keys = jax.random.split(key, 4)
     tenth = 0.1 * side(shape)
-    most = int(tenth * severities.greatest("lines", shape, table) + 1e-4)
+    most = int(0.1 * min(shape[:2]) * severities.greatest("lines", shape, table) + 1e-4)
     spread = random.uniform(keys[1], (), 0.1, 1.0)
     angle = random.uniform(keys[0], (), 0.0, 2 * jnp.pi)
     angle = angle + 2 * jnp.pi * spread * (random.uniform(keys[3], (most,)) - 0.5)
-    middle = random.uniform(keys[2], (most, 2)) * jnp.array([shape[:2]], jnp.float32)
+    middle = random.uniform(keys[2], (most, 2)) * jnp.array([padded.own(shape)[:2]], jnp.float32)
     reach = side(shape) * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
     ends = jnp.concatenate([middle - reach, middle + reach], axis=-1)
     count = jnp.floor(tenth * severities.scanned("lines", severity, shape, table) + 1e-4)
@@ -120,6 +122,7 @@ lines = candidate(
     _apply_lines,
     (("count", "lines"), ("ends", "pixels: row and column of both ends, of as many lines as there can be")),
     smooth=_smooth_lines,
+    padding=padding(),
 )
 
 

@@ -5,8 +5,9 @@ What a projection leaves uncovered would be black bars; it shows the image itsel
 
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side
+from corruptions.cbar.candidate import candidate, padding, side
 from corruptions.primitives import random
 from corruptions.primitives.warping import bilinear
 
@@ -25,6 +26,7 @@ def _sample_perspective(key, shape, severity, *, table=None):
         "shifts": 0.01 * strength * side(shape) * signs[1],
         "scales": jnp.exp2(0.015 * strength * signs[2]),
         "tilt": 0.02 * strength / side(shape),
+        **padded.own_size(shape),
     }
 
 
@@ -34,7 +36,7 @@ def _map_perspective(shape, params):
     shears, shifts, scales = params["shears"], params["shifts"], params["scales"]
     inverse = 1 / (params["tilt"] * (x + y) + 1)
     source_x = (scales[0] * x + shears[0] * y + shifts[0]) * inverse
-    return _where_inside(shape, source_x, (shears[1] * x + scales[1] * y + shifts[1]) * inverse)
+    return _where_inside(shape, params, source_x, (shears[1] * x + scales[1] * y + shifts[1]) * inverse)
 
 
 def _apply_perspective(image, params):
@@ -58,6 +60,7 @@ perspective_no_bars = candidate(
     ),
     moves="projects the image",
     mapper=_map_perspective,
+    padding=padding("edge"),
 )
 
 
@@ -67,17 +70,17 @@ def _sample_quadrilateral(key, shape, severity, *, table=None):
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
     """
-    height, width = shape[:2]
+    height, width = padded.own(shape)[:2]
     reach = severities.scanned("quadrilateral_no_bars", severity, shape, table) * side(shape) / 30
     corners = jnp.array([(0, 0), (0, height), (width, height), (width, 0)], jnp.float32)
-    return {"corners": corners + reach * random.uniform(key, (4, 2), -1.0, 1.0)}
+    return {"corners": corners + reach * random.uniform(key, (4, 2), -1.0, 1.0), **padded.own_size(shape)}
 
 
 def _map_quadrilateral(shape, params):
     """Where the image is looked up: rows and columns [H, W]."""
-    height, width = shape[:2]
+    height, width = padded.height_and_width(shape, params)
     x, y = _pixel_centres(shape)
-    x, y = x / width, y / height
+    x, y = x / jnp.float32(width), y / jnp.float32(height)
     north_west, south_west, south_east, north_east = params["corners"]
 
     def source(axis):
@@ -85,7 +88,7 @@ def _map_quadrilateral(shape, params):
         south = south_west[axis] + x * (south_east[axis] - south_west[axis])
         return north + y * (south - north)
 
-    return _where_inside(shape, source(0), source(1))
+    return _where_inside(shape, params, source(0), source(1))
 
 
 def _apply_quadrilateral(image, params):
@@ -105,6 +108,7 @@ quadrilateral_no_bars = candidate(
     (("corners", "pixels, x and y, north-west, south-west, south-east, north-east"),),
     moves="projects the image",
     mapper=_map_quadrilateral,
+    padding=padding("edge"),
 )
 
 
@@ -113,11 +117,11 @@ def _pixel_centres(shape):
     return x[None, :], y[:, None]
 
 
-def _where_inside(shape, x, y):
+def _where_inside(shape, params, x, y):
     """Rows and columns of (x, y), from the corner of the image, where that is inside it; elsewhere a
     pixel's own.
     """
-    height, width = shape[:2]
+    height, width = (jnp.float32(side) for side in padded.height_and_width(shape, params))
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     own_x, own_y = _pixel_centres(shape)
     return jnp.where(inside, y, own_y) - 0.5, jnp.where(inside, x, own_x) - 0.5

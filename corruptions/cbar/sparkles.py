@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side, to_image
+from corruptions.cbar.candidate import candidate, padding, side, to_image
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.textures.spark import spark
 
@@ -29,7 +30,7 @@ def _sample_sparkles(key, shape, severity, *, table=None):
     radius = 0.01 * side(shape) * severities.scanned("sparkles", severity, shape, table)
     numbers, lengths = _rays(ray_key, (_STARS,), radius)
     return {
-        "centres": random.uniform(centre_key, (_STARS, 2)) * jnp.array([shape[:2]], jnp.float32),
+        "centres": random.uniform(centre_key, (_STARS, 2)) * jnp.array([padded.own(shape)[:2]], jnp.float32),
         "rays": numbers,
         "lengths": jnp.maximum(lengths, 1.0),
     }
@@ -56,6 +57,7 @@ sparkles = candidate(
     _sample_sparkles,
     _apply_sparkles,
     (("centres", "pixels, row and column"), ("rays", "count"), ("lengths", "pixels")),
+    padding=padding(),
 )
 
 
@@ -69,7 +71,7 @@ def _sample_inverse(key, shape, severity, *, table=None):
     number, lengths = _rays(ray_key, (), 0.25 * side(shape))
     return {
         "exponent": 0.13 * severities.scanned("inverse_sparkles", severity, shape, table),
-        "centre": random.uniform(centre_key, (2,), 0.25, 0.75) * jnp.array(shape[:2], jnp.float32),
+        "centre": random.uniform(centre_key, (2,), 0.25, 0.75) * jnp.array(padded.own(shape)[:2], jnp.float32),
         "rays": number,
         "lengths": lengths,
     }
@@ -89,4 +91,5 @@ inverse_sparkles = candidate(
     _sample_inverse,
     _apply_inverse,
     (("exponent", "1"), ("centre", "pixels, row and column"), ("rays", "count"), ("lengths", "pixels")),
+    padding=padding(),
 )

@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import add_grey, candidate, side, to_image
+from corruptions.cbar.candidate import add_grey, candidate, padding, side, to_image
 from corruptions.primitives import color, random, staging
 from corruptions.primitives.textures.caustic import caustic
 from corruptions.primitives.textures.plasma import plasma
@@ -48,6 +49,7 @@ single_frequency_greyscale = candidate(
     _sample_single_frequency,
     _apply_single_frequency,
     (("amplitude", "grey levels"), ("frequencies", "radians per pixel, along x and y"), ("phase", "radians")),
+    padding=padding(),
 )
 
 
@@ -59,9 +61,10 @@ def _sample_concentric(key, shape, severity, *, table=None):
     """
     keys = jax.random.split(key, 4)
     tenth = side(shape) / 10
+    height, width = padded.own(shape)[:2]
     return {
         "amplitude": 12.8 * severities.scanned("concentric_sine_waves", severity, shape, table),
-        "centre": random.uniform(keys[0], (2,)) * jnp.array([shape[1], shape[0]], jnp.float32),
+        "centre": random.uniform(keys[0], (2,)) * jnp.array([width, height], jnp.float32),
         "turns": random.uniform(keys[1], (), 0.0, 10.0),
         "ripple": random.uniform(keys[2], (), 0.0, tenth),
         "width": tenth * (1 - random.uniform(keys[3], ())),  # never 0
@@ -95,6 +98,7 @@ concentric_sine_waves = candidate(
         ("width", "pixels"),
     ),
     aliases=("cocentric_sine_waves",),
+    padding=padding(),
 )
 
 
@@ -137,6 +141,7 @@ plasma_noise = candidate(
         ("scale", "pixels"),
     ),
     mixes="has a plasma of red, green and blue",
+    padding=padding(),
 )
 
 
@@ -173,4 +178,5 @@ caustic_noise = candidate(
     _sample_caustic,
     _apply_caustic,
     (("amplitude", "grey levels"), ("time", "radians"), ("scale", "pixels")),
+    padding=padding(),
 )

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.noc.draws import integer, sign
 from corruptions.primitives.hue import turn_hue
 
@@ -30,6 +30,7 @@ quantization = candidate(
     _apply_quantization,
     (("steps", "grey levels - 1"),),
     smooth=lambda image, params: image,
+    padding=padding(),
 )
 
 
@@ -58,6 +59,7 @@ color_distortion = candidate(
     (("shift", "intensity"), ("channel", "index")),
     aliases=("color_disortion",),
     mixes="shifts one of red, green and blue",
+    padding=padding(),
 )
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -86,6 +88,7 @@ gray_scale = candidate(
     _apply_gray_scale,
     (("weight", "1"),),
     mixes="mixes in the luma of red, green and blue",
+    padding=padding(),
 )
 
 
@@ -102,4 +105,6 @@ def _apply_hue(image, params):
     return turn_hue(image, params["turns"])
 
 
-hue = candidate("hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),), mixes="turns the hue")
+hue = candidate(
+    "hue", "color", _sample_hue, _apply_hue, (("turns", "turns"),), mixes="turns the hue", padding=padding()
+)

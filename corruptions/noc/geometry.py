@@ -3,19 +3,20 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.noc.draws import sign
 from corruptions.noc.resampling import triangle_matrix
 from corruptions.primitives import filters
 
 
-def _nearest(image, rows, columns):
+def _nearest(image, rows, columns, params):
     """Reads image[rows, columns], int32 [H, W] each, black where they lie outside."""
-    height, width, channels = image.shape
+    height, width = padded.height_and_width(image.shape, params)
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    flat = jnp.where(inside, rows * width + columns, 0)
-    return jnp.where(inside[..., None], image.reshape(-1, channels)[flat], 0.0)
+    flat = jnp.where(inside, rows * image.shape[1] + columns, 0)
+    return jnp.where(inside[..., None], image.reshape(-1, image.shape[2])[flat], 0.0)
 
 
 def _sample_translation(key, shape, severity, *, range=None):
@@ -35,7 +36,7 @@ def _sample_translation(key, shape, severity, *, range=None):
     along_x = least + (greatest - least) * jax.random.uniform(share_key)
     shifts = [severities.value("translation", bounds, f) for f in (along_x, total - along_x)]
     signs = [sign(k).astype(jnp.int32) for k in (x_key, y_key)]
-    return {"dx": shifts[0] * signs[0], "dy": shifts[1] * signs[1]}
+    return {"dx": shifts[0] * signs[0], "dy": shifts[1] * signs[1], **padded.own_size(shape)}
 
 
 def _map_translation(shape, params):
@@ -45,7 +46,7 @@ def _map_translation(shape, params):
 
 def _apply_translation(image, params):
     """Moves by whole pixels: out(x, y) = in(x - dx, y - dy). Source: ImageNet-NOC, translation."""
-    height, width, _ = image.shape
+    height, width = padded.height_and_width(image.shape, params)
     rows, columns = (place.ravel() for place in _map_translation(image.shape, params))
     moved = jnp.where(((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0)
     inside = (columns >= 0) & (columns < width)
@@ -60,19 +61,21 @@ translation = candidate(
     (("dx", "pixels"), ("dy", "pixels")),
     moves="moves the image by whole pixels",
     mapper=_map_translation,
+    padding=padding("translation"),
 )
 
 
 def _sample_shear(key, shape, severity, *, range=None):
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 12..39."""
     degrees = severities.lookup("shear", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key)}
+    return {"degrees": degrees * sign(key), **padded.own_size(shape)}
 
 
 def _map_shear(shape, params):
     """The pixels that are shown: rows and columns [H, W], int32."""
-    height, width = shape[:2]
-    rows, columns = jnp.arange(height, dtype=jnp.float32)[:, None], jnp.arange(width, dtype=jnp.float32)[None, :]
+    height, _ = padded.height_and_width(shape, params)
+    rows, columns = (jnp.arange(n, dtype=jnp.float32) for n in shape[:2])
+    rows, columns = rows[:, None], columns[None, :]
     tangent = jnp.tan(jnp.deg2rad(params["degrees"]))
     source = jnp.floor(columns + 0.5 + tangent * (rows - height / 2)).astype(jnp.int32)
     return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
@@ -84,7 +87,7 @@ def _apply_shear(image, params):
     As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
     Source: ImageNet-NOC, shear.
     """
-    return _nearest(image, *_map_shear(image.shape, params))
+    return _nearest(image, *_map_shear(image.shape, params), params)
 
 
 shear = candidate(
@@ -95,22 +98,23 @@ shear = candidate(
     (("degrees", "degrees"),),
     moves="shears the image",
     mapper=_map_shear,
+    padding=padding(),
 )
 
 
 def _sample_rotation(key, shape, severity, *, range=None):
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
     degrees = severities.lookup("rotation", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key)}
+    return {"degrees": degrees * sign(key), **padded.own_size(shape)}
 
 
 def _map_rotation(shape, params):
     """The pixels that are shown: rows and columns [H, W], int32."""
-    height, width = shape[:2]
+    height, width = padded.height_and_width(shape, params)
     angle = jnp.deg2rad(params["degrees"])
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
-    v = jnp.arange(height, dtype=jnp.float32)[:, None] - height / 2
-    u = jnp.arange(width, dtype=jnp.float32)[None, :] - width / 2
+    v = jnp.arange(shape[0], dtype=jnp.float32)[:, None] - height / 2
+    u = jnp.arange(shape[1], dtype=jnp.float32)[None, :] - width / 2
     rows = jnp.floor(cosine * v - sine * u + height / 2 + 0.5).astype(jnp.int32)
     return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
@@ -122,7 +126,7 @@ def _apply_rotation(image, params):
     of the pixel's middle from the centre (cx, cy) = (W/2 + 1/2, H/2 + 1/2), half a pixel off as in
     torchvision 0.6. Source: ImageNet-NOC, rotation.
     """
-    return _nearest(image, *_map_rotation(image.shape, params))
+    return _nearest(image, *_map_rotation(image.shape, params), params)
 
 
 rotation = candidate(
@@ -133,6 +137,7 @@ rotation = candidate(
     (("degrees", "degrees"),),
     moves="turns the image",
     mapper=_map_rotation,
+    padding=padding(),
 )
 
 
@@ -144,6 +149,7 @@ def _sample_elastic(key, shape, severity, *, range=None):
     return {
         "cut": severities.lookup("elastic", shape, range, severity),
         "upright": jax.random.bernoulli(key),
+        **padded.own_size(shape),
     }
 
 
@@ -153,7 +159,11 @@ def _stretched(shape, params):
         jnp.where(params["upright"], params["cut"], 0),
         jnp.where(params["upright"], 0, params["cut"]),
     )
-    return [triangle_matrix(size, size - cut, size, size, first=cut) for size, cut in zip(shape[:2], cuts, strict=True)]
+    own = padded.height_and_width(shape, params)
+    return [
+        triangle_matrix(side, side - cut, size, size, first=cut)
+        for size, side, cut in zip(shape[:2], own, cuts, strict=True)
+    ]
 
 
 def _map_elastic(shape, params):
@@ -178,4 +188,5 @@ elastic = candidate(
     (("cut", "pixels"), ("upright", "bool")),
     moves="cuts rows or columns and stretches the rest",
     mapper=_map_elastic,
+    padding=padding("elastic"),
 )

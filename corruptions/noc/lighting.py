@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.noc.draws import integer, sign
 from corruptions.primitives import color
 
@@ -20,7 +21,8 @@ def _sample_backlight(key, shape, severity, *, range=None):
     """
     axis_key, place_key, sign_key = jax.random.split(key, 3)
     upright = jax.random.bernoulli(axis_key)
-    side = jnp.where(upright, shape[0], shape[1])
+    height, width = padded.own(shape)[:2]
+    side = jnp.where(upright, height, width)
     return {
         "shift": severities.lookup("backlight", shape, range, severity) * sign(sign_key),
         "upright": upright,
@@ -45,6 +47,7 @@ backlight = candidate(
     _sample_backlight,
     _apply_backlight,
     (("shift", "intensity"), ("upright", "bool"), ("split", "pixels")),
+    padding=padding(),
 )
 
 
@@ -58,13 +61,15 @@ def _apply_brightness(image, params):
     return jnp.clip(image + params["shift"], 0.0, 1.0)
 
 
-brightness = candidate("brightness", "lighting", _sample_brightness, _apply_brightness, (("shift", "intensity"),))
+brightness = candidate(
+    "brightness", "lighting", _sample_brightness, _apply_brightness, (("shift", "intensity"),), padding=padding()
+)
 
 
 def _sample_contrast(key, shape, severity, *, range=None):
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.33..0.74."""
     del key
-    return {"weight": severities.lookup("contrast", shape, range, severity)}
+    return {"weight": severities.lookup("contrast", shape, range, severity), **padded.own_size(shape)}
 
 
 def _apply_contrast(image, params):
@@ -73,7 +78,7 @@ def _apply_contrast(image, params):
     Source: ImageNet-NOC, contrast.
     """
     weight, x = params["weight"], color.to_levels(image)
-    means = jnp.split(color.channel_means(x), x.shape[-1], axis=-1)
+    means = jnp.split(color.channel_means(x, params.get("size")), x.shape[-1], axis=-1)
     mean = sum(means[1:], means[0]) * np.float32(1 / len(means))
     return color.from_levels(jnp.clip((1 - weight) * x + weight * mean, 0, 255))
 
@@ -85,4 +90,5 @@ contrast = candidate(
     _apply_contrast,
     (("weight", "1"),),
     mixes="mixes in the mean over all channels",
+    padding=padding(),
 )

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.primitives import random
 
 
@@ -27,7 +27,12 @@ def _apply_gaussian(image, params):
 
 
 gaussian = candidate(
-    "gaussian", "noise", _sample_gaussian, _apply_gaussian, (("noise", "intensity, sigma 0.05..0.18"),)
+    "gaussian",
+    "noise",
+    _sample_gaussian,
+    _apply_gaussian,
+    (("noise", "intensity, sigma 0.05..0.18"),),
+    padding=padding(),
 )
 
 
@@ -58,4 +63,5 @@ salt_pepper = candidate(
     _sample_salt_pepper,
     _apply_salt_pepper,
     (("uniform", "1"), ("probability", "per channel value")),
+    padding=padding(),
 )

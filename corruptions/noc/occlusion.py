@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.noc.draws import grey_value, integer
 
 
@@ -17,10 +18,11 @@ def _sample_obstruction(key, shape, severity, *, range=None, grey=None):
     place_key, grey_key = jax.random.split(key)
     side = severities.lookup("obstruction", shape, range, severity)
     row_key, column_key = jax.random.split(place_key)
+    height, width = padded.own(shape)[:2]
     return {
         "side": side,
-        "top": integer(row_key, 0, shape[0] - side),
-        "left": integer(column_key, 0, shape[1] - side),
+        "top": integer(row_key, 0, height - side),
+        "left": integer(column_key, 0, width - side),
         "grey": grey_value(grey_key, grey),
     }
 
@@ -39,6 +41,7 @@ obstruction = candidate(
     _sample_obstruction,
     _apply_obstruction,
     (("side", "pixels"), ("top", "pixels"), ("left", "pixels"), ("grey", "intensity")),
+    padding=padding("obstruction"),
 )
 
 
@@ -51,17 +54,23 @@ def _sample_border(key, shape, severity, *, range=None, grey=None):
     return {
         "thickness": severities.lookup("border", shape, range, severity),
         "grey": grey_value(key, grey),
+        **padded.own_size(shape),
     }
 
 
 def _apply_border(image, params):
     """Paints a grey frame of `thickness` pixels. Source: ImageNet-NOC, border."""
-    height, width, _ = image.shape
-    rows, columns = jnp.arange(height)[:, None], jnp.arange(width)[None, :]
+    height, width = padded.height_and_width(image.shape, params)
+    rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
     distance = jnp.minimum(jnp.minimum(rows, height - 1 - rows), jnp.minimum(columns, width - 1 - columns))
     return jnp.where((distance < params["thickness"])[..., None], params["grey"], image)
 
 
 border = candidate(
-    "border", "occlusion", _sample_border, _apply_border, (("thickness", "pixels"), ("grey", "intensity"))
+    "border",
+    "occlusion",
+    _sample_border,
+    _apply_border,
+    (("thickness", "pixels"), ("grey", "intensity")),
+    padding=padding("border"),
 )

@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.noc.resampling import triangle_matrix
 from corruptions.primitives import filters
 
@@ -12,14 +13,16 @@ from corruptions.primitives import filters
 def _sample_thumbnail_resize(key, shape, severity, *, range=None):
     """Looks up `ratio`; draws nothing. Options: `range` of the ratio, by default 1.1..3.25."""
     del key
-    return {"ratio": severities.lookup("thumbnail_resize", shape, range, severity)}
+    return {"ratio": severities.lookup("thumbnail_resize", shape, range, severity), **padded.own_size(shape)}
 
 
-def _down_and_up(size, ratio):
-    """Makes the matrix that reduces an axis to floor(size / ratio) samples and enlarges it back."""
-    small = jnp.floor(size / ratio)
-    down = triangle_matrix(small, size, size, size)
-    up = triangle_matrix(size, small, size, size)
+def _down_and_up(size, own, ratio):
+    """Makes the matrix [size, size] that reduces the first `own` samples of an axis to
+    floor(own / ratio) and enlarges them back.
+    """
+    small = jnp.floor(jnp.float32(own) / ratio)
+    down = triangle_matrix(small, own, size, size)
+    up = triangle_matrix(own, small, size, size)
     return jnp.matmul(up, down, precision=jax.lax.Precision.HIGHEST)
 
 
@@ -28,7 +31,8 @@ def _apply_thumbnail_resize(image, params):
 
     Source: ImageNet-NOC, thumbnail_resize, which keeps the thumbnail in 8 bits; this does not.
     """
-    rows, columns = (_down_and_up(size, params["ratio"]) for size in image.shape[:2])
+    own = padded.height_and_width(image.shape, params)
+    rows, columns = (_down_and_up(size, side, params["ratio"]) for size, side in zip(image.shape[:2], own))
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
@@ -39,6 +43,7 @@ thumbnail_resize = candidate(
     _apply_thumbnail_resize,
     (("ratio", "ratio of sides"),),
     aliases=("low_res",),
+    padding=padding(),
 )
 
 
@@ -54,17 +59,20 @@ def _sample_pixelate(key, shape, severity, *, range=None, mirrored_rim=True):
     return {
         "size": severities.lookup("pixelate", shape, range, severity),
         "mirrored_rim": jnp.asarray(mirrored_rim),
+        **padded.own_size(shape, "own"),
     }
 
 
-def _block_mean_matrix(side, size, mirrored_rim):
-    """Makes the matrix that averages blocks of `size` samples of an axis and repeats each mean."""
-    index = jnp.arange(side)[None, :]
+def _block_mean_matrix(length, side, size, mirrored_rim):
+    """Makes the matrix [length, length] that averages blocks of `size` of the first `side` samples of
+    an axis and repeats each mean.
+    """
+    index = jnp.arange(length)[None, :]
     whole = side // size * size  # samples in complete blocks
     moved = jnp.abs(index - (side - whole) // 2)
     moved = jnp.where(moved < whole, moved, 2 * (whole - 1) - moved)
     first = (jnp.where(mirrored_rim, moved, index) // size * size).T
-    taken = ((index >= first) & (index < first + size)).astype(jnp.int32)
+    taken = ((index >= first) & (index < jnp.minimum(first + size, side))).astype(jnp.int32)
     beyond = jnp.maximum(first + size - side, 0)  # the last sample, repeated
     taken += beyond * (index == side - 1).astype(jnp.int32)
     return taken.astype(jnp.float32) / size.astype(jnp.float32)
@@ -79,10 +87,19 @@ def _apply_pixelate(image, params):
     `mirrored_rim=False` nothing moves: the last row or column is repeated to complete the last
     block.
     """
-    rows, columns = (_block_mean_matrix(side, params["size"], params["mirrored_rim"]) for side in image.shape[:2])
+    own = padded.height_and_width(image.shape, params, "own")
+    rows, columns = (
+        _block_mean_matrix(length, side, params["size"], params["mirrored_rim"])
+        for length, side in zip(image.shape[:2], own)
+    )
     return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
 
 
 pixelate = candidate(
-    "pixelate", "blur", _sample_pixelate, _apply_pixelate, (("size", "pixels"), ("mirrored_rim", "bool"))
+    "pixelate",
+    "blur",
+    _sample_pixelate,
+    _apply_pixelate,
+    (("size", "pixels"), ("mirrored_rim", "bool")),
+    padding=padding("pixelate"),
 )

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.noc import stamps
 
 _PUBLISHED = (stamps.PUBLISHED_SIDE, stamps.PUBLISHED_SIDE, 3)
@@ -145,6 +146,9 @@ def resolve(name: str, shape: Sequence[int], given: Iterable[float] | None = Non
         severe.
     """
     published = _RANGES[name]
+    if given is None and isinstance(shape, padded.Shape) and "range" in shape.tables:
+        mild, severe = shape.tables["range"]
+        return mild, severe
     if given is None:
         return published.scale(published.mild, shape), published.scale(published.severe, shape)
     kind = "whole numbers" if published.integer else "numbers"
@@ -192,9 +196,9 @@ def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Ar
     mild, severe = bounds
     if not _RANGES[name].integer:
         return mild + fraction * (severe - mild)
-    sign = -1 if severe < mild else 1
+    sign = -1 if _RANGES[name].severe < _RANGES[name].mild else 1
     steps = abs(severe - mild)
-    return mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps).astype(jnp.int32)
+    return (mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps)).astype(jnp.int32)
 
 
 def lookup(name: str, shape: Sequence[int], given: Iterable[float] | None, fraction: jax.Array) -> jax.Array:

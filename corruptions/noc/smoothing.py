@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.noc import severities, stamps
-from corruptions.noc.candidate import candidate
+from corruptions.noc.candidate import candidate, padding
 from corruptions.primitives import filters
 
 _PASSES = 5
@@ -21,16 +22,37 @@ def passes(shape: Sequence[int]) -> int:
     return max(1, round(_PASSES * stamps.scale(shape) ** 2))
 
 
-def _mean_matrix(size, number):
-    """Makes the matrix [size, size] of `number` means of three neighbours, zeros beyond."""
-    mean = sum(np.eye(size, k=k) for k in (-1, 0, 1)) / 3
-    return jnp.asarray(np.linalg.matrix_power(mean, number), jnp.float32)
+def _taps(shape):
+    """The weights, after all means, of pixels at distances 0, 1, ...; zeros up to the longer side."""
+    taps = np.ones(1)
+    for _ in range(passes(shape)):
+        taps = np.convolve(taps, np.full(3, 1 / 3))
+    half = taps[taps.size // 2 :]
+    return np.pad(half, (0, max(0, max(shape[:2]) - half.size)))
+
+
+def _mean_matrix(size, own, taps):
+    """Makes the matrix [size, size] of means in turn, with zeros beyond the first `own` samples.
+
+    Zeros at -1 and at `own` stay zeros after each mean where the samples are continued there with
+    the sign turned: sample j has the mirror images -2 - j and 2 own - j.
+    """
+    out, sample = np.arange(size)[:, None], np.arange(size)[None, :]
+
+    def weights(distance):
+        return taps[abs(distance).clip(0, taps.size - 1)]
+
+    matrix = weights(out - sample) - weights(out + sample + 2) - weights(2 * own - out - sample)
+    return jnp.where(sample < own, jnp.asarray(matrix, jnp.float32), 0.0)
 
 
 def _sample_blur(key, shape, severity, *, range=None):
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.40..0.95."""
     del key
-    return {"weight": severities.lookup("blur", shape, range, severity)}
+    weight = {"weight": severities.lookup("blur", shape, range, severity)}
+    return (
+        weight | {"taps": shape.tables["taps"], **padded.own_size(shape)} if isinstance(shape, padded.Shape) else weight
+    )
 
 
 def _apply_blur(image, params):
@@ -40,10 +62,17 @@ def _apply_blur(image, params):
     published. See `passes` for sizes other than 224. The means are separable, so B is a pair of
     matrices, exactly. Source: ImageNet-NOC, blur.
     """
-    height, width, _ = image.shape
-    number = passes(image.shape)
-    blurred = filters.separable(image, _mean_matrix(height, number), _mean_matrix(width, number))
+    own = padded.height_and_width(image.shape, params)
+    taps = params["taps"] if "taps" in params else _taps(image.shape)
+    blurred = filters.separable(image, *(_mean_matrix(*sides, taps) for sides in zip(image.shape, own)))
     return jnp.clip((1 - params["weight"]) * image + params["weight"] * blurred, 0.0, 1.0)
 
 
-blur = candidate("blur", "blur", _sample_blur, _apply_blur, (("weight", "1"),))
+blur = candidate(
+    "blur",
+    "blur",
+    _sample_blur,
+    _apply_blur,
+    (("weight", "1"),),
+    padding=padding(tables=lambda shape, table: {"taps": _taps(shape).astype(np.float32)}),
+)
