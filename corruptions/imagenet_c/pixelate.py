@@ -10,7 +10,7 @@ import numpy as np
 from corruptions import levels, padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color
+from corruptions.primitives import color, staging
 
 _SCALE = {
     "cifar": (0.95, 0.9, 0.85, 0.75, 0.65),
@@ -88,19 +88,35 @@ def _blocked(x, params, means):
 
 
 def _by_shifts(means, x, params):
-    """Sums, at every pixel, over the block that starts there, shifted images, of which blocks span few;
-    then takes those at the starts.
+    """Sums shifted images, of which blocks span few, at every column over the block that starts there, then
+    at every block over its rows; then shows blocks.
+
+    On rows of W C values: a CPU goes through long runs in vectors, through pixels of three values one by one.
+    What look-ups read is staged, or it would be computed for each.
     """
-    wide = jnp.int32 if x.dtype == jnp.uint8 else x.dtype
-    for axis, name in ((1, "column"), (0, "row")):
-        starts, stops, shown = (params[f"{name}_{key}"] for key in ("starts", "stops", "shown"))
-        lengths = jnp.zeros(x.shape[axis], jnp.int32).at[starts].add(stops - starts)  # 0 without a block
-        lengths = jnp.expand_dims(lengths, (0, 2) if axis else (1, 2))
-        further = jnp.pad(x, [(0, _LONGEST - 1 if i == axis else 0) for i in range(3)])
-        shifted = (jax.lax.slice_in_dim(further, k, k + x.shape[axis], axis=axis) for k in range(_LONGEST))
-        sums = sum(jnp.where(k < lengths, part.astype(wide), 0) for k, part in enumerate(shifted))
-        x = jnp.take(means(sums, jnp.maximum(lengths, 1)), starts[shown], axis=axis, mode="clip")
-    return x
+    height, width, channels = x.shape
+    starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
+    lengths = jnp.zeros(width, jnp.int32).at[starts].add(stops - starts)  # 0 without a block
+    lengths = staging.stage(jnp.repeat(lengths, channels))[None]
+    x = staging.stage(x.reshape(-1))
+    further = jnp.concatenate([x, x[: (_LONGEST - 1) * channels]])  # no block reaches beyond its row
+    shifted = (further[k * channels :][: x.size].reshape(height, -1) for k in range(_LONGEST))
+    x = staging.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
+
+    first, last, row_shown = (params[f"row_{key}"] for key in ("starts", "stops", "shown"))
+    counts = (last - first)[:, None]
+    shifted = (jnp.take(x, first + k, axis=0, mode="clip") for k in range(_LONGEST))
+    x = staging.stage(means(_sum(shifted, counts), jnp.maximum(counts, 1)))
+
+    pixels = np.arange(0, first.size * width, width, np.int32)[:, None] + starts[shown][None]
+    x = staging.stage(jnp.take(x.reshape(-1, channels), pixels.reshape(-1), axis=0, mode="clip"))
+    return jnp.take(x.reshape(first.size, -1), row_shown, axis=0, mode="clip").reshape(height, width, channels)
+
+
+def _sum(shifted, lengths):
+    """Adds up as many arrays as `lengths`, which broadcasts to them, says for each value."""
+    parts = (part.astype(jnp.uint16) if part.dtype == jnp.uint8 else part for part in shifted)
+    return sum(jnp.where(k < lengths, part, 0) for k, part in enumerate(parts))
 
 
 def _by_products(means, x, params):
