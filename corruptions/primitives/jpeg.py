@@ -7,11 +7,14 @@ quantisation tables of the standard (ITU-T T.81, annex K) scaled by the Independ
 quality rule, triangle-filter chroma upsampling.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from corruptions import padded
+from corruptions.primitives import staging
 
 _LUMA_TABLE = np.array(
     [
@@ -56,9 +59,9 @@ _CHROMA_TO_RGB = np.array([[0, -22554, 116130], [91881, -46802, 0]], np.float32)
 def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]:
     """Computes the quantisation steps of luma and chroma, int32[8, 8], at a quality 1..100."""
     quality = jnp.clip(jnp.asarray(quality, jnp.int32), 1, 100)
-    scale = jnp.where(quality < 50, 5000 // quality, 200 - 2 * quality)
-    luma, chroma = (jnp.clip((table * scale + 50) // 100, 1, 255) for table in (_LUMA_TABLE, _CHROMA_TABLE))
-    return luma, chroma
+    scale = jnp.where(quality < 50, jax.lax.div(5000, quality), 200 - 2 * quality)
+    luma, chroma = (jax.lax.div(table * scale + 50, 100) for table in (_LUMA_TABLE, _CHROMA_TABLE))
+    return jnp.clip(luma, 1, 255), jnp.clip(chroma, 1, 255)
 
 
 def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | None = None) -> jax.Array:
@@ -76,24 +79,22 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
       int32[H, W, 3], the decoded levels 0..255.
     """
     height, width, _ = levels.shape
-    even = _pad(levels, height % 2, -width % 16)
-    luma, blue, red = _rgb_to_ycc(even)
-    planes = [luma, _halve(blue), _halve(red)]
+    ycc = _rgb_to_ycc(jnp.pad(levels, ((0, height % 2), (0, -width % 16), (0, 0)), mode="edge"))
+    luma, chroma = ycc[:1], _halve(ycc[1:])
     if size is not None:
         # Of chroma it is the last mean of two rows that is repeated.
         half = (size + 1) // 2
-        planes[1:] = (padded.repeat_border(plane, (half[0], plane.shape[1])) for plane in planes[1:])
-    planes = [_pad(plane, -plane.shape[0] % 8, 0) for plane in planes]
+        chroma = jax.vmap(lambda plane: padded.repeat_border(plane, (half[0], plane.shape[1])))(chroma)
+    parts = [jnp.pad(planes, ((0, 0), (0, -planes.shape[1] % 8), (0, 0)), mode="edge") for planes in (luma, chroma)]
     # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long
     # rows.
-    blocks = jnp.concatenate([_to_blocks(plane) for plane in planes], axis=-1) - 128
-    blocks = jnp.clip(_codec(blocks, planes[0].size // 64, quality) + 128, 0, 255)
-    luma, blue, red = _from_blocks(blocks, [plane.shape for plane in planes])
-    chroma = [plane[: (height + 1) // 2, : (width + 1) // 2] for plane in (blue, red)]
+    blocks = jnp.concatenate([_to_blocks(planes) for planes in parts], axis=-1).astype(jnp.int32) - 128
+    blocks = jnp.clip(_codec(blocks, parts[0].size // 64, quality) + 128, 0, 255)
+    luma, chroma = _from_blocks(blocks, [planes.shape for planes in parts])
+    chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
     if size is not None:
-        chroma = [padded.repeat_border(plane, half) for plane in chroma]
-    chroma = [_double(plane)[:height, :width] for plane in chroma]
-    return _ycc_to_rgb(luma[:height, :width], *chroma)
+        chroma = jax.vmap(lambda plane: padded.repeat_border(plane, half))(chroma)
+    return _ycc_to_rgb(luma[0, :height, :width], *_double(chroma)[:, :height, :width])
 
 
 def without_rounding(image: jax.Array) -> jax.Array:
@@ -108,7 +109,7 @@ def without_rounding(image: jax.Array) -> jax.Array:
     height, width, _ = image.shape
     highest = jax.lax.Precision.HIGHEST
     luma, *chroma = jnp.einsum("hwc,dc->dhw", image, _TO_YCC / np.float32(2**16), precision=highest)
-    chroma = [_pad(plane, height % 2, width % 2) for plane in chroma]
+    chroma = [jnp.pad(plane, ((0, height % 2), (0, width % 2)), mode="edge") for plane in chroma]
     small = jnp.stack([(p[0::2, 0::2] + p[1::2, 0::2] + p[0::2, 1::2] + p[1::2, 1::2]) / 4 for p in chroma])
     for axis in (1, 2):
         ends = jnp.pad(small, [(0, 0)] + [(int(a == axis),) * 2 for a in (1, 2)], mode="edge")
@@ -120,11 +121,11 @@ def without_rounding(image: jax.Array) -> jax.Array:
 
 
 def _rgb_to_ycc(levels):
-    """BT.601 full range in 16-bit fixed point: [H, W, 3] to three planes."""
+    """BT.601 full range in 16-bit fixed point: [H, W, 3] to uint8 planes [3, H, W]."""
     # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a
     # CPU.
     ycc = jnp.einsum("hwc,dc->dhw", levels.astype(jnp.float32), _TO_YCC, precision=jax.lax.Precision.HIGHEST)
-    return (ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16
+    return staging.stage_on_cpu(((ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16).astype(jnp.uint8))
 
 
 def _ycc_to_rgb(luma, blue, red):
@@ -136,22 +137,23 @@ def _ycc_to_rgb(luma, blue, red):
     return jnp.clip(luma[..., None] + ((chroma + 2**15) >> 16), 0, 255)
 
 
-def _halve(plane):
-    """Means of 2x2; exact halves go down and up in alternate columns."""
-    total = plane[0::2, 0::2] + plane[1::2, 0::2] + plane[0::2, 1::2] + plane[1::2, 1::2]
-    return (total + 1 + np.arange(total.shape[1], dtype=np.int32)[None, :] % 2) >> 2
+def _halve(planes):
+    """Means of 2x2 of uint8 [n, H, W]; exact halves go down and up in alternate columns."""
+    planes = planes.astype(jnp.int32)
+    total = sum(planes[:, i::2, j::2] for i in range(2) for j in range(2))
+    return ((total + 1 + np.arange(total.shape[2], dtype=np.int32)[None, None] % 2) >> 2).astype(jnp.uint8)
 
 
-def _double(plane):
-    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows; ties alternate as in
+def _double(planes):
+    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows of [n, h, w]; ties alternate as in
     `_halve`.
     """
-    height, width = plane.shape
-    padded = jnp.pad(plane, ((1, 1), (0, 0)), mode="edge")
-    rows = jnp.stack([3 * plane + padded[:-2], 3 * plane + padded[2:]], axis=1).reshape(2 * height, width)
-    padded = jnp.pad(rows, ((0, 0), (1, 1)), mode="edge")
-    left, right = (3 * rows + padded[:, :-2] + 8) >> 4, (3 * rows + padded[:, 2:] + 7) >> 4
-    return jnp.stack([left, right], axis=2).reshape(2 * height, 2 * width)
+    number, height, width = planes.shape
+    ends = jnp.pad(planes, ((0, 0), (1, 1), (0, 0)), mode="edge")
+    rows = jnp.stack([3 * planes + ends[:, :-2], 3 * planes + ends[:, 2:]], axis=2).reshape(number, 2 * height, width)
+    ends = jnp.pad(rows, ((0, 0), (0, 0), (1, 1)), mode="edge")
+    left, right = (3 * rows + ends[..., :-2] + 8) >> 4, (3 * rows + ends[..., 2:] + 7) >> 4
+    return jnp.stack([left, right], axis=3).reshape(number, 2 * height, 2 * width)
 
 
 def _codec(blocks, luma_blocks, quality):
@@ -176,22 +178,29 @@ def _transform(x, matrix, axis, shift):
     plain vector code.
     """
     parts = [x[(slice(None),) * axis + (k,)] for k in range(8)]
-    rows = [sum(int(m) * part for m, part in zip(row, parts, strict=True)) for row in matrix]
+    rows = [_weighted(row, parts) for row in matrix]
     return jnp.stack([(row + (1 << (shift - 1))) >> shift for row in rows], axis=axis)
 
 
-def _pad(x, bottom, right):
-    return jnp.pad(x, ((0, bottom), (0, right)) + ((0, 0),) * (x.ndim - 2), mode="edge")
+def _weighted(weights, parts):
+    """sum_k w_k x_k of eight; where the weights mirror each other, of the four sums or differences."""
+    for sign in (1, -1):
+        if (weights == sign * weights[::-1]).all():
+            weights, parts = weights[:4], [a + sign * b for a, b in zip(parts[:4], parts[:3:-1], strict=True)]
+            break
+    return sum(int(w) * part for w, part in zip(weights, parts, strict=True))
 
 
-def _to_blocks(plane):
-    height, width = plane.shape
-    return plane.reshape(height // 8, 8, width // 8, 8).transpose(1, 3, 0, 2).reshape(8, 8, -1)
+def _to_blocks(planes):
+    """[n, H, W] to [8, 8, blocks]; staged, as a CPU is slow to find its way from a block's number to its place."""
+    number, height, width = planes.shape
+    blocks = planes.reshape(number, height // 8, 8, width // 8, 8).transpose(2, 4, 0, 1, 3)
+    return staging.stage_on_cpu(blocks).reshape(8, 8, -1)
 
 
 def _from_blocks(blocks, shapes):
-    ends = np.cumsum([h * w // 64 for h, w in shapes])[:-1]
+    ends = np.cumsum([math.prod(shape) // 64 for shape in shapes])[:-1]
     return [
-        part.reshape(8, 8, h // 8, w // 8).transpose(2, 0, 3, 1).reshape(h, w)
-        for part, (h, w) in zip(jnp.split(blocks, ends, axis=-1), shapes, strict=True)
+        part.reshape(8, 8, n, h // 8, w // 8).transpose(2, 3, 0, 4, 1).reshape(n, h, w)
+        for part, (n, h, w) in zip(jnp.split(blocks, ends, axis=-1), shapes, strict=True)
     ]

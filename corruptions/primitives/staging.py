@@ -31,3 +31,8 @@ def in_turn(*arrays: jax.Array) -> tuple[jax.Array, ...]:
         return jax.lax.optimization_barrier(arrays)
 
     return jax.lax.platform_dependent(*arrays, tpu=one_after_another, default=lambda *arrays: arrays)
+
+
+def stage_on_cpu(x: jax.Array) -> jax.Array:
+    """Does what `stage` does on a CPU, and nothing elsewhere."""
+    return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
