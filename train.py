@@ -11,8 +11,10 @@ from runtime import command  # isort: skip
 
 import pathlib
 
+import numpy as np
+
 from analysis.class_accuracies import write_classes
-from evaluation import correctness, trained_models
+from evaluation import correctness, start
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
@@ -27,8 +29,8 @@ def train_and_evaluate(config, workdir):
     mesh = meshes.data_mesh(config.train.batch_size)
     settings = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
-    if initial and not loop.finished(pathlib.Path(workdir)):
-        trained_models.find(initial)  # before anything is written
+    if not loop.finished(pathlib.Path(workdir)):
+        start.check(config)  # before anything is written
     with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
@@ -39,9 +41,7 @@ def train_and_evaluate(config, workdir):
             path,
             mesh=mesh,
             description=augmentation.canonical(config.train.corruption),
-            initial=trained_models.read_start(initial, settings, dataset, mesh)
-            if initial and not loop.finished(path)
-            else None,
+            initial=start.read(initial, settings, dataset, mesh) if initial and not loop.finished(path) else None,
         )
         clean = Shown(test_split, mesh, config.eval.batch_size)
         correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]
@@ -60,6 +60,7 @@ def _tabulate(path, correct, labels, dataset, comment):
     write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment)
     if dataset.parts is None:
         return
+    correct = np.pad(correct, (0, len(dataset.parts.labels) - len(correct)))  # what could not be read is wrong
     for name, images, *shares in write_classes(path / "parts.csv", correct, *dataset.parts, comment):
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)

@@ -51,6 +51,7 @@ def get_config():
                 "flip_alternates": False,
                 "crop": 0,
                 "random_resized_crop": 0,
+                "random_crop": 0,
                 "enhance": "",
                 "scheme": "",
                 "transforms": "",
@@ -77,6 +78,7 @@ def get_config():
                 "checkpoint_epochs": 1,
                 "tensorboard": False,
                 "init_from": "",
+                "frozen": "",
             },
             "eval": {
                 "seed": 0,

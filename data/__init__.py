@@ -4,7 +4,7 @@ shapes.py        `shapes`: drawn from a seed by our own code, needs no download;
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
 icons50/         `icons50_microsoft`, `icons50_apple`, `icons50_subclass`: icons, some held out
-subclasses/      `cifar100_subclass_k1` ... `_k4`: superclasses, some subclasses of each held out
+subclasses/      `cifar100_subclass_k1` ... `_k4`, `imagenet22k_superclasses`: superclasses, some subclasses of each held out
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
@@ -41,8 +41,9 @@ _LOADERS = {
     "image_folder": ("data.image_folder", "load_image_folder"),
     "imagenet100": ("data.imagenet.load", "load_imagenet"),
     "imagenet": ("data.imagenet.load", "load_imagenet"),
+    "imagenet22k_superclasses": ("data.subclasses.synsets", "load_superclasses"),
 }
-OF_FILES = ("image_folder", "imagenet100", "imagenet")
+OF_FILES = ("image_folder", "imagenet100", "imagenet", "imagenet22k_superclasses")
 """Datasets of image files, of any size, that are resized."""
 
 

@@ -53,7 +53,8 @@ class Parts(NamedTuple):
     """Parts of a test set, on each of which train.py tells the accuracy.
 
     Attributes:
-      labels: int32 [N], the part of each test image.
+      labels: int32 [N], the part of each test image; where files that cannot be read count as errors,
+        theirs follow.
       names: of the parts.
     """
 

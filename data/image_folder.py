@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def load_image_folder(
     for split, limit in (("train", train_limit), ("test", test_limit)):
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
         kept = [items[split][i] for i in keep]
-        splits[split], facts[split] = _decode(
+        splits[split], facts[split] = decoded(
             kept, root, f"{name}-{split}", len(classes), sides[split], max_damaged, cache_dir, progress, threads
         )
     preprocess = decode.description(sides)
@@ -88,8 +89,31 @@ def load_image_folder(
     return Dataset(name, tuple(classes), splits["train"], splits["test"], provenance)
 
 
-def _decode(items, root, what, num_classes, sides, max_damaged, cache_dir, progress, threads):
-    """The split and its provenance; from the cache when nothing in the tree has changed."""
+def decoded(
+    items: list[tree.Item],
+    root: Path,
+    what: str,
+    num_classes: int,
+    sides: tuple[int, int],
+    max_damaged: float = 0.01,
+    cache_dir: str | os.PathLike | None = None,
+    progress: bool = True,
+    threads: int | None = None,
+) -> tuple[Split, dict[str, Any]]:
+    """The split of files below `root` and its provenance, the `damaged` among it; from the cache when
+    nothing in the tree has changed.
+
+    Args:
+      items: the files.
+      root: the folder that they are told by.
+      what: name of the split.
+      num_classes: number of labels.
+      sides: of one split, see `decode.sides`.
+      max_damaged, cache_dir, progress, threads: as of `load_image_folder`.
+
+    Raises:
+      ValueError: too many images are damaged.
+    """
     if not items:
         empty = np.zeros(0, np.int32)
         split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), empty, empty)

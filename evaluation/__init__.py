@@ -17,6 +17,7 @@ Around it:
     exits            the answers of networks that have several, and how sure they are
     any_classifier   `corruptions.evaluate` into a workdir, its errors compared: `from eval import evaluate`
     imported         a workdir made of weights that were trained elsewhere
+    start            what a training run starts from: a model of a workdir, or weights in a file
     adaptation       BatchNorm statistics of other images in place of a network's
     enhancements     what is done to images or answers at test time, by name
     robustness       R against severity, for the calibration of ranges

@@ -45,8 +45,7 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
         )
     if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
-        name, options = config.model.name, states.network_options(config)
-        model, num_classes = torchvision.load(name, checkpoint, class_stride=weights.class_stride, **options)
+        model, num_classes = read(config, checkpoint, weights.class_stride)
     with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
         if done:
             return
@@ -57,6 +56,15 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
         final = {"step": 0, "digest": digest(state), "num_classes": num_classes}
         workdirs.write_json(path / "final.json", final)
     log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
+
+
+def read(config: ConfigDict, path: pathlib.Path, class_stride: int = 1) -> tuple[nnx.Module, int]:
+    """Reads (model, number of classes) of the network of `config` from a file of weights.
+
+    Raises:
+      ValueError, FileNotFoundError, RuntimeError: see `models.torchvision.load`.
+    """
+    return torchvision.load(config.model.name, path, class_stride=class_stride, **states.network_options(config))
 
 
 def check_classes(directory: pathlib.Path, num_classes: int) -> None:

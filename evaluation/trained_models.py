@@ -5,17 +5,15 @@ import pathlib
 from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
-from data import Dataset
 from evaluation import imported
 from evaluation.correctness import Model
 from runtime import distributed, files, imports
 from runtime.schema import SettingsError
 from runtime.workdirs import lock, read_config
-from training import augmentation, loop, schemes, states, study
+from training import augmentation, loop, schemes, study
 
 _EVAL_ONLY = ("adapt", "enhance", "natural", "stored")
 
@@ -165,23 +163,3 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
     if not folders:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     return folders
-
-
-def read_start(
-    workdir: pathlib.Path, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh
-) -> states.TrainState:
-    """Reads the only, or the standard, model in a workdir, for a run of `config` to start from.
-
-    Raises:
-      ValueError: the model there is of another architecture, or which one is meant is not clear.
-    """
-    size = dataset.image_shape[0]
-    models = read_models(workdir, dataset.num_classes, size, mesh)
-    candidates = list(models) if len(models) == 1 else [key for key in models if key[0] == augmentation.STANDARD]
-    if len(candidates) != 1:
-        raise ValueError(f"expected one model or one standard model in {workdir}, found {sorted(models)}")
-    graphdef, state = models[candidates[0]]
-    expected, params, _ = states.build_model(config, dataset.num_classes, size)
-    if expected != graphdef or jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, state.params):
-        raise ValueError(f"expected a {config.model.name} as config.model says in {workdir}, found another network")
-    return state

@@ -116,7 +116,7 @@ class BatchNorm(nnx.Module):
     Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the
     batch's mean and unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms).
     Statistics are float32. After `group_batch_norm` equal parts of the batch are normalised each by
-    its own statistics.
+    its own statistics, or all by the running ones.
 
     Args:
       channels: size of the last axis.
@@ -145,10 +145,12 @@ class BatchNorm(nnx.Module):
         self.dtype = dtype
 
     def __call__(self, x, train):
-        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics."""
+        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless
+        there are no parts.
+        """
         shape = x.shape
         x = x.astype(jnp.float32)
-        if train:
+        if train and self.groups:
             if shape[0] % self.groups:
                 raise ValueError(
                     f"expected a batch that splits into {self.groups} equal parts, found {shape[0]} images"
@@ -180,7 +182,8 @@ def group_batch_norm(model, groups):
     batch.
 
     Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running
-    statistics move towards the mean over parts of their means and unbiased variances.
+    statistics move towards the mean over parts of their means and unbiased variances. With 0 parts
+    they stay, and training normalises by them as evaluation does.
     """
     for _, module in nnx.iter_modules(model):
         if isinstance(module, BatchNorm):

@@ -56,16 +56,17 @@ class Plan:
             )
         self.scheme = augmentation.scheme_of(recipe)
         self.norm_groups = batch_norm.groups(recipe.batch_norm)
-        if recipe.batch_size % self.norm_groups:
+        if self.norm_groups and recipe.batch_size % self.norm_groups:
             raise ValueError(
                 f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
                 f"config.train.batch_norm, found {recipe.batch_size}"
             )
-        self.box = recipe.random_resized_crop
+        self.box = recipe.random_resized_crop or recipe.random_crop
         self.image_size = self.box or shape[1]  # side of the network's input
         if self.box and (recipe.crop or not 0 < self.box <= min(shape[1:3])):
+            name = "random_crop" if recipe.random_crop else "random_resized_crop"
             raise ValueError(
-                f"expected config.train.random_resized_crop up to the side {min(shape[1:3])} of the training images "
+                f"expected config.train.{name} up to the side {min(shape[1:3])} of the training images "
                 f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {recipe.crop}"
             )
         self.number = number = shape[0]
@@ -117,7 +118,7 @@ def block(
 ) -> tuple[jax.Array, jax.Array]:
     """Makes images and labels of the steps begin .. begin + K - 1.
 
-    Order of work: random resized crop, mirror, crop, scheme (on every image), corruption (on its
+    Order of work: random box, resized or not, mirror, crop, scheme (on every image), corruption (on its
     part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is
     truncated to 8 bits, as its authors do; with a JSD weight it is a view like any other.
 
@@ -148,8 +149,10 @@ def block(
     if first:  # its authors train on whole levels, truncated
         noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
-    if plan.box:
+    if recipe.random_resized_crop:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
+    elif recipe.random_crop:
+        images = _cut(images, keys.crop, identity, plan.box)
     if recipe.flip and recipe.flip_alternates:
         image_number = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.number
         images = _mirror(images, keys.flip, image_number, begin // plan.steps_per_epoch)
@@ -183,8 +186,9 @@ def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
     # Paper reading: the first part of each batch (a random part, batches are shuffled) is
     # corrupted; where BatchNorm takes its statistics over parts of a batch, the first part of each
     # of these, so that all hold the same mixture.
-    number = plan.block_steps * plan.norm_groups
-    part = round(recipe.corrupted_fraction * recipe.batch_size / plan.norm_groups)
+    groups = plan.norm_groups or 1
+    number = plan.block_steps * groups
+    part = round(recipe.corrupted_fraction * recipe.batch_size / groups)
     by_group = images.reshape(number, -1, *images.shape[1:])
     clean = by_group[:, :part].reshape(-1, *images.shape[1:])
     index = identity.reshape(number, -1)[:, :part].reshape(-1)
@@ -220,9 +224,15 @@ def _crop(images, key, identity, padding):
     keys: runs begun before would not continue to the same parameters. It takes 1.3 times as long.)
     """
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    return _cut(padded, key, identity, images.shape[1])
+
+
+@functools.partial(jax.jit, static_argnames=("side",))
+def _cut(images, key, identity, side):
+    """Cuts a square out of each square image [M, H, H, 3] at a uniform place: [M, side, side, 3]."""
 
     def cut(image, i):
-        row, column = jax.random.randint(jax.random.fold_in(key, i), (2,), 0, 2 * padding + 1)
-        return jax.lax.dynamic_slice(image, (row, column, 0), images.shape[1:])
+        row, column = jax.random.randint(jax.random.fold_in(key, i), (2,), 0, image.shape[0] - side + 1)
+        return jax.lax.dynamic_slice(image, (row, column, 0), (side, side, 3))
 
-    return jax.vmap(cut)(padded, identity)
+    return jax.vmap(cut)(images, identity)

@@ -78,7 +78,7 @@ class Rows:
 
     def _check_memory(self, images, labels):
         """Asks the compiler, before the first block, whether its steps fit the devices."""
-        parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups)
+        parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
         memory.check(
             self._mesh,
             lambda *shown: steps.train_models_block.lower(*self._arguments(*shown), **self._program.static),

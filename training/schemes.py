@@ -88,7 +88,8 @@ def name_of(recipe: ConfigDict) -> str:
 
     `standard`, a corruption, a mixture, or a scheme, with `+jsd` for its consistency loss; both
     joined by `+` where a scheme and a corruption are used together; `+stability` for stability
-    training, `+mixup` for mixup, `+train=clahe` where training images were enhanced.
+    training, `+mixup` for mixup, `+frozen` where the last layer alone was trained, `+train=clahe`
+    where training images were enhanced.
     """
     name = recipe.corruption
     if recipe.get("scheme", ""):
@@ -96,4 +97,5 @@ def name_of(recipe: ConfigDict) -> str:
         name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
     name += "+stability" if recipe.get("stability_weight", 0) else ""
     name += "+mixup" if recipe.get("mixup", False) else ""
+    name += "+frozen" if recipe.get("frozen", "") else ""
     return name + (f"+{TRAINED}{recipe.enhance}" if recipe.get("enhance", "") else "")

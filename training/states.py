@@ -82,15 +82,20 @@ _OPTIMIZER_KEYS = (
     "nesterov",
     "reading",
 )
+_HEAD, _BACKBONE = "head", "backbone"
 
 
 def make_optimizer(recipe: ConfigDict, steps_per_epoch: int) -> optax.GradientTransformation:
     """Makes SGD as the papers use it: g + wd p on all parameters, buffer m b + g, step -lr b.
 
+    Where config.train.frozen is `backbone` only the parameters of `of_head` are optimised and the
+    others stay as they are; their gradients, which nothing reads, are not computed.
+
     Equal recipes give the same object: jit compares optimisers by identity, and a study shares one
     compile.
     """
     values = {key: tuple(v) if isinstance(v := recipe[key], tuple | list) else v for key in _OPTIMIZER_KEYS}
+    values["frozen"] = recipe.get("frozen", "")  # of an earlier revision
     return _optimizer(tuple(values.items()), steps_per_epoch)
 
 
@@ -100,11 +105,23 @@ def _optimizer(items, steps_per_epoch):
     momentum = optax.trace(decay=recipe.momentum, nesterov=recipe.nesterov)
     if recipe.reading == "code":  # the released code makes a new optimiser at each milestone
         momentum = _forgetting(momentum, _milestone_steps(recipe, steps_per_epoch))
-    return optax.chain(
+    descent = optax.chain(
         optax.add_decayed_weights(recipe.weight_decay),
         momentum,
         optax.scale_by_learning_rate(learning_rate_schedule(recipe, steps_per_epoch)),
     )
+    return optax.multi_transform({_HEAD: descent, _BACKBONE: optax.set_to_zero()}, _parts) if recipe.frozen else descent
+
+
+def _parts(params):
+    return jax.tree_util.tree_map_with_path(lambda path, _: _HEAD if of_head(path) else _BACKBONE, params)
+
+
+def of_head(path: tuple[Any, ...]) -> bool:
+    """Says whether a parameter with this path in a pytree is of the last layer, which every network
+    calls `head`; each exit has its own.
+    """
+    return any(getattr(entry, "key", None) == _HEAD for entry in path)
 
 
 def _forgetting(transformation, steps):

@@ -179,7 +179,7 @@ def refuse_checkpoint(config: ConfigDict) -> None:
     if config.model.get("checkpoint"):
         raise ValueError(
             "config.model.checkpoint is for eval.py, tools.calibrate and tools.msd, found it in training; to train "
-            "from these weights, evaluate them once with eval.py and give its workdir as config.train.init_from"
+            "from these weights give their file as config.train.init_from"
         )
 
 
@@ -187,10 +187,16 @@ def refuse_unnamed(config: ConfigDict) -> None:
     """Refuses what a study does not name its models after, as `schemes.name_of` does.
 
     Raises:
-      ValueError: stability training, mixup, or enhanced training images.
+      ValueError: stability training, mixup, frozen weights, or enhanced training images.
     """
     for section, recipe in (("train", config.train), ("study.finetune", config.study.finetune)):
-        for key, plain in (("enhance", ""), ("stability_weight", 0.0), ("stability_noise", 0.0), ("mixup", False)):
+        for key, plain in (
+            ("enhance", ""),
+            ("stability_weight", 0.0),
+            ("stability_noise", 0.0),
+            ("mixup", False),
+            ("frozen", ""),
+        ):
             if recipe.get(key, plain) != plain:
                 raise ValueError(
                     f"expected config.{section}.{key} {plain!r} in a study, found {recipe[key]!r}; train.py trains a "

@@ -1,10 +1,12 @@
-"""A generated stand-in for CIFAR-100, so that the protocol of subclasses runs without it.
+"""Generated stand-ins for CIFAR-100 and for ImageNet-22K, so that the protocols of subclasses run
+without them.
 
-    python -m data.subclasses.standin --out=DIR [--train=20] [--test=10]
+    python -m data.subclasses.standin --out=DIR [--dataset=cifar100] [--train=20] [--test=10]
 
-Draws so many images of each of the 100 classes with the icons of `data.icons50.standin`: the
-superclass is the outline, the subclass has colours and a texture of its own. They are written as
-tfds stores CIFAR-100, in DIR/cifar100.
+Draws so many images of each subclass with the icons of `data.icons50.standin`: the superclass is the
+outline, the subclass has colours and a texture of its own. CIFAR-100's 100 are written as tfds
+stores them, in DIR/cifar100; with --dataset=imagenet22k_superclasses 30 synsets of 5 superclasses, 20
+seen and 10 unseen, as `synsets` reads them.
 """
 
 import argparse
@@ -15,6 +17,10 @@ from PIL import Image
 
 from data.icons50.standin import draw
 from data.subclasses.cifar100 import SUBCLASSES, SUPERCLASSES
+from data.subclasses.synsets import LISTS
+from runtime import files
+
+_SEEN, _UNSEEN = 4, 2  # synsets of each of the five
 
 
 def write(folder: Path, train: int = 20, test: int = 10) -> None:
@@ -57,13 +63,33 @@ def write(folder: Path, train: int = 20, test: int = 10) -> None:
     builder(data_dir=str(folder), file_format="array_record").download_and_prepare()
 
 
+def write_synsets(folder: Path, train: int = 20, test: int = 10) -> None:
+    """Writes lists of synsets, and so many images of each for training and for testing."""
+    lists = {}
+    for label in range(5):
+        synsets = [f"n9000{label}{number:03}" for number in range(_SEEN + _UNSEEN)]
+        lists[f"outline {label}"] = {"seen": synsets[:_SEEN], "unseen": synsets[_SEEN:]}
+        for synset in synsets:
+            seen = synset in synsets[:_SEEN]
+            for number in range(0 if seen else train, train + test):
+                place = "train" if number < train else "val" if seen else "unseen"
+                path = folder / place / synset / f"{synset}_{number}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(draw(label, synset, number, synset)).save(path)
+    files.write_json(folder / LISTS, lists)
+
+
+WRITERS = {"cifar100": write, "imagenet22k_superclasses": write_synsets}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of the stand-in")
-    parser.add_argument("--train", type=int, default=20, help="images of each class to train on")
-    parser.add_argument("--test", type=int, default=10, help="images of each class to test on")
+    parser.add_argument("--dataset", choices=WRITERS, default="cifar100", help="what it stands in for")
+    parser.add_argument("--train", type=int, default=20, help="images of each subclass to train on")
+    parser.add_argument("--test", type=int, default=10, help="images of each subclass to test on")
     given = parser.parse_args()
-    write(given.out, given.train, given.test)
+    WRITERS[given.dataset](given.out, given.train, given.test)
     print(f"written to {given.out}")
 
 

@@ -49,6 +49,7 @@ def test_finetuned_models_in_rows():
         ("per_device", 8, "groups=8"),
         ("groups=4", 8, "groups=4"),
         ("groups=1", 8, "synchronised"),
+        ("running", 8, "running"),
     ],
 )
 def test_the_stored_setting_does_not_depend_on_the_devices(setting, devices, expected):
@@ -58,5 +59,5 @@ def test_the_stored_setting_does_not_depend_on_the_devices(setting, devices, exp
 
 @pytest.mark.parametrize("setting", ["per-device", "groups=0", "groups=", "8", ""])
 def test_an_unknown_setting_is_named(setting):
-    with pytest.raises(ValueError, match="'synchronised', 'per_device' or 'groups=G', found"):
+    with pytest.raises(ValueError, match="'synchronised', 'per_device', 'groups=G' or 'running', found"):
         batch_norm.canonical(setting, 2)

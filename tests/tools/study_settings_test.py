@@ -16,6 +16,7 @@ from training import study
         ("train", "stability_weight", 0.05),
         ("train", "stability_noise", 0.05),
         ("train", "mixup", True),
+        ("train", "frozen", "backbone"),
         ("study.finetune", "enhance", "nlm"),
     ],
 )

@@ -13,6 +13,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "cbar_search": ("cifar10", "imagenet", "smoke"),
     "enhancements": ("cifar10", "smoke"),
     "fast_cifar10": ("gpu", "cpu"),
+    "imagenet22k_superclasses": ("alexnet", "vgg19_bn", "resnext101_64x4d", "smoke"),
     "icons50": ("style_microsoft", "style_apple", "subclass", "subclass_exact", "smoke"),
     "imagenet": ("vgg19", "resnet50,100"),
     "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),

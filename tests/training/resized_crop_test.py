@@ -81,7 +81,26 @@ def test_training_batches_are_made_of_boxes():
     assert np.abs(np.asarray(images[0, 7], int) - expected).max() <= 1
 
 
-@pytest.mark.parametrize("change", [{"random_resized_crop": 33}, {"random_resized_crop": 24, "crop": 4}])
+def test_boxes_that_are_not_resized_are_parts_of_the_images():
+    rows, columns = np.mgrid[:32, :32].astype(np.uint8)
+    number = np.arange(32, dtype=np.uint8)[:, None, None]
+    images = np.stack(np.broadcast_arrays(number, rows, columns), axis=-1)  # each pixel says where it is
+    split = Split(images, np.zeros(32, np.int32), np.arange(32)).to_device()
+    mesh, keys = meshes.data_mesh(), batches.Keys(*map(jax.random.key, (6, 7, 8, 9)))
+    config = tiny.config(random_crop=24, flip=False)
+    plan = batches.Plan(config.train, split.images.shape)
+    order = batches.epoch_order(jax.random.key(5), plan.views)
+    found = np.asarray(batches.block(config.train, plan, split, order, 0, 0, keys, mesh)[0])
+    assert plan.image_size == 24 and found.shape == (1, 32, 24, 24, 3)
+    corners = found[0, :, 0, 0].astype(int)
+    assert sorted(corners[:, 0]) == list(range(32)) and {*corners[:, 1:].ravel()} == set(range(9))
+    for image, (number, row, column) in zip(found[0], corners):
+        np.testing.assert_array_equal(image, images[number, row : row + 24, column : column + 24])
+
+
+@pytest.mark.parametrize(
+    "change", [{"random_resized_crop": 33}, {"random_resized_crop": 24, "crop": 4}, {"random_crop": 33}]
+)
 def test_bad_settings_are_named(change):
-    with pytest.raises(ValueError, match=r"random_resized_crop up to the side 32.*config.train.crop 0, found"):
+    with pytest.raises(ValueError, match=r"random_\w*crop up to the side 32.*config.train.crop 0, found"):
         batches.Plan(tiny.config(**change).train, (100, 32, 32, 3))

@@ -27,6 +27,8 @@ def changed(**values):
         ({"train__crop": 1000}, "expected config.train.crop below 32 pixels"),
         ({"train__random_resized_crop": 33}, "expected config.train.random_resized_crop up to 32 pixels"),
         ({"train__random_resized_crop": 24, "train__crop": 4}, "expected config.train.crop 0 with"),
+        ({"train__random_crop": 33}, "expected config.train.random_crop up to 32 pixels"),
+        ({"train__random_crop": 24, "train__random_resized_crop": 24}, "expected config.train.random_crop 0 with"),
         (
             {"dataset__name": "imagenet100", "dataset__train_size": 31},
             "expected config.dataset.train_size of at least image_size 32",

@@ -57,10 +57,15 @@ def test_a_model_is_called_by_the_enhancement_of_its_training_images():
     assert schemes.name_of(schemes.applied(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
     config.train.stability_weight = 0.1
     assert schemes.name_of(config.train) == "standard+stability+train=clahe"
-    config.train.mixup = True
-    assert schemes.name_of(config.train) == "standard+stability+mixup+train=clahe"
+    config.train.mixup, config.train.frozen = True, "backbone"
+    assert schemes.name_of(config.train) == "standard+stability+mixup+frozen+train=clahe"
     with config.unlocked():
-        del config.train.stability_weight, config.train.mixup, config.train.enhance  # of an earlier revision
+        del (
+            config.train.stability_weight,
+            config.train.mixup,
+            config.train.frozen,
+            config.train.enhance,
+        )  # of an earlier revision
     assert schemes.name_of(config.train) == "standard"
 
 

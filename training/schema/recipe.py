@@ -32,6 +32,11 @@ SETTINGS = {
         0,
         4096,
     ),
+    "train.random_crop": whole(
+        "side in pixels of boxes cut at random from training images, not resized (224 of dataset.train_size 256); 0 is none",
+        0,
+        4096,
+    ),
     "train.enhance": choice(
         "of training images, last before the network; eval.enhance says which at test time",
         "",
@@ -67,8 +72,8 @@ SETTINGS = {
     "train.nesterov": switch("Nesterov's momentum"),
     "train.weight_decay": number("factor of the parameters that is added to their gradient", 0),
     "train.batch_norm": word(
-        "images that statistics are taken over: of a batch, of a device's part, of G parts",
-        "'synchronised', 'per_device' or 'groups=G'",
+        "images that statistics are taken over: of a batch, of a device's part, of G parts; running: none, they stay",
+        "'synchronised', 'per_device', 'groups=G' or 'running'",
         named.norm,
     ),
     "train.checkpoint_epochs": whole("save every so many epochs, and at the end", 1),
@@ -76,6 +81,12 @@ SETTINGS = {
         "write metrics to the folder tensorboard of a run, too (needs tensorboardX)", "True or False", named.tensorboard
     ),
     "train.init_from": text(
-        "start from a trained model: a workdir; in overlap.py `standard`, the study's own", "a path, 'standard', or ''"
+        "start from a trained model: a workdir, or a file of weights; in overlap.py `standard`, the study's own",
+        "a path, 'standard', or ''",
+    ),
+    "train.frozen": choice(
+        "weights of the model to start from that stay: `backbone`, all but those of the last layer, which is drawn anew",
+        "",
+        "backbone",
     ),
 }

@@ -13,7 +13,8 @@ _IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model`
 
 def of_model(config: ConfigDict) -> Iterator[str]:
     """The network takes the options and the size of the images."""
-    name, size = config.model.name, config.train.random_resized_crop or config.dataset.image_size
+    name, train = config.model.name, config.train
+    size = train.random_resized_crop or train.random_crop or config.dataset.image_size
     options = models.options(name)
     for key, value in config.model.items():
         if key not in (*_IMPORT, *options) and not (key in states.OF_THE_NETWORK and not value):
@@ -42,10 +43,13 @@ def of_sizes(config: ConfigDict) -> Iterator[str]:
         yield f"expected config.dataset.train_size of at least image_size {size}, or 0, found {side}"
     if train.crop >= side:
         yield f"expected config.train.crop below {side} pixels, the side of the training images, found {train.crop}"
-    if train.random_resized_crop > side:
-        yield f"expected config.train.random_resized_crop up to {side} pixels, found {train.random_resized_crop}"
-    if train.random_resized_crop and train.crop:
-        yield f"expected config.train.crop 0 with train.random_resized_crop, found {train.crop}"
+    for key in ("random_resized_crop", "random_crop"):
+        if train[key] > side:
+            yield f"expected config.train.{key} up to {side} pixels, found {train[key]}"
+        if train[key] and train.crop:
+            yield f"expected config.train.crop 0 with train.{key}, found {train.crop}"
+    if train.random_resized_crop and train.random_crop:
+        yield f"expected config.train.random_crop 0 with train.random_resized_crop, found {train.random_crop}"
 
 
 def of_schedule(config: ConfigDict) -> Iterator[str]:
@@ -63,7 +67,7 @@ def of_batches(config: ConfigDict) -> Iterator[str]:
     """A batch divides into the parts of BatchNorm."""
     train = config.train
     parts = batch_norm.groups(batch_norm.canonical(train.batch_norm, 1))
-    if train.batch_size % parts:
+    if parts and train.batch_size % parts:
         yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
 
 
