@@ -85,7 +85,7 @@ class Program(NamedTuple):
         """
         stability = Stability(recipe.stability_weight, recipe.stability_noise)
         losses = recipe.jsd_weight, plan.norm_groups, plan.label_smoothing, stability
-        condense_steps = plan.total_steps if learned.has_masks(statistics) else 0
+        condense_steps = plan.total_steps if learned.has_masks(statistics) and not recipe.frozen else 0
         return cls(graphdef, optimizer, *losses, condense_steps, recipe.mixup, recipe.batch_size, plan.block_steps)
 
     @property

@@ -1,5 +1,7 @@
 """A linear probe: which parameters move, and whether BatchNorm's statistics do."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +11,10 @@ from flax import nnx
 import models
 from configs import imagenet22k_superclasses
 from models import layers
+from models.condensenet import learned
 from tests.training import tiny
 from tests.training.stability_test import IMAGES, KEY, LABELS
-from training import states, steps
+from training import run, states, steps
 
 RECIPE = tiny.config(frozen="backbone").train
 
@@ -50,6 +53,13 @@ def test_momentum_is_kept_of_the_last_layer_alone():
     state = states.make_optimizer(RECIPE, 5).init(PARAMS)
     assert sorted(leaf.shape for leaf in jax.tree.leaves(state) if leaf.ndim) == [(5,), (6, 5)]
     assert states.make_optimizer(RECIPE, 5) is states.make_optimizer(RECIPE, 5)
+
+
+def test_a_frozen_network_learns_no_groups(monkeypatch):
+    monkeypatch.setattr(learned, "has_masks", lambda statistics: True)
+    plan = types.SimpleNamespace(norm_groups=1, label_smoothing=0.0, total_steps=7, block_steps=1)
+    steps_of = [run.Program.of(given, plan, None, None, None).condense_steps for given in (RECIPE, tiny.config().train)]
+    assert steps_of == [0, 7]
 
 
 QUICK = ("small_resnet", "alexnet", "vgg11", "squeezenet1_1")
