@@ -64,10 +64,10 @@ def _network(start, config, num_classes, size, mesh):
     """(graphdef, params, statistics) of what a run starts from; `num_classes` None takes any number."""
     path = pathlib.Path(start).expanduser()
     if path.is_file():
-        model, found = imported.read(config, path)
-        if num_classes not in (None, found):
+        model, of_file = imported.read(config, path)
+        if num_classes not in (None, of_file):
             raise ValueError(
-                f"expected weights of {num_classes} classes in {path}, found {found}; eval.py makes a workdir of some of "
+                f"expected weights of {num_classes} classes in {path}, found {of_file}; eval.py makes a workdir of some of "
                 "the classes, with config.model.class_stride"
             )
         return nnx.split(model, nnx.Param, ...)

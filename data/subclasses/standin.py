@@ -72,8 +72,8 @@ def write_synsets(folder: Path, train: int = 20, test: int = 10) -> None:
         for synset in synsets:
             seen = synset in synsets[:_SEEN]
             for number in range(0 if seen else train, train + test):
-                place = "train" if number < train else "val" if seen else "unseen"
-                path = folder / place / synset / f"{synset}_{number}.png"
+                split = "train" if number < train else "val" if seen else "unseen"
+                path = folder / split / synset / f"{synset}_{number}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(draw(label, synset, number, synset)).save(path)
     files.write_json(folder / LISTS, lists)

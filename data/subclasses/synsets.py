@@ -90,7 +90,7 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
     if not path.is_file():
         raise FileNotFoundError(f"expected lists of synsets, found no file {path}; make it with: {_MAKE}")
     lists = files.read_json(path, remedy=f"make it anew with: {_MAKE}")
-    found = set()
+    listed = set()
     for name, parts in lists.items():
         if not isinstance(parts, dict) or set(parts) != {"seen", "unseen"} or not parts["seen"]:
             raise ValueError(
@@ -99,9 +99,9 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
         for synset in (*parts["seen"], *parts["unseen"]):
             if not isinstance(synset, str) or not re.fullmatch(r"n\d{8}", synset):
                 raise ValueError(f"{path}: expected synsets such as n02084071, found {synset!r} in {name}")
-            if synset in found:
+            if synset in listed:
                 raise ValueError(f"{path}: expected each synset once, found {synset} again in {name}")
-            found.add(synset)
+            listed.add(synset)
     return lists
 
 
