@@ -13,6 +13,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import jax
@@ -21,6 +22,7 @@ import numpy as np
 from absl import app, flags
 
 import corruptions
+from benchmarks.reference.photographs import photographs
 from runtime.files import write_atomically
 
 _SIZE = flags.DEFINE_integer("size", 224, "Side of the square test images.", lower_bound=16)
@@ -29,16 +31,6 @@ _ROUNDS = flags.DEFINE_integer("rounds", 5, "Timed rounds per corruption.", lowe
 _NAMES = flags.DEFINE_list("names", ["imagenet_c", "imagenet_c_extra"], "Corruptions or benchmarks.")
 _PEER = flags.DEFINE_string("peer_python", "", "Python that has imagecorruptions-imaug; empty leaves the peer out.")
 _OUT = flags.DEFINE_string("out", "", "Markdown file for the table; empty prints only.")
-
-
-def photographs(number, size, seed=0):
-    """Draws smooth pictures with edges, uint8 [N, size, size, 3]: costs do not depend on
-    content."""
-    rng = np.random.default_rng(seed)
-    coarse = rng.uniform(0, 255, (number, 8, 8, 3)).astype(np.float32)
-    images = np.array(jax.image.resize(coarse, (number, size, size, 3), "cubic"))
-    images[:, size // 3 : size // 2, size // 4 : size // 2] *= 0.4
-    return np.clip(images, 0, 255).astype(np.uint8)
 
 
 def seconds_of(function, *args):
@@ -58,12 +50,15 @@ def copy_bandwidth():
 class Peer:
     """The peer package in a process of its own, asked over a pipe."""
 
-    def __init__(self, python, size, batch):
+    def __init__(self, python, images):
         script = pathlib.Path(__file__).with_name("corruptions_peer.py")
-        self._process = subprocess.Popen(
-            [python, str(script), str(size), str(batch)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.version = self._process.stdout.readline().strip()
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "images.npy"
+            np.save(file, images)
+            self._process = subprocess.Popen(
+                [python, str(script), str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            self.version = self._process.stdout.readline().strip()  # it has read the images
 
     def seconds(self, name, level):
         """Seconds for one batch, or None when the peer lacks the corruption."""
@@ -79,10 +74,10 @@ def main(argv):
     batch = _BATCH.value or (
         max(24, min(1024, 2**22 // (size * size * 3))) if cpu else max(8, min(1024, 2**27 // (size * size * 3)))
     )
-    images = jnp.asarray(photographs(batch, size))
+    images = jnp.asarray(photographs(batch, size, size))
     bandwidth = copy_bandwidth()
     floor = 2 * size * size * 3 / bandwidth * 1e3
-    peer = Peer(_PEER.value, size, batch) if _PEER.value else None
+    peer = Peer(_PEER.value, np.asarray(images)) if _PEER.value else None
     names = [
         n
         for group in _NAMES.value

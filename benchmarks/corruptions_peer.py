@@ -19,16 +19,13 @@ def _work(task):
 
 
 def main():
-    size, batch = int(sys.argv[1]), int(sys.argv[2])
+    images = np.load(sys.argv[1])
     cores = len(os.sched_getaffinity(0))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"  # the processes share the cores already
     from imagecorruptions import get_corruption_names
 
     known = set(get_corruption_names("all"))
-    rng = np.random.default_rng(0)
-    images = np.kron(rng.integers(0, 256, (batch, 8, 8, 3)), np.ones((1, -(-size // 8), -(-size // 8), 1)))
-    images = images[:, :size, :size].astype(np.uint8)
     with multiprocessing.Pool(cores) as pool:
         pool.map(_work, [(images[0], name, 1) for name in known for _ in range(cores)], chunksize=1)  # imports, warm-up
         version = importlib.metadata.version("imagecorruptions-imaug")
@@ -39,7 +36,9 @@ def main():
                 print("none", flush=True)
                 continue
             started = time.perf_counter()
-            pool.map(_work, [(image, name, int(level)) for image in images], chunksize=max(1, batch // (4 * cores)))
+            pool.map(
+                _work, [(image, name, int(level)) for image in images], chunksize=max(1, len(images) // (4 * cores))
+            )
             print(time.perf_counter() - started, flush=True)
 
 
