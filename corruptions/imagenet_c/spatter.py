@@ -87,7 +87,7 @@ def _blur(x, sigma, max_radius):
 
 def _water(image, layer, gain):
     drops = drop_levels(layer)
-    mask = (drops * relief(drops)).astype(jnp.float32)
+    mask = staging.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
     mask = mask * (gain / jnp.maximum(jnp.max(mask), 1))
     return jnp.clip(image + mask[..., None] * _WATER, 0, 1)
 
