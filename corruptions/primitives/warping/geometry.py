@@ -82,10 +82,9 @@ def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
     """Sums the weighted neighbours of each position: image [H, W, C], near of shape [...] to [...,
     C].
     """
-    pixels, stride = image.reshape(-1, image.shape[-1]), image.shape[1]
 
     def along_row(row):
-        left, right = (pixels.at[row * stride + k].get(mode="promise_in_bounds") for k in (near.left, near.right))
+        left, right = (image.at[row, column].get(mode="promise_in_bounds") for column in (near.left, near.right))
         return left * near.left_weight[..., None] + right * near.right_weight[..., None]
 
     upper, bottom = staging.in_turn(along_row(near.top) * near.top_weight[..., None], near.bottom)
