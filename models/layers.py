@@ -155,8 +155,9 @@ class BatchNorm(nnx.Module):
                 raise ValueError(
                     f"expected a batch that splits into {self.groups} equal parts, found {shape[0]} images"
                 )
-            x = x.reshape(self.groups, -1, *shape[1:])
-            axes = tuple(range(1, x.ndim - 1))
+            if self.groups > 1:  # with an axis of one a TPU's compiler reads x once more for each sum
+                x = x.reshape(self.groups, -1, *shape[1:])
+            axes = tuple(range(x.ndim - len(shape), x.ndim - 1))
             number = x.size // (self.groups * shape[-1])
             mean = x.mean(axes, keepdims=True)
             var = jnp.maximum((x * x).mean(axes, keepdims=True) - mean * mean, 0)
