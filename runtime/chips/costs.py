@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+from collections.abc import Mapping
 
 from runtime.chips.hlo import Operation, Program, array_bytes
 
@@ -51,7 +52,7 @@ def of_program(program: Program) -> Costs:
     numbers = collections.Counter()
     cycles_of, traffic_of = collections.Counter(), collections.Counter()
     all_exact = True
-    types = {o.name: o.type for operations in program.computations.values() for o in operations}
+    types = program.types
     for operation, times, exact, source in program.executed():
         all_exact &= exact
         if operation.code == "while":
@@ -60,7 +61,7 @@ def of_program(program: Program) -> Costs:
             all_exact &= known
         name = source or operation.code
         cycles_of[name] += times * operation.cycles
-        traffic_of[name] += times * _traffic(program, operation, types)
+        traffic_of[name] += times * traffic(program, operation, types)
         numbers["kernels"] += times * (_works(operation) and not operation.code.endswith("-start"))
         numbers["collectives"] += times * (operation.code.removesuffix("-start") in _COLLECTIVES)
         inner = operation.called("calls") if operation.code == "fusion" else None  # others are executed by themselves
@@ -86,9 +87,14 @@ def _works(operation: Operation) -> bool:
     return not any(f'custom_call_target="{name}"' in operation.attributes for name in _NO_WORK_TARGETS)
 
 
-def _traffic(program, operation, types):
-    """Bytes between the large memory and the chip: of operands, or the parts read of them, and of
-    results, or the parts written.
+def traffic(program: Program, operation: Operation, types: Mapping[str, str]) -> int:
+    """Counts the bytes between the large memory and the chip: of operands, or the parts read of them,
+    and of results, or the parts written.
+
+    Args:
+      program: the whole program.
+      operation: one that is executed.
+      types: {name: type} of all its operations.
     """
     if operation.code in ("copy-done", "slice-done"):
         return array_bytes(operation.type, on_chip=True)

@@ -73,6 +73,11 @@ class Program:
     computations: dict[str, list[Operation]]
     entry: str
 
+    @property
+    def types(self) -> dict[str, str]:
+        """{name: type} of all operations."""
+        return {o.name: o.type for operations in self.computations.values() for o in operations}
+
     def executed(self) -> Iterator["Executed"]:
         """Yields the operations of the entry computation, and of loops, branches and calls in it.
 
