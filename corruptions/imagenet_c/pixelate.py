@@ -76,7 +76,8 @@ def _smooth(image, params):
 
 def _rounded_means(sums, counts):
     """Means of whole levels in the 22-bit fixed point of Pillow."""
-    return ((sums.astype(jnp.int32) * ((2**23 + counts) // (2 * counts)) + 2**21) >> 22).astype(jnp.uint8)
+    weights = jax.lax.div(2**23 + counts, 2 * counts)
+    return ((sums.astype(jnp.int32) * weights + 2**21) >> 22).astype(jnp.uint8)
 
 
 def _blocked(x, params, means):
