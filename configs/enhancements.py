@@ -5,16 +5,19 @@ python -m tools.enhancement_study --config=configs/enhancements.py:smoke --workd
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
 mCE is relative to the standard networks. `train=clahe` are networks trained with equalised images,
-from the start, where the draft on structural robustness fine-tunes one for 5 epochs.
+`train=stability` networks trained for stability (weight and noise .05), both from the start, where
+the draft on structural robustness fine-tunes one for 5 epochs.
 
-Expected: not yet measured. Estimated from rates of its parts on two free CPU cores: 50 minutes of
-training (6 networks, 20 epochs) and 70 of evaluation, 35 of them ten crops. `smoke` is a small
-network for two epochs on the embedded dataset: it shows that the command runs, nothing else.
+Expected: docs/results/enhancements_cifar10_cpu.md has the table at smaller settings, these are not
+yet measured. Estimated from rates of its parts on two free CPU cores: 100 minutes of training (9
+networks, 20 epochs; stability training shows each image twice) and 75 of evaluation, 35 of them ten
+crops. `smoke` is a small network for two epochs on the embedded dataset: it shows that the command
+runs, nothing else.
 """
 
 from configs import scheme
 
-ENHANCEMENTS = ("clahe", "clahe_hsv", "clahe_rgb", "clahe_skimage", "nlm", "ten_crop", "train=clahe")
+ENHANCEMENTS = ("clahe", "clahe_hsv", "clahe_rgb", "clahe_skimage", "nlm", "ten_crop", "train=clahe", "train=stability")
 
 
 def get_config(variant="cifar10"):

@@ -11,9 +11,9 @@ config.eval.corruptions, as they are and with each of config.study.enhancements
                                           model (100), over seeds, with standard errors
 
 An enhancement `train=NAME` is one that a second set of networks is trained with, in
-WORKDIR/train=NAME, and shown with; WORKDIR, and each folder of a network there, is a workdir of
-eval.py. Stopped anywhere, the same command continues; with more enhancements or seeds it adds what
-is missing.
+WORKDIR/train=NAME, and shown with; `train=stability` is stability training. WORKDIR, and each
+folder of a network there, is a workdir of eval.py. Stopped anywhere, the same command continues;
+with more enhancements or seeds it adds what is missing.
 """
 
 from runtime import command  # isort: skip
@@ -32,7 +32,7 @@ from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.bindings import TRAINED
 from runtime.log import log
-from training import cli, parts, study
+from training import cli, parts, stability, study
 
 _MEASURES = ("mean_error", "mCE")
 
@@ -68,10 +68,19 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             if not name.startswith(TRAINED):
                 evaluate(standard, name)
                 continue
-            own = ConfigDict(config.to_dict())
-            own.train.enhance = name.removeprefix(TRAINED)
+            own = trained_with(config, name.removeprefix(TRAINED))
             evaluate(marked(train(own, path / name), name), own.train.enhance)
         return distributed.on_main(lambda: _write(config, path, counts, known, dataset.name, frame))
+
+
+def trained_with(config: ConfigDict, name: str) -> ConfigDict:
+    """Copies a config and trains with an enhancement of images, or for `stability`."""
+    own = ConfigDict(config.to_dict())
+    if name == "stability":
+        own.train.stability_weight, own.train.stability_noise = stability.IN_STUDIES
+    else:
+        own.train.enhance = name
+    return own
 
 
 def _write(config, path, counts, known, source, frame):

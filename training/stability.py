@@ -32,6 +32,8 @@ class Stability(NamedTuple):
 
 
 OFF = Stability(0.0, 0.0)
+IN_STUDIES = Stability(0.05, 0.05)
+"""The middle of the draft's nine settings: what `train=stability` of a study of enhancements is."""
 
 
 def with_noise(images: jax.Array, key: jax.Array, noise: float) -> jax.Array:

@@ -50,6 +50,15 @@ def test_a_wrong_reference_is_refused_before_training(tmp_path, monkeypatch):
         enhancement_study.run(asked, tmp_path)
 
 
+def test_what_networks_are_trained_with():
+    plain = config("clahe").to_dict()
+    stable = enhancement_study.trained_with(config("clahe"), "stability").to_dict()
+    assert (stable["train"].pop("stability_weight"), stable["train"].pop("stability_noise")) == (0.05, 0.05)
+    assert stable["train"].items() <= plain["train"].items() and stable["train"]["enhance"] == ""
+    equalised = enhancement_study.trained_with(config("clahe"), "nlm").to_dict()
+    assert equalised["train"] == plain["train"] | {"enhance": "nlm"}
+
+
 class Loaded(Exception):
     """Ends a command that has loaded its images."""
 

@@ -138,7 +138,10 @@ VALUES = {
         ((), ("standard", "augmix=*", "augmix=rotate+jsd"), ["stored=gone/*.npz", "stored=gone.npz+jsd"]),
         (("augmxi",), ("standard+jsd",), ("augmix=*+jsd",), "augmix", (3,), ("noc/hue",)),
     ),
-    "study.enhancements": (((), ("clahe", "ten_crop", "train=nlm")), (("clahee",), ("train=ten_crop",), "clahe")),
+    "study.enhancements": (
+        ((), ("clahe", "train=nlm", "train=stability")),
+        (("clahee",), ("stability",), ("train=ten_crop",), "clahe"),
+    ),
     "study.seeds": (((0,), (3, 1, INT64)), ((), (0, 0), (-1,), (1.5,), 0)),
     "study.parallel": ((0, 65536), (-1, 65537)),
     "study.threshold": _SHARE,

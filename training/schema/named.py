@@ -93,11 +93,15 @@ def study_scheme(name: str) -> None:
 
 
 def enhancement(name: str) -> None:
-    """Checks an enhancement, or `train=` and one of images."""
+    """Checks an enhancement, or `train=` and one of images or `stability`."""
     alone = name.removeprefix(TRAINED)
+    if name == f"{TRAINED}stability":
+        return
     enhancements.check(alone)
     if name != alone and alone not in enhancements.of_pixels():
-        raise ValueError(f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, found {name!r}")
+        raise ValueError(
+            f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, stability, found {name!r}"
+        )
 
 
 def severity(text: str) -> None:
