@@ -52,7 +52,7 @@ def write_results(
       comment: the line at the head of every table.
 
     Raises:
-      ValueError: a model or corruption is missing, or the standard model is near chance.
+      ValueError: a model or corruption is missing.
     """
     shown = {(name, 0 if name == CLEAN else RANDOM): by_model for name, by_model in correctness.items()}
     counts = derived.write_counts(path / "counts.csv", answers.count_correct(shown), comment)

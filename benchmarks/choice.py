@@ -18,7 +18,7 @@ import numpy as np
 from absl import flags
 
 import corruptions
-from benchmarks.reference.photographs import photograph
+from benchmarks.reference.photographs import photographs
 from runtime.files import write_atomically
 
 _BENCHMARK = flags.DEFINE_string("benchmark", "imagenet_c", "Whose members are drawn.")
@@ -37,7 +37,7 @@ def seconds(key, images, corruption):
 def main(argv):
     command.refuse_positional(argv)
     key, load = jax.random.key(0), os.getloadavg()[0]
-    few = np.stack([photograph(_SIZE.value, _SIZE.value, seed) for seed in range(16)])
+    few = photographs(16, _SIZE.value, _SIZE.value)
     images = jax.device_put(np.resize(few, (_BATCH.value, *few.shape[1:])))
     chosen = corruptions.random_choice(_BENCHMARK.value)
     tried = {"random_choice": chosen} | {name: name for name in corruptions.names(_BENCHMARK.value)}

@@ -9,9 +9,8 @@ from ml_collections import ConfigDict
 
 from data import Dataset
 from evaluation import imported, trained_models
-from runtime import bindings, distributed
 from runtime.schema import SettingsError
-from training import augmentation, states
+from training import augmentation, run, states
 
 
 def check(config: ConfigDict) -> None:
@@ -22,8 +21,9 @@ def check(config: ConfigDict) -> None:
       SettingsError: config.train.frozen is given without it.
     """
     start, frozen = config.train.init_from, config.train.frozen
-    if start and not pathlib.Path(start).expanduser().is_file():
-        trained_models.find(start)
+    path = pathlib.Path(start).expanduser()
+    if start and not path.is_file():
+        trained_models.find(path)
     if frozen and not start:
         raise SettingsError(
             f"config.train.init_from: expected a workdir or a file of weights with config.train.frozen {frozen!r}, which "
@@ -77,7 +77,7 @@ def _network(start, config, num_classes, size, mesh):
         raise ValueError(f"expected one model or one standard model in {start}, found {sorted(folders)}")
     folder = folders[candidates[0]]
     if num_classes is None:
-        num_classes = distributed.from_main(lambda: bindings.read_final(folder)).get("num_classes")
+        num_classes = run.read_final(folder).get("num_classes")
     if num_classes is None:
         raise ValueError(
             f"{folder / 'final.json'}: expected the number of classes, found a model of an earlier revision"

@@ -66,6 +66,11 @@ def test_commands_and_their_flags_exist(page):
         check_command(command, page)
 
 
+def test_recipes_have_ten_lines_at_most():
+    for block in FENCE.finditer((ROOT / "docs" / "howto.md").read_text()):
+        assert len(block["body"].splitlines()) <= 10, block["body"]
+
+
 def test_howto_names_every_command():
     text = (ROOT / "docs/howto.md").read_text()
     shown = {source_of(command) for command in commands(text)}

@@ -18,6 +18,7 @@ from analysis.overlap.files import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
 from tests import compiling
+from tests.pages import commands
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = [
@@ -244,7 +245,8 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
 
 
 def test_help_lists_the_settings():
-    code, out, _ = script("overlap.py", "--help")
+    page = (ROOT / "docs/howto.md").read_text().split("\n## Find out why a command stopped\n")[1]
+    code, out, _ = script(*next(commands(page)))
     assert "config.train.epochs=6: times that training" in out and "--workdir" in out and code in (0, 1)
 
 

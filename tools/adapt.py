@@ -56,7 +56,7 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
             log.info("%s holds this model already.", path)
             return loop.read_back(adapted, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]
         batches = adaptation.training_images(recipe, split, asked.images, asked.seed, mesh)
-        bar = tqdm(batches, desc="adapting", unit="batch", dynamic_ncols=True)
+        bar = tqdm(batches, desc="adapting", unit="batch", dynamic_ncols=True, disable=None)
         state, number = adaptation.adapt(graphdef, state, bar, asked.pseudo_count)
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)

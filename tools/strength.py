@@ -68,7 +68,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
     loaded = data.load(dataset, data_dir=data_dir, image_size=size, train_limit=1, test_limit=number)
     images = jax.device_get(loaded.test.images)
     measured = {}
-    with tqdm(total=todo, unit="condition") as bar:
+    with tqdm(total=todo, unit="condition", disable=None) as bar:
         for benchmark in benchmarks:
             measured[benchmark] = []
             for row in strength.strengths(images, benchmark, seed):

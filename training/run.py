@@ -19,7 +19,7 @@ from tqdm import tqdm
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models.condensenet import learned
-from runtime import bindings, distributed, meshes
+from runtime import bindings, distributed, meshes, progress
 from runtime.log import log
 from runtime.workdirs import write_json
 from training import batches, states, stream, whitening
@@ -244,7 +244,7 @@ class _Report:
             unit="step",
             dynamic_ncols=True,
             leave=False,
-            disable=not distributed.is_main(),
+            disable=progress.hidden(),
         )
         self._batch_size = recipe.batch_size
         self._last = time.perf_counter()

@@ -193,10 +193,16 @@ def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
         yield split
         return
 
-    def part(start):
+    def cut(start):
         span = slice(start, start + size)
-        found = Split(split.images[span], split.labels[span], split.index[span])
-        return found if on_device(split) else found.to_device(meshes.replicated(mesh))
+        return Split(split.images[span], split.labels[span], split.index[span])
+
+    if on_device(split):  # by one thread: the processes of a pod launch programs in the same order
+        yield from map(cut, range(0, len(split), size))
+        return
+
+    def part(start):
+        return cut(start).to_device(meshes.replicated(mesh))
 
     with ThreadPoolExecutor(1) as thread:
         ahead = thread.submit(part, 0)

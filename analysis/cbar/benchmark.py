@@ -60,7 +60,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
         the target.
     """
     runs = []
-    for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True)):
+    for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True, disable=None)):
         table = group_table(scans.read_scan(path))
         try:
             runs.append(selection.measure(table, target, (seed, number)))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.overlap.variance import (
+    above_zero,
     binomial_gain_variance,
     binomial_overlap_variance,
     jackknife_variance,
@@ -50,7 +51,8 @@ class Overlap:
       gain_se: standard error of G, [n].
       robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
       clean_accuracy: A[m, 0], [1 + n].
-      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE)) or "invalid" (G <= 0).
+      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), or a standard model near chance)
+        or "invalid" (G <= 0, or a clean accuracy of 0).
       warnings: sentences for the reader.
       variant: "robustness" or "bmvc".
       number: test images, or None.
@@ -97,16 +99,17 @@ def overlap_matrix(
       names: the n corruptions, each once.
       number: test images behind each accuracy, >= 1; None leaves binomial noise out.
       variant: "robustness" (papers) or "bmvc" (raw accuracies).
-      num_classes: for the check that the standard model is better than chance; None skips it.
+      num_classes: K, to flag a standard model near chance, A[0,0] below 1/K + max(3 SE, .05 (1 -
+        1/K)), whose robustness means nothing; None does not look.
 
     Raises:
-      ValueError: shapes that do not fit, values outside [0, 1], clean accuracy 0, or a standard
-        model near chance: A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)) for K classes.
+      ValueError: shapes that do not fit, or values outside [0, 1].
     """
     names = tuple(names)
     full = _check(accuracy, clean_accuracy, names, variant, number)
     mean = full.mean(axis=0)
-    notes = _check_clean(mean[:, 0], names, number, num_classes)
+    near_chance = _near_chance(mean[0, 0], number, num_classes)
+    notes = near_chance + _of_clean(mean[:, 0], names, number)
     robustness, gain, transfer, unclipped = compute(mean, variant)
     n, seeds, relative = len(names), len(full), variant == "robustness"
     gain_variance, variance = np.zeros(n), np.zeros((n, n))
@@ -122,12 +125,14 @@ def overlap_matrix(
     gain_se, se = np.sqrt(gain_variance), np.sqrt(variance)
     np.fill_diagonal(se, np.where(np.isnan(np.diag(unclipped)), np.nan, 0.0))
     tau = np.maximum(WEAK_GAIN, _SIGMAS * np.nan_to_num(gain_se))
-    flags = tuple("invalid" if not g > 0 else "weak" if g < t else "" for g, t in zip(gain, tau, strict=True))
+    flags = tuple(
+        "invalid" if not g > 0 else "weak" if near_chance or g < t else "" for g, t in zip(gain, tau, strict=True)
+    )
     notes += [
         f"{name}: training on it gives a gain of {g:+.4f} on itself ("
         + ("no overlap is defined)" if flag == "invalid" else f"below {t:.3f}: overlap is unreliable)")
         for name, g, t, flag in zip(names, gain, tau, flags, strict=True)
-        if flag
+        if flag == "invalid" or g < t
     ]
     return Overlap(
         names,
@@ -151,12 +156,13 @@ def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, n
     """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches
     lead.
 
-    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips.
+    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips. So is what
+    a clean accuracy of 0 divides.
     """
     full = np.asarray(full, float)
     robustness = full[..., 1:]
     if variant == "robustness":
-        robustness = robustness / full[..., :1]
+        robustness = robustness / above_zero(full[..., :1])
     standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
     on_itself = np.diagonal(trained, axis1=-2, axis2=-1)
     gain = on_itself - standard[..., 0, :]
@@ -191,23 +197,31 @@ def _check(accuracy, clean_accuracy, names, variant, number):
     return full
 
 
-def _check_clean(clean, names, number, num_classes):
-    """Refuses a standard model near chance; returns warnings about models far below it."""
-    if np.any(clean == 0):
-        model = ("standard", *names)[int(np.argmax(clean == 0))]
-        raise ValueError(f"expected a clean accuracy above 0, found 0 for model {model}")
-    noise = 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
-    noise = np.broadcast_to(noise, clean.shape)
-    if num_classes is not None:
-        chance = 1 / num_classes
-        least = chance + max(_SIGMAS * noise[0], _CHANCE_MARGIN * (1 - chance))
-        if clean[0] < least:
-            raise ValueError(
-                f"expected a standard model above chance (clean accuracy at least {least:.4f} with "
-                f"{num_classes} classes), found {clean[0]:.4f}: robustness would mean nothing"
-            )
-    far = np.maximum(_CLEAN_DROP, _SIGMAS * np.hypot(noise, noise[0]))
+def _near_chance(clean, number, num_classes):
+    """The warning about a standard model near chance, in a list; an empty one about others."""
+    if num_classes is None:
+        return []
+    chance, noise = 1 / num_classes, 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
+    least = chance + max(_SIGMAS * noise, _CHANCE_MARGIN * (1 - chance))
+    if clean >= least:
+        return []
     return [
+        f"standard: clean accuracy {clean:.4f} is near chance (expected at least {least:.4f} with {num_classes} classes): "
+        "robustness and overlap mean nothing; train longer, or on more images"
+    ]
+
+
+def _of_clean(clean, names, number):
+    """Warnings about models without a right answer on clean images, or far below the standard one."""
+    noise = 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
+    far = np.maximum(_CLEAN_DROP, _SIGMAS * np.hypot(noise, np.broadcast_to(noise, clean.shape)[0]))
+    far = np.broadcast_to(far, clean.shape)
+    none = [
+        f"{name}: clean accuracy 0, so no overlap of it is defined"
+        for name, accuracy in zip(("standard", *names), clean, strict=True)
+        if accuracy == 0
+    ]
+    return none + [
         f"{name}: clean accuracy {clean[1 + i]:.4f} is far below the standard model's {clean[0]:.4f}"
         for i, name in enumerate(names)
         if clean[0] - clean[1 + i] > far[1 + i]

@@ -8,7 +8,7 @@ from analysis.tables import STANDARD
 
 def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
     """Lists the accuracies behind an overlap matrix, then the matrix with its median standard
-    error; se is [n, n].
+    error, then what to know before using it; se is [n, n].
     """
     names, width = overlap.names, max(map(len, overlap.names))
     models = [
@@ -31,5 +31,6 @@ def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
             f"overlap (median standard error {median}, from resampling test images):",
             f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
             *rows,
+            *(f"warning: {sentence}" for sentence in overlap.warnings),
         ]
     )

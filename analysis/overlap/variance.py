@@ -5,6 +5,11 @@ over seeds. The symbols are those of `analysis.overlap.score`.
 import numpy as np
 
 
+def above_zero(clean: np.ndarray) -> np.ndarray:
+    """Puts NaN in the place of accuracies of 0, which nothing can be divided by."""
+    return np.where(clean > 0, clean, np.nan)
+
+
 def binomial_gain_variance(full: np.ndarray, number: int, relative: bool) -> np.ndarray:
     """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2: [n].
 
@@ -13,7 +18,7 @@ def binomial_gain_variance(full: np.ndarray, number: int, relative: bool) -> np.
       number: test images.
       relative: whether R is relative to clean accuracy.
     """
-    a, clean = full[:, 1:], full[:, :1]
+    a, clean = full[:, 1:], above_zero(full[:, :1])
     variance = a * (1 - a) / number
     if relative:
         variance = (variance + (a / clean) ** 2 * clean * (1 - clean) / number) / clean**2
@@ -31,8 +36,8 @@ def binomial_overlap_variance(
       robustness, gain, transfer: what `analysis.overlap.score.compute` gives of `full`.
     """
     noise = full * (1 - full) / number
-    clean = full[1:, 0] if relative else np.ones(len(gain))  # A[i,0]
-    standard_clean = full[0, 0] if relative else 1.0
+    clean = above_zero(full[1:, 0]) if relative else np.ones(len(gain))  # A[i,0]
+    standard_clean = above_zero(full[0, 0]) if relative else 1.0
     gain = np.where(gain > 0, gain, np.nan)
     on_itself = np.diag(robustness[1:])
 

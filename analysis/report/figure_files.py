@@ -20,7 +20,9 @@ def write_figures(study: Study, selections: Sequence[Selection] | None, strips, 
     `analysis.report.document.document`.
     """
     drawn = dict(_figures(study, selections, strips))
-    for stem, figure in tqdm(drawn.items(), desc="figures", unit="figure", dynamic_ncols=True, leave=False):
+    for stem, figure in tqdm(
+        drawn.items(), desc="figures", unit="figure", dynamic_ncols=True, leave=False, disable=None
+    ):
         figures.save(figure, folder / stem, dpi=_DPI)
 
 

@@ -118,7 +118,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
     import_all(config.get("imports", ()))
     counts = derived.read_counts(workdir / "counts.csv")
-    overlap, file_se = read_overlaps(workdir, counts)
+    overlap, file_se = read_overlaps(workdir, counts, _classes(workdir))
     names = overlap.names
     accuracy, number, seeds = accuracies.accuracies(counts, names)
     bits = answers.read_study(workdir / "answers", counts, names, seeds)
@@ -151,9 +151,11 @@ def read(workdir: str | pathlib.Path) -> Study:
     )
 
 
-def read_overlaps(workdir: pathlib.Path, counts: Sequence[Count]) -> tuple[Overlap, np.ndarray]:
+def read_overlaps(
+    workdir: pathlib.Path, counts: Sequence[Count], num_classes: int | None = None
+) -> tuple[Overlap, np.ndarray]:
     """Reads the overlaps of a study: (those that follow from its counts, standard errors of
-    overlap_long.csv).
+    overlap_long.csv); `num_classes` flags those of a standard model near chance.
 
     Raises:
       FileNotFoundError: no overlap.csv or overlap_long.csv.
@@ -163,7 +165,7 @@ def read_overlaps(workdir: pathlib.Path, counts: Sequence[Count]) -> tuple[Overl
     if len(names) < 2:
         raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
     accuracy, number, _ = accuracies.accuracies(counts, names)
-    overlap = overlap_matrix(accuracy, names=names, number=number)
+    overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
     return overlap, _check(workdir, overlap, matrix, read_overlap_long(workdir / "overlap_long.csv"))
 
 
@@ -227,6 +229,12 @@ def _mixtures(path):
 def _file(path):
     content = path.read_bytes()
     return path.name, len(content), hashlib.sha256(content).hexdigest()
+
+
+def _classes(workdir):
+    """Classes of the study's networks, where a model says so."""
+    finals = sorted(workdir.glob("models/*/*/final.json"))
+    return read_json(finals[0]).get("num_classes") if finals else None
 
 
 def _models(workdir):

@@ -55,7 +55,7 @@ def draw(names, config, image=""):
     if (folder := config.get("frost")) and pathlib.Path(folder).is_dir():
         imagenet_c.use_photographs(folder)
     pictures, columns = {}, {}
-    for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False):
+    for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False, disable=None):
         try:
             pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
         except ValueError:  # not known here, or its photographs or weights are not at hand

@@ -65,7 +65,9 @@ def main():
     path = given.out or RESULTS / f"{name}.md"
     rows, known = table.read(path, title), programs.names(given.programs)
     if given.names and not rows and path.exists():
-        parser.error(f"expected {path} to begin with '# {title}', found another table; --names adds to none of others")
+        parser.error(
+            f"expected {path} to begin with '# {title}', and the columns of today, found another table; --names adds to none of others"
+        )
     bars = table.BARS.get((given.target, given.size, given.batch)) if given.programs == "corruptions" else None
     for name in given.names or [name for name in known if name not in rows]:
         rows[name] = measure(target, given.programs, name, given.size, given.batch)

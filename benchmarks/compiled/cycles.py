@@ -51,11 +51,11 @@ def by_kernel(program: hlo.Program, target: Target, batches: int) -> dict[tuple[
       target: whose compiler estimates cycles.
       batches: in the program.
     """
-    found, types = collections.defaultdict(Cycles), program.types
+    found = collections.defaultdict(Cycles)
     for operation, times, _, source in program.executed():
         if operation.cycles:
-            arithmetic = products.flops(program, operation, types) / target.peak
-            memory = costs.traffic(program, operation, types) / target.bandwidth
+            arithmetic = products.flops(program, operation) / target.peak
+            memory = costs.traffic(program, operation) / target.bandwidth
             own = Cycles(1, operation.cycles, arithmetic * target.clock, memory * target.clock)
             key = source or operation.code, re.sub(r"\{[^}]*\}", "", operation.type).strip("()")
             found[key] = found[key].plus(Cycles(*(times / batches * value for value in own)))

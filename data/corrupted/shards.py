@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write.shards import ROWS
+from corruptions.write.shards import ROWS, Parquet, WebDataset
 from corruptions.write.sources import require
 from data import decode
 from data.corrupted.dataset import Batch, CorruptedDataset, mending, written_places
@@ -80,5 +80,5 @@ def read_webdataset(path: Path) -> Iterator[Record]:
             yield archive.extractfile(image).read(), int(archive.extractfile(label).read())
 
 
-FORMS = {"parquet": (".parquet", read_parquet), "webdataset": (".tar", read_webdataset)}
+FORMS = {"parquet": (Parquet.file_suffix, read_parquet), "webdataset": (WebDataset.file_suffix, read_webdataset)}
 """Layout: the suffix of its shards, and what reads one."""

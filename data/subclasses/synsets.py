@@ -39,8 +39,9 @@ def load_superclasses(
 ) -> Dataset:
     """Reads the images of listed synsets, with superclasses for labels.
 
-    The test images are in two parts, `seen` synsets and `unseen` ones. Of both, images that cannot
-    be read count as errors, as in the released code. Images are decoded once into `data.cache`.
+    The test images are in two parts, `seen` synsets and `unseen` ones. In the accuracies of
+    the parts images that cannot be read count as errors, as in the released code; other accuracies
+    leave them out. Images are decoded once into `data.cache`.
 
     Args:
       name: the name the dataset gets.
@@ -92,7 +93,7 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
     lists = files.read_json(path, remedy=f"make it anew with: {_MAKE}")
     listed = set()
     for name, parts in lists.items():
-        if not isinstance(parts, dict) or set(parts) != {"seen", "unseen"} or not parts["seen"]:
+        if not isinstance(parts, dict) or set(parts) != {"seen", "unseen"} or not _full(**parts):
             raise ValueError(
                 f"{path}: expected lists 'seen', not empty, and 'unseen' of {name}, found {str(parts)[:60]}"
             )
@@ -103,6 +104,10 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
                 raise ValueError(f"{path}: expected each synset once, found {synset} again in {name}")
             listed.add(synset)
     return lists
+
+
+def _full(seen, unseen):
+    return isinstance(seen, list) and isinstance(unseen, list) and bool(seen)
 
 
 def _items(folder, lists, part):

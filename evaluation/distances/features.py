@@ -102,7 +102,7 @@ class Extractor:
         """
         shape, images = tuple(self.images.shape[1:]), len(self.images)
         waiting = collections.deque()
-        bar = tqdm(total=number * images, desc=description, unit="image", unit_scale=True, leave=False)
+        bar = tqdm(total=number * images, desc=description, unit="image", unit_scale=True, leave=False, disable=None)
         with bar:
             for start in range(0, number, self.chunk):
                 params = drawn(transform, key, first + start + jnp.arange(self.chunk), shape)

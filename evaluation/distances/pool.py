@@ -24,7 +24,7 @@ def distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndar
         chunks = measured.extractor.stream(scheme, key, number, first=first, description=scheme.name)
         return np.concatenate([np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1) for chunk in chunks])
 
-    parts = tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True)
+    parts = tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True, disable=None)
     return np.concatenate(
         [measured.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
     )

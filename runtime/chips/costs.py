@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping
 
 from runtime.chips.hlo import Operation, Program, array_bytes
 
@@ -52,7 +51,6 @@ def of_program(program: Program) -> Costs:
     numbers = collections.Counter()
     cycles_of, traffic_of = collections.Counter(), collections.Counter()
     all_exact = True
-    types = program.types
     for operation, times, exact, source in program.executed():
         all_exact &= exact
         if operation.code == "while":
@@ -61,12 +59,10 @@ def of_program(program: Program) -> Costs:
             all_exact &= known
         name = source or operation.code
         cycles_of[name] += times * operation.cycles
-        traffic_of[name] += times * traffic(program, operation, types)
+        traffic_of[name] += times * traffic(program, operation)
         numbers["kernels"] += times * (_works(operation) and not operation.code.endswith("-start"))
         numbers["collectives"] += times * (operation.code.removesuffix("-start") in _COLLECTIVES)
-        inner = operation.called("calls") if operation.code == "fusion" else None  # others are executed by themselves
-        inside = program.inside(inner) if inner in program.computations else [operation]
-        numbers["gathers"] += times * sum(o.code in ("gather", "scatter") for o in inside)
+        numbers["gathers"] += times * sum(o.code in ("gather", "scatter") for o in program.kernel(operation))
     weights = cycles_of if cycles_of.total() else traffic_of
     shares = {name: weight / max(1, weights.total()) for name, weight in weights.most_common() if weight}
     return Costs(
@@ -87,20 +83,19 @@ def _works(operation: Operation) -> bool:
     return not any(f'custom_call_target="{name}"' in operation.attributes for name in _NO_WORK_TARGETS)
 
 
-def traffic(program: Program, operation: Operation, types: Mapping[str, str]) -> int:
+def traffic(program: Program, operation: Operation) -> int:
     """Counts the bytes between the large memory and the chip: of operands, or the parts read of them,
     and of results, or the parts written.
 
     Args:
       program: the whole program.
       operation: one that is executed.
-      types: {name: type} of all its operations.
     """
     if operation.code in ("copy-done", "slice-done"):
         return array_bytes(operation.type, on_chip=True)
     if not _works(operation) or operation.code.endswith("-start"):
         return 0
-    given = [array_bytes(types[name]) for name in operation.operands]
+    given = [array_bytes(program.types[name]) for name in operation.operands]
     inner = operation.called("calls")
     body = program.computations.get(inner, [operation])
     return _written(operation, body) + sum(_read(given, operation, body))

@@ -1,6 +1,7 @@
 """The text of a compiled program (HLO) as operations, each with the number of times it is carried out."""
 
 import dataclasses
+import functools
 import math
 import re
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ class Program:
     computations: dict[str, list[Operation]]
     entry: str
 
-    @property
+    @functools.cached_property
     def types(self) -> dict[str, str]:
         """{name: type} of all operations."""
         return {o.name: o.type for operations in self.computations.values() for o in operations}
@@ -121,6 +122,13 @@ class Program:
             if (inner := _body(operation)) in self.computations:
                 found += self.inside(inner)
         return found
+
+    def kernel(self, operation: Operation) -> list[Operation]:
+        """Lists what one that is executed works out: what is inside of a fusion, or itself; others that
+        call are executed one by one.
+        """
+        inner = operation.called("calls") if operation.code == "fusion" else None
+        return self.inside(inner) if inner in self.computations else [operation]
 
 
 def parse(text: str) -> Program:

@@ -2,12 +2,11 @@
 
 import math
 import re
-from collections.abc import Mapping
 
 from runtime.chips.hlo import Operation, Program
 
 
-def flops(program: Program, operation: Operation, types: Mapping[str, str]) -> int:
+def flops(program: Program, operation: Operation) -> int:
     """Counts multiplications and additions of the convolutions in a kernel, one each.
 
     Where a weight meets padding, or the gap between dilated pixels, nothing is counted. A TPU's
@@ -16,11 +15,8 @@ def flops(program: Program, operation: Operation, types: Mapping[str, str]) -> i
     Args:
       program: the whole program.
       operation: one that is executed.
-      types: {name: type} of all its operations.
     """
-    inner = operation.called("calls")
-    inside = program.inside(inner) if inner in program.computations else [operation]
-    return sum(_convolution(one, types) for one in inside if one.code == "convolution")
+    return sum(_convolution(one, program.types) for one in program.kernel(operation) if one.code == "convolution")
 
 
 def _convolution(operation, types):

@@ -78,7 +78,7 @@ def test_other_sizes(size):
         ({"image_size": 15}, "image_size >= 16.*found 15"),
         ({"train_limit": 0}, "at least 1"),
         ({"test_images": 0}, "at least 1"),
-        ({"train_size": 48}, "expected train_size with image_folder, imagenet100, imagenet only, found it with shapes"),
+        ({"train_size": 48}, "expected train_size with .*image_folder, .*only, found it with shapes"),
     ],
 )
 def test_arguments_out_of_range(arguments, message):

@@ -23,3 +23,17 @@ def test_without_a_defined_overlap_the_tables_are_written(tmp_path, monkeypatch,
     assert written >= {"counts.csv", "scores.csv", "overlap_long.csv", "overlap.png"}
     assert not written & {"benchmark.json", "stability.json"}
     assert "No benchmark is selected" in caplog.text
+
+
+def test_near_chance_the_tables_are_written_and_flagged(tmp_path, capsys):
+    few, more = np.arange(200) < 22, np.arange(200) < 30
+    correctness = {
+        name: {(model, 0): more if model == name else few for model in ("standard", *NAMES)} for name in NAMES
+    }
+    correctness["clean"] = {(model, 0): few for model in ("standard", *NAMES)}
+    overlap = overlap_study.write_results(
+        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="near chance"
+    )
+    assert overlap.flags == ("weak", "weak")
+    assert "standard: clean accuracy 0.1100 is near chance" in capsys.readouterr().out
+    assert (tmp_path / "overlap.csv").is_file() and (tmp_path / "overlap_long.csv").is_file()

@@ -184,17 +184,29 @@ def test_weak_is_below_three_hundredths_or_three_standard_errors():
     assert flag(0.05, 100)[0] == "weak" and flag(0.4, 2000)[0] == ""
 
 
-def test_a_standard_model_near_chance_is_refused():
+def test_a_standard_model_near_chance_is_flagged():
     full = np.array([[0.12, 0.05], [0.12, 0.11]])
-    with pytest.raises(
-        ValueError, match=r"above chance \(clean accuracy at least 0\.1450 with 10 classes\), found 0\.12"
-    ):
-        overlap_matrix(full, names="a", num_classes=10)
-    assert overlap_matrix(full, names="a", num_classes=100).flags == ("",)
-    with pytest.raises(ValueError, match="above chance"):  # few images: 3 SE above chance are asked for
-        overlap_matrix(full, names="a", num_classes=100, number=50)
-    with pytest.raises(ValueError, match="clean accuracy above 0, found 0 for model a"):
-        overlap_matrix(np.array([[0.5, 0.2], [0, 0.3]]), names="a")
+    above = overlap_matrix(full, names="a", num_classes=100)
+    assert above.flags == ("",) and above.warnings == ()
+    near = overlap_matrix(full, names="a", num_classes=10)
+    assert near.flags == ("weak",) and near.overlap == above.overlap
+    (warning,) = near.warnings
+    assert warning.startswith(
+        "standard: clean accuracy 0.1200 is near chance (expected at least 0.1450 with 10 classes)"
+    )
+    few = overlap_matrix(full, names="a", num_classes=100, number=50)  # 3 SE above chance are asked for
+    assert few.flags == ("weak",) and "near chance" in few.warnings[0]
+
+
+@pytest.mark.parametrize("number", [None, 100])
+@pytest.mark.parametrize("model, defined", [(0, []), (1, [1])])
+def test_without_a_right_answer_on_clean_images_no_overlap_is_defined(model, defined, number):
+    full = np.array([[0.5, 0.2, 0.2], [0.5, 0.3, 0.2], [0.5, 0.2, 0.4]])
+    full[model, 0] = 0
+    found = overlap_matrix(full, names="ab", number=number)
+    assert [k for k, flag in enumerate(found.flags) if flag != "invalid"] == defined
+    assert np.isnan(found.overlap[0, 1]) and np.isnan(found.gain[0])
+    assert f"{('standard', 'a')[model]}: clean accuracy 0, so no overlap of it is defined" in found.warnings
 
 
 def test_a_model_far_below_the_standard_one_is_reported():

@@ -109,6 +109,8 @@ def test_a_synset_without_a_folder_is_named(root, tmp_path):
         ({"dog": {"seen": ["n1"], "unseen": []}}, "expected synsets such as n02084071, found 'n1' in dog"),
         ({"dog": {"seen": ["n02085620"], "unseen": ["n02085620"]}}, "each synset once, found n02085620 again in dog"),
         ({"dog": {"seen": [], "unseen": ["n02085620"]}}, "expected lists 'seen', not empty, and 'unseen' of dog"),
+        ({"dog": {"seen": 5, "unseen": []}}, "expected lists 'seen', not empty, and 'unseen' of dog"),
+        ({"dog": {"seen": ["n02085620"], "unseen": None}}, "expected lists 'seen', not empty, and 'unseen' of dog"),
         ({"dog": ["n02085620"]}, "expected lists 'seen', not empty, and 'unseen' of dog"),
     ],
 )

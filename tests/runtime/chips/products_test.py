@@ -45,5 +45,5 @@ ENTRY %main (a: {x}, b: {w}) -> {y} {{
 def test_of_a_convolution(name):
     x, w, y, attributes, counted = CONVOLUTIONS[name]
     program = hlo.parse(TEXT.format(x=x, w=w, y=y, attributes=attributes))
-    found = {operation.name: products.flops(program, operation, program.types) for operation, *_ in program.executed()}
+    found = {operation.name: products.flops(program, operation) for operation, *_ in program.executed()}
     assert found == {"a": 0, "b": 0, "alone": counted, "fusion": counted}
