@@ -148,6 +148,7 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
     assert [row.correct for row in found] == [direct[row[:3]] for row in found]
 
 
+@pytest.mark.slow
 def test_calibrated_ranges_are_written_and_used(study, tmp_path):
     workdir, _ = study
     request = ["--config.calibrate.images=150", "--config.calibrate.corruptions=('noc/border','noc/hue')"]
