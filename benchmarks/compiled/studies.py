@@ -31,6 +31,7 @@ STUDIES = (
     ("overlap_imagenet100:wide_resnet50_2", {"v5e-8": 2}),
     ("scheme_study:imagenet", {"v5e-8": 1}),
     ("overlap_imagenet100:densenet121", {"v5e-8": 2}),
+    ("cbar_search:imagenet", {"v5e-8": 1}),
 )
 MSD = "msd:paper"
 COLUMNS = ("config", "program", "models at once x chips each", "compile CPU s", "GiB a chip", "of it the program's")
@@ -86,7 +87,10 @@ def features(machine):
 
 def _config(name):
     module, _, variant = name.partition(":")
-    return importlib.import_module(f"configs.{module}").get_config(variant)
+    config = importlib.import_module(f"configs.{module}").get_config(variant)
+    if module == "cbar_search":  # which trains both networks of every run, without a scheme
+        config.study.update({"schemes": ("standard",), "seeds": config.study.seeds + config.search.seeds})
+    return config
 
 
 def main():
