@@ -15,9 +15,9 @@ import jax
 
 from benchmarks.compiled import programs
 from benchmarks.compiled.__main__ import RESULTS
+from benchmarks.compiled.table import write_page
 from runtime.chips import costs, hlo, products
 from runtime.chips.targets import TARGETS, Target
-from runtime.files import write_atomically
 
 LISTED = 40
 COLUMNS = ("kernel", "results", "in a step", "cycles", "of all", "products at the peak", "memory at its bandwidth")
@@ -83,16 +83,7 @@ def table(found: dict[tuple[str, str], Cycles]) -> list[str]:
 def write(path: pathlib.Path, title: str, command: str, target: Target, rows: list[str]) -> None:
     """Writes the page."""
     legend = LEGEND.format(clock=target.clock / 1e9, peak=target.peak / 1e12, bandwidth=target.bandwidth / 1e9)
-    head = [
-        f"# {title}",
-        "",
-        f"Made by `{command}`.",
-        legend,
-        "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-    ]
-    write_atomically(path, "\n".join([*head, *rows]) + "\n")
+    write_page(path, title, command, legend, COLUMNS, rows)
 
 
 def _sum(several):

@@ -15,13 +15,13 @@ import pathlib
 import jax
 
 from benchmarks.compiled.__main__ import RESULTS
+from benchmarks.compiled.table import write_page
 from evaluation.distances.features import fitting
 from evaluation.distances.transforms import find
 from evaluation.planning import programs, study, text
 from evaluation.planning.asked import ask
 from evaluation.planning.plan import Hours, Row, plan
 from runtime.chips import machines
-from runtime.files import write_atomically
 from training.checkpoint import KEPT
 
 # (config, study.parallel where one model a chip does not fit: by machine)
@@ -103,13 +103,12 @@ def main():
     title = f"The papers' studies compiled for {machine.chips} x {machine.target.kind}, JAX {jax.__version__}, {machine.target.compiler()}"
     path = given.out or RESULTS / f"compiled_{machine.name}_studies.md"
     legend = LEGEND.format(source=machine.target.model, limit=text.gib(machine.target.memory))
-    head = [f"# {title}", "", f"Made by `python -m benchmarks.compiled.studies --devices={machine.name}`.", legend, ""]
-    table = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    command, table = f"python -m benchmarks.compiled.studies --devices={machine.name}", []
     for work in (*STUDIES, None):
         found = [features(machine)] if work is None else rows(work[0], work[1].get(machine.name), machine)
         table += [f"| {' | '.join(cells)} |" for cells in found]
         print(*table[-len(found) :], sep="\n", flush=True)
-        write_atomically(path, "\n".join([*head, *table]) + "\n")
+        write_page(path, title, command, legend, COLUMNS, table)
 
 
 if __name__ == "__main__":

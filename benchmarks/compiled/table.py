@@ -2,6 +2,7 @@
 
 import pathlib
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.chips.costs import Costs
@@ -99,17 +100,17 @@ def write(
 ) -> None:
     """Writes the table, and below it what falls short of its bars, if it has some."""
     legend = LEGEND.format(model=target.model, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12)
-    lines = [
-        f"# {title}",
-        "",
-        f"Made by `{command}`.",
-        legend,
-        "",
-        f"| {' | '.join(COLUMNS)} |",
-        "|---" * len(COLUMNS) + "|",
-    ]
-    lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    write_atomically(path, "\n".join(lines + (_summary(rows, bars) if bars else [])) + "\n")
+    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    write_page(path, title, command, legend, COLUMNS, lines + (_summary(rows, bars) if bars else []))
+
+
+def write_page(
+    path: pathlib.Path, title: str, command: str, legend: str, columns: Sequence[str], lines: Sequence[str]
+) -> None:
+    """Writes a page: title, the command that makes it, legend, and a table of these lines."""
+    head = [f"# {title}", "", f"Made by `{command}`.", legend, ""]
+    head += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    write_atomically(path, "\n".join([*head, *lines]) + "\n")
 
 
 def _summary(rows, bars):
