@@ -1,21 +1,16 @@
 """One progress bar for every long command."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from tqdm import tqdm
 
 from runtime import distributed
 
 
-def bar(unit: str, items: Iterable | None = None, total: int | None = None) -> tqdm:
+def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> tqdm:
     """Returns a bar that counts `unit`s, over `items` or up to `total`; of many processes only the
-    first shows it, and only on a terminal.
+    first shows it, and only on a terminal: elsewhere it would fill a file. `options` are tqdm's.
     """
-    return tqdm(items, total=total, desc=f"{unit}s", unit=unit, dynamic_ncols=True, disable=hidden())
-
-
-def hidden() -> bool | None:
-    """What tqdm takes as `disable`: None hides a bar that is not on a terminal, from which it would
-    fill a file.
-    """
-    return None if distributed.is_main() else True
+    shown = {"desc": f"{unit}s", "dynamic_ncols": True} | options
+    return tqdm(items, total=total, unit=unit, disable=None if distributed.is_main() else True, **shown)

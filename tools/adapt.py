@@ -18,11 +18,11 @@ import pathlib
 
 from absl import app, flags
 from ml_collections import ConfigDict
-from tqdm import tqdm
 
 from evaluation import adaptation, trained_models
 from runtime import meshes, workdirs
 from runtime.log import log
+from runtime.progress import bar
 from training import cli, loop, study
 from training.checkpoint import Checkpoints, digest
 from training.states import TrainState
@@ -56,8 +56,8 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
             log.info("%s holds this model already.", path)
             return loop.read_back(adapted, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]
         batches = adaptation.training_images(recipe, split, asked.images, asked.seed, mesh)
-        bar = tqdm(batches, desc="adapting", unit="batch", dynamic_ncols=True, disable=None)
-        state, number = adaptation.adapt(graphdef, state, bar, asked.pseudo_count)
+        shown = bar("batch", batches, desc="adapting")
+        state, number = adaptation.adapt(graphdef, state, shown, asked.pseudo_count)
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)
         final = {"step": int(state.step), "digest": digest(state), "num_classes": dataset.num_classes}

@@ -13,7 +13,6 @@ import pathlib
 
 import jax
 from absl import flags
-from tqdm import tqdm
 
 import corruptions
 import data
@@ -22,6 +21,7 @@ from analysis.rounding import with_error
 from evaluation import strength
 from runtime import provenance
 from runtime.files import write_atomically
+from runtime.progress import bar
 
 _INTRODUCTION = """\
 PSNR in dB and SSIM of corrupted images to their originals, mean ± standard error over the images,
@@ -68,13 +68,13 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
     loaded = data.load(dataset, data_dir=data_dir, image_size=size, train_limit=1, test_limit=number)
     images = jax.device_get(loaded.test.images)
     measured = {}
-    with tqdm(total=todo, unit="condition", disable=None) as bar:
+    with bar("condition", total=todo) as progress:
         for benchmark in benchmarks:
             measured[benchmark] = []
             for row in strength.strengths(images, benchmark, seed):
                 measured[benchmark].append(row)
-                bar.set_postfix_str(f"{row.corruption} {row.severity}")
-                bar.update()
+                progress.set_postfix_str(f"{row.corruption} {row.severity}")
+                progress.update()
     source = (
         f"{len(images)} test images of {dataset}, {images.shape[1]}x{images.shape[2]} pixels, seed {seed}; "
         f"{provenance.summary(provenance.provenance())}"

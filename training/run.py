@@ -14,13 +14,13 @@ import optax
 from flax import nnx
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
-from tqdm import tqdm
 
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models.condensenet import learned
-from runtime import bindings, distributed, meshes, progress
+from runtime import bindings, distributed, meshes
 from runtime.log import log
+from runtime.progress import bar
 from runtime.workdirs import write_json
 from training import batches, states, stream, whitening
 from training.checkpoint import Checkpoints, digest
@@ -237,15 +237,7 @@ class _Report:
 
     def __init__(self, workdir, plan, first, recipe, description):
         self._log = MetricsLog(workdir / "metrics.jsonl", first, tensorboard=recipe.tensorboard)
-        self._bar = tqdm(
-            total=plan.total_steps,
-            initial=first,
-            desc=description,
-            unit="step",
-            dynamic_ncols=True,
-            leave=False,
-            disable=progress.hidden(),
-        )
+        self._bar = bar("step", total=plan.total_steps, initial=first, desc=description, leave=False)
         self._batch_size = recipe.batch_size
         self._last = time.perf_counter()
 

@@ -28,11 +28,11 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax.sharding import PartitionSpec
-from tqdm import tqdm
 
 from corruptions.batch import to_float
 from evaluation.correctness import refuse_not_finite
 from evaluation.distances.transforms import Transform
+from runtime.progress import bar
 from training.states import TrainState
 
 FEATURE = "penultimate"
@@ -102,8 +102,7 @@ class Extractor:
         """
         shape, images = tuple(self.images.shape[1:]), len(self.images)
         waiting = collections.deque()
-        bar = tqdm(total=number * images, desc=description, unit="image", unit_scale=True, leave=False, disable=None)
-        with bar:
+        with bar("image", total=number * images, desc=description, unit_scale=True, leave=False) as progress:
             for start in range(0, number, self.chunk):
                 params = drawn(transform, key, first + start + jnp.arange(self.chunk), shape)
                 waiting.append((start, self(transform.apply, params)))
@@ -112,7 +111,7 @@ class Extractor:
                     begin, features = waiting.popleft()
                     features = np.asarray(features)[: number - begin]
                     refuse_not_finite(features, transform.name)
-                    bar.update(len(features) * images)
+                    progress.update(len(features) * images)
                     yield features
 
 

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from tqdm import tqdm
 
 from evaluation.distances.centres import Measured
 from evaluation.distances.transforms import Transform
+from runtime.progress import bar
 
 PART = 4096
 """Transforms whose distances are saved together."""
@@ -24,7 +24,7 @@ def distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndar
         chunks = measured.extractor.stream(scheme, key, number, first=first, description=scheme.name)
         return np.concatenate([np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1) for chunk in chunks])
 
-    parts = tqdm(range(0, pool, PART), desc=scheme.name, unit="part", dynamic_ncols=True, disable=None)
+    parts = bar("part", range(0, pool, PART), desc=scheme.name)
     return np.concatenate(
         [measured.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
     )
