@@ -201,8 +201,8 @@ def _near_chance(clean, number, num_classes):
     """The warning about a standard model near chance, in a list; an empty one about others."""
     if num_classes is None:
         return []
-    chance, noise = 1 / num_classes, 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
-    least = chance + max(_SIGMAS * noise, _CHANCE_MARGIN * (1 - chance))
+    chance = 1 / num_classes
+    least = chance + max(_SIGMAS * _noise(clean, number), _CHANCE_MARGIN * (1 - chance))
     if clean >= least:
         return []
     return [
@@ -211,11 +211,15 @@ def _near_chance(clean, number, num_classes):
     ]
 
 
+def _noise(accuracy, number):
+    """Standard error of accuracies over the test images; 0 where their number is not known."""
+    return np.zeros_like(accuracy) if number is None else np.sqrt(accuracy * (1 - accuracy) / number)
+
+
 def _of_clean(clean, names, number):
     """Warnings about models without a right answer on clean images, or far below the standard one."""
-    noise = 0.0 if number is None else np.sqrt(clean * (1 - clean) / number)
-    far = np.maximum(_CLEAN_DROP, _SIGMAS * np.hypot(noise, np.broadcast_to(noise, clean.shape)[0]))
-    far = np.broadcast_to(far, clean.shape)
+    noise = _noise(clean, number)
+    far = np.maximum(_CLEAN_DROP, _SIGMAS * np.hypot(noise, noise[0]))
     none = [
         f"{name}: clean accuracy 0, so no overlap of it is defined"
         for name, accuracy in zip(("standard", *names), clean, strict=True)

@@ -77,6 +77,11 @@ class Range:
     scale: Callable[[float, Sequence[int]], float] = _unchanged
     integer: bool = False
 
+    @property
+    def descends(self) -> bool:
+        """Whether less of the parameter is more severe."""
+        return self.severe < self.mild
+
 
 def _unit_interval(shape):
     del shape
@@ -164,7 +169,7 @@ def resolve(name: str, shape: Sequence[int], given: Iterable[float] | None = Non
         )
     if published.integer and not (mild.is_integer() and severe.is_integer()):
         raise ValueError(f"{name}: expected a range of whole numbers ({published.unit}), found {given!r}")
-    down = published.severe < published.mild
+    down = published.descends
     if mild != severe and (severe < mild) != down:
         order = "from the greater (mild) to the smaller (severe)" if down else "from the smaller to the greater"
         raise ValueError(f"{name}: expected a range {order} value, found {given!r}")
@@ -183,7 +188,7 @@ def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
         least = max(least, 2 if name == "pixelate" else 1)
     if published.domain is _count:
         greatest = min(greatest, 8 * published.scale(published.severe, shape))
-    return (greatest, least) if published.severe < published.mild else (least, greatest)
+    return (greatest, least) if published.descends else (least, greatest)
 
 
 def is_whole(name: str) -> bool:
@@ -196,7 +201,7 @@ def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Ar
     mild, severe = bounds
     if not _RANGES[name].integer:
         return mild + fraction * (severe - mild)
-    sign = -1 if _RANGES[name].severe < _RANGES[name].mild else 1
+    sign = -1 if _RANGES[name].descends else 1
     steps = abs(severe - mild)
     return (mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps)).astype(jnp.int32)
 

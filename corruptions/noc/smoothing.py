@@ -49,10 +49,10 @@ def _mean_matrix(size, own, taps):
 def _sample_blur(key, shape, severity, *, range=None):
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.40..0.95."""
     del key
-    weight = {"weight": severities.lookup("blur", shape, range, severity)}
-    return (
-        weight | {"taps": shape.tables["taps"], **padded.own_size(shape)} if isinstance(shape, padded.Shape) else weight
-    )
+    drawn = {"weight": severities.lookup("blur", shape, range, severity)}
+    if isinstance(shape, padded.Shape):
+        drawn |= {"taps": shape.tables["taps"], **padded.own_size(shape)}
+    return drawn
 
 
 def _apply_blur(image, params):
