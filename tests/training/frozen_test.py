@@ -2,6 +2,7 @@
 
 import types
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 from flax import nnx
 
 import models
+import train
 from configs import imagenet22k_superclasses
+from evaluation import trained_models
 from models import layers
 from models.condensenet import learned
+from runtime import meshes
 from tests.training import tiny
 from tests.training.stability_test import IMAGES, KEY, LABELS
 from training import run, states, steps
@@ -60,6 +64,41 @@ def test_a_frozen_network_learns_no_groups(monkeypatch):
     plan = types.SimpleNamespace(norm_groups=1, label_smoothing=0.0, total_steps=7, block_steps=1)
     steps_of = [run.Program.of(given, plan, None, None, None).condense_steps for given in (RECIPE, tiny.config().train)]
     assert steps_of == [0, 7]
+
+
+@pytest.mark.slow
+def test_a_probe_that_was_stopped_ends_like_one_that_was_not(tmp_path, monkeypatch):
+    config = tiny.config(batch_norm="groups=1")
+    config.model.update({"stem": 4, "widths": (4,)})
+    config.train.init_from = str(tiny.untrained_workdir(tmp_path / "backbone", config))
+    config.train.frozen = "backbone"
+    save, saved = run.Checkpoints.save, []
+
+    def stop_once(self, state):
+        save(self, state)
+        saved.append(int(state.step))
+        if len(saved) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.Checkpoints, "save", stop_once)
+    with pytest.raises(KeyboardInterrupt):
+        train.train_and_evaluate(config, tmp_path / "halves")
+    assert not (tmp_path / "halves" / "final.json").exists()
+    for name in ("halves", "whole"):
+        train.train_and_evaluate(config, tmp_path / name)
+    assert saved == [5, 10, 5, 10]
+
+    mesh = meshes.data_mesh()
+    start, halves, whole = (
+        trained_models.read_model(tmp_path / name, 10, 32, mesh)[1] for name in ("backbone", "halves", "whole")
+    )
+    chex.assert_trees_all_equal(halves, whole)  # momentum and drifting statistics among it
+    stayed = jax.tree.map(np.array_equal, start.params, whole.params)
+    for path, same in jax.tree_util.tree_leaves_with_path(stayed):
+        assert same != states.of_head(path), path
+    for name in ("stem_norm", "stages"):
+        stayed = jax.tree.map(np.array_equal, start.statistics[name], whole.statistics[name])
+        assert not any(jax.tree.leaves(stayed)), name
 
 
 QUICK = ("small_resnet", "alexnet", "vgg11", "squeezenet1_1")
