@@ -7,6 +7,7 @@
 Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where
 overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, pairs of
 members that are within two standard errors of the threshold are reported, and coverage is tested.
+Coverage is written to coverage.json; benchmark.json then stays as it is, unless --out says so.
 """
 
 from runtime import command  # isort: skip

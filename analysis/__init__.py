@@ -13,7 +13,7 @@
 - `overlap_study`: every table and figure of overlap.py
 - `overlap/`: gain, directed transfer, overlap score, their standard errors, balance; overlap.csv,
   overlap_long.csv
-- `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json
+- `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json, coverage.json
 - `exits`: networks with several answers that stop at the first sure one
 - `comparison/`: one model against another, one overlap matrix against another, feature distance
   against overlap

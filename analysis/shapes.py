@@ -17,6 +17,13 @@ CONFIG = {
 }
 _RUN = {"git_revision": Maybe(str), "device": Maybe(str)}
 PROVENANCE = {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])}
+COVERAGE = {
+    "benchmark": [str],
+    "corruptions": {
+        str: {"overlap": _NUMBER, "se": _NUMBER, "member": Either(str, NULL), "p": _NUMBER, "verdict": str}
+    },
+    "inputs": Maybe({str: str}),
+}
 BENCHMARK = {
     "members": [str],
     "threshold": float,
@@ -28,20 +35,7 @@ BENCHMARK = {
     "dropped": Maybe([str]),
     "inputs": Maybe({str: str}),
     "written": Maybe(str),
-    "coverage": Maybe(
-        {
-            "benchmark": [str],
-            "corruptions": {
-                str: {
-                    "overlap": _NUMBER,
-                    "se": _NUMBER,
-                    "member": Either(str, NULL),
-                    "p": _NUMBER,
-                    "verdict": str,
-                }
-            },
-        }
-    ),
+    "coverage": Maybe(COVERAGE),  # of earlier revisions: now in coverage.json
     "categories": Maybe([[str]]),
 }
 STABILITY = {"members": {str: float}, "sets": [([str], float)], "resamples": int, "sizes": {str: float}}

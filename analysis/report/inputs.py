@@ -32,6 +32,7 @@ OPTIONAL = {  # file -> what a JSON file must hold
     "errors_summary.csv": None,
     "mixtures.csv": None,
     "benchmark.json": shapes.BENCHMARK,
+    "coverage.json": shapes.COVERAGE,
     "stability.json": shapes.STABILITY,
     "ranges.json": shapes.RANGES,
     "comparison.json": shapes.COMPARISON,
@@ -57,7 +58,7 @@ class Study(NamedTuple):
       seeds: of the trainings.
       errors: `analysis.overlap.errors.Errors`; where no answers are stored, `overlap` is the `se`
         of overlap_long.csv.
-      benchmark, stability, ranges, comparison, timing: contents of the optional JSON files, or
+      benchmark, coverage, stability, ranges, comparison, timing: contents of the optional JSON files, or
         None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
@@ -80,6 +81,7 @@ class Study(NamedTuple):
     seeds: tuple[int, ...]
     errors: Errors
     benchmark: dict | None
+    coverage: dict | None
     stability: dict | None
     ranges: dict | None
     comparison: dict | None

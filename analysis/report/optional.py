@@ -21,7 +21,7 @@ def optional_section(study: Study) -> Html:
     present = (
         errors_part(study.error_summaries),
         _ranges(study.ranges),
-        _coverage(benchmark.get("coverage")),
+        _coverage(study.coverage or benchmark.get("coverage")),
         _categories(benchmark.get("categories")),
         _mixtures(study.mixtures),
         _comparison(study.comparison),
@@ -33,10 +33,13 @@ def optional_section(study: Study) -> Html:
         None,  # overlap.py writes it, or did not yet
         ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={study.workdir}"),
         (
-            "Which candidates a benchmark covers, and categories of candidates.",
-            f"python select_noc.py --overlap={overlap} --coverage=imagenet_c --categories",
+            "Which candidates a benchmark covers (coverage.json).",
+            f"python select_noc.py --overlap={overlap} --coverage=imagenet_c",
         ),
-        None,
+        (
+            "Categories of candidates.",
+            f"python select_noc.py --overlap={overlap} --threshold={benchmark.get('threshold', 0.1):g} --categories",
+        ),
         ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
         (
             "Comparison with another study of the same corruptions.",

@@ -1,5 +1,5 @@
-"""benchmark.json: what Algorithm 1 selects from the matrix of a study, with all that was asked for
-beside it.
+"""benchmark.json: what Algorithm 1 selects from the matrix of a study; coverage.json: which candidates
+another benchmark covers.
 """
 
 import itertools
@@ -38,7 +38,7 @@ def select_benchmark(
     nk: str | None = None,
     nk_unbalanced: bool = False,
 ) -> dict[str, Any]:
-    """Selects a benchmark, prints it and writes benchmark.json.
+    """Selects a benchmark, prints it and writes benchmark.json; with `coverage`, coverage.json.
 
     Where overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it,
     members within two standard errors of the threshold are listed, and coverage is tested.
@@ -48,18 +48,18 @@ def select_benchmark(
       threshold: largest overlap allowed between two members, in [0, 1].
       strict: whether overlaps must be below the threshold, not equal.
       sweep: whether to select at thresholds 0, .05, ... 1 too.
-      out: file to write; None is benchmark.json beside the matrix. The file that `coverage` names is
-        not written.
+      out: file to write; None is benchmark.json beside the matrix, which with `coverage` is left as
+        it is: what is asked about another benchmark changes none that was selected.
       categories: whether to cluster the candidates into categories.
       coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json,
-        names with commas between them, or a name of `analysis.references.BENCHMARKS`; None tests
-        none.
+        names with commas between them, or a name of `analysis.references.BENCHMARKS`, written to
+        coverage.json beside `out`; None tests none.
       nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside
         `out`; None draws none.
       nk_unbalanced: whether to add less balanced ones of the same size.
 
     Returns:
-      The content of the file.
+      The content of benchmark.json.
 
     Raises:
       FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the
@@ -69,11 +69,13 @@ def select_benchmark(
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
     names, overlap, unclipped, se, files = read_measured(path)
     covering = None if coverage is None else _covering_benchmark(coverage, names)
+    asked_about = coverage is not None and out is None
     out = pathlib.Path(path).with_name("benchmark.json") if out is None else pathlib.Path(out)
+    made_from = record_inputs({path.name: path for path in files})
 
     selection = select(overlap, names, threshold, strict, unclipped)
     near_threshold = None if se is None else _near_threshold(selection, names, overlap, se)
-    content = _selection_content(selection, near_threshold) | record_inputs({path.name: path for path in files})
+    content = _selection_content(selection, near_threshold) | made_from
     print(selection_text(selection, names, overlap, near_threshold))
     if sweep:
         swept = algorithm.sweep(overlap, names, _SWEEP, strict, unclipped)
@@ -83,16 +85,18 @@ def select_benchmark(
         print(f"\n{sweep_text(swept)}")
     if covering is not None:
         covered = find_coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
-        content["coverage"] = {"benchmark": list(covering), "corruptions": without_nan(covered)}
         print(f"\n{coverage_text(covered, covering, 0.0)}")
+        beside = out.with_name("coverage.json")
+        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
+        print(f"written to {beside}")
     if categories or nk is not None:
         clustered = find_categories(overlap, names)
         content["categories"] = [list(cluster) for cluster in clustered.clusters]
         print(f"\n{categories_text(clustered)}")
         if nk is not None:
             content["nk_file"] = _write_nk(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
-    if coverage is not None and pathlib.Path(coverage).resolve() == out.resolve():
-        print(f"\n{out}, whose coverage this is, stays as it is; --out=FILE writes what is above")
+    if asked_about:
+        print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
         return content
     write_json(out, content)
     print(f"\nwritten to {out}")

@@ -60,6 +60,10 @@ CONTENTS = {  # field of Study -> what the file holds, its shape
         },
         shapes.BENCHMARK,
     ),
+    "coverage": (
+        {"benchmark": ["x/a"], "corruptions": {"x/c": _COVERED}, "inputs": {"overlap.csv": "0"}},
+        shapes.COVERAGE,
+    ),
     "stability": (
         {"members": {"x/a": 1.0}, "sets": [[["x/a", "x/b"], 0.9]], "resamples": 40, "sizes": {"2": 0.9}},
         shapes.STABILITY,

@@ -6,6 +6,9 @@ import re
 from analysis.distances.files import Distance, write_msd
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
+from analysis.report.warnings import warnings
+from analysis.selection.benchmark import select_benchmark
+from evaluation import verification
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
 
@@ -79,6 +82,22 @@ def test_optional_results_are_shown(workdir):
     )
     assert "tools.calibrate" not in text and "tools.compare" not in text
     assert "5 minutes for 2 models" in page.text("section", id="study")
+
+
+def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(workdir, further):
+    assert f"python select_noc.py --overlap={workdir}/overlap.csv --coverage=imagenet_c" in further(workdir)
+    select_benchmark(workdir / "overlap.csv", 0.1, coverage="noc/hue")
+    assert "By noc/hue." in further(workdir)
+    assert "coverage.json: expected to be made" not in str(verification.verify(workdir).problems)
+    content = json.loads((workdir / "coverage.json").read_text())
+    content["inputs"]["overlap.csv"] = "0"
+    (workdir / "coverage.json").write_text(json.dumps(content))
+    assert any("coverage.json was made with another" in text for _, text in warnings(inputs.read(workdir)))
+    assert "coverage.json: expected to be made" in str(verification.verify(workdir).problems)
+    (workdir / "coverage.json").unlink()
+    old = json.loads((workdir / "benchmark.json").read_text()) | {"coverage": content | {"benchmark": ["noc/rain"]}}
+    (workdir / "benchmark.json").write_text(json.dumps(old))
+    assert "By noc/rain." in further(workdir)
 
 
 def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir):

@@ -158,16 +158,22 @@ def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     assert set(verdicts) == set(IMAGENET_C[3:]) and rows[0].split()[:2] == ["jpeg_compression", "0.602"]
     assert verdicts["fog"].endswith("  not covered")
     assert verdicts["contrast"].endswith("  not shown to be covered") and verdicts["snow"].endswith("  covered")
-    kept = json.loads((tmp_path / "benchmark.json").read_text())
-    assert kept["coverage"]["benchmark"] == list(IMAGENET_C[:3])
-    assert kept["coverage"]["corruptions"]["fog"]["p_uncovered"] < 1e-9
-    again = select_benchmark(path, 0.2, coverage=str(tmp_path / "benchmark.json"))
-    assert again["coverage"]["benchmark"] == kept["members"]
-    assert json.loads((tmp_path / "benchmark.json").read_text()) == kept  # it was asked about, not for
+    kept = json.loads((tmp_path / "coverage.json").read_text())
+    assert kept["benchmark"] == list(IMAGENET_C[:3]) and set(kept["inputs"]) == {"overlap.csv", "overlap_long.csv"}
+    assert kept["corruptions"]["fog"]["p_uncovered"] < 1e-9
+    assert f"written to {tmp_path / 'coverage.json'}" in done.stdout and "--out=FILE writes it" in done.stdout
+    chosen = select_benchmark(path, 0.2)
+    for coverage in (str(tmp_path / "benchmark.json"), "fog"):
+        select_benchmark(path, 0.3, coverage=coverage, categories=True)
+        assert json.loads((tmp_path / "benchmark.json").read_text()) == chosen  # it was asked about, not for
+    assert json.loads((tmp_path / "coverage.json").read_text())["benchmark"] == ["fog"]
+    select_benchmark(path, 0.3, coverage="fog", out=tmp_path / "new" / "chosen.json")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["chosen.json", "coverage.json"]
 
 
 def test_coverage_without_standard_errors_is_not_tested(matrix, capsys):
-    found = select_benchmark(matrix, 0.2, coverage="fog")["coverage"]["corruptions"]
+    select_benchmark(matrix, 0.2, coverage="fog")
+    found = json.loads(matrix.with_name("coverage.json").read_text())["corruptions"]
     assert {row["verdict"] for row in found.values()} == {"untested"}
     assert found["contrast"]["overlap"] == 0.49 and found["contrast"]["p"] is None
     assert "untested" in capsys.readouterr().out
@@ -178,7 +184,8 @@ def test_coverage_by_a_benchmark_of_ours(tmp_path):
     values = np.eye(9)
     values[8, 4] = values[4, 8] = 0.13
     write_overlap(tmp_path / "overlap.csv", names, values)
-    found = select_benchmark(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")["coverage"]
+    select_benchmark(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")
+    found = json.loads((tmp_path / "coverage.json").read_text())
     assert found["benchmark"] == list(names[:8])
     assert list(found["corruptions"]) == ["noc/obstruction"]
     assert found["corruptions"]["noc/obstruction"]["member"] == "noc/border"
@@ -224,7 +231,7 @@ def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, messa
         request_ = {"coverage": request_["coverage"].format(here=matrix.parent)}
     with pytest.raises((ValueError, OSError), match=message):
         select_benchmark(matrix, 0.1, **request_)
-    assert not matrix.with_name("benchmark.json").exists()
+    assert not {"benchmark.json", "coverage.json"} & {path.name for path in matrix.parent.iterdir()}
 
 
 def test_a_bad_request_is_one_clear_message(matrix):
