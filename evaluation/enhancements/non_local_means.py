@@ -48,26 +48,35 @@ def denoise(image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance
 
 
 def _means(padded, scale, o, d):
-    """The means of the pixels of a strip [H + 2 o + 2 d, W + 2 o + 2 d, C], [H, W, C]."""
-    height, width = (side - 2 * (o + d) for side in padded.shape[:2])
-    planes = [
-        padded[..., c] for c in range(padded.shape[2])
-    ]  # planes of their own: sums over C are then products in line
-    around = height + 2 * o - 1, width + 2 * o - 1  # of the windows of all pixels
-    fixed = [plane[d + 1 : d + 1 + around[0], d + 1 : d + 1 + around[1]] for plane in planes]
+    """The means of the pixels of a strip [H + 2 o + 2 d, W + 2 o + 2 d, C], [H, W, C].
+
+    The weight of p + t at p is that of p at p + t: of t and -t one is looked at, for both.
+    """
+    height, width = own = tuple(side - 2 * (o + d) for side in padded.shape[:2])
+    # Planes of their own: sums over C are then products in line.
+    planes = [padded[..., c] for c in range(padded.shape[2])]
+    tall, wide = height + d, width + d  # of the pixels p and p - t
+    around = tall + 2 * o - 1, wide + 2 * o - 1  # of the windows of all these
 
     def add(turn, sums):
-        corner = turn // (2 * d + 1) + 1, turn % (2 * d + 1) + 1
-        moved = [jax.lax.dynamic_slice(plane, corner, around) for plane in planes]
+        down, right = (turn + d + 1) // (2 * d + 1), (turn + d + 1) % (2 * d + 1) - d
+        left = jnp.where(right > 0, 0, d)  # the first column of p and p - t, counted from -d
+        fixed = (jax.lax.dynamic_slice(plane, (1, left + 1), around) for plane in planes)
+        moved = (jax.lax.dynamic_slice(plane, (down + 1, left + right + 1), around) for plane in planes)
         squares = stage(sum((a - b) ** 2 for a, b in zip(fixed, moved)))
-        rows = stage(sum(squares[k : k + height] for k in range(2 * o)))
-        far = sum(rows[:, k : k + width] for k in range(2 * o)) * scale
-        weight = jnp.where(far <= _FAR, jnp.exp(-far), 0)
-        values = (plane[o - 1 : o - 1 + height, o - 1 : o - 1 + width] for plane in moved)
-        return [total + weight * value for total, value in zip(sums, [*values, jnp.ones_like(weight)])]
+        rows = stage(sum(squares[k : k + tall] for k in range(2 * o)))
+        far = sum(rows[:, k : k + wide] for k in range(2 * o)) * scale
+        weight = stage(jnp.where(far <= _FAR, jnp.exp(-far), 0))
+        ahead = jax.lax.dynamic_slice(weight, (d, d - left), own)
+        behind = jax.lax.dynamic_slice(weight, (d - down, d - left - right), own)
+        for c, plane in enumerate(planes):
+            after = jax.lax.dynamic_slice(plane, (o + d + down, o + d + right), own)
+            before = jax.lax.dynamic_slice(plane, (o + d - down, o + d - right), own)
+            sums[c] += ahead * after + behind * before
+        return [*sums[:-1], sums[-1] + ahead + behind]
 
-    none = [jnp.zeros((height, width)) for _ in range(len(planes) + 1)]
-    *totals, weights = jax.lax.fori_loop(0, (2 * d + 1) ** 2, add, none)
+    unmoved = [plane[o + d : o + d + height, o + d : o + d + width] for plane in planes]
+    *totals, weights = jax.lax.fori_loop(0, 2 * d * (d + 1), add, [*unmoved, jnp.ones(own)])
     return jnp.stack([total / weights for total in totals], axis=-1)
 
 
