@@ -143,6 +143,15 @@ def test_modules_that_cannot_be_imported_are_named(given, message, tmp_path, mon
         imports.import_all(given)
 
 
+def test_the_recipe_of_the_howto_is_of_the_commands_that_go_through():
+    recipe = (
+        (ROOT / "docs/howto.md").read_text().split("\n## Add a corruption, a model, a dataset\n")[1].split("\n## ")[0]
+    )
+    executed = list(commands(PAGE.read_text().split("## A corruption in the library")[0]))
+    assert [command[0] for command in commands(recipe)] == ["train.py", "eval.py", "overlap.py"]
+    assert all(command in executed for command in commands(recipe))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_commands_of_the_page_go_through(tmp_path):

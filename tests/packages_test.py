@@ -30,13 +30,14 @@ def built(tmp_path_factory):
     shutil.copytree(ROOT / "corruptions", tree / "corruptions", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "eval.py"):
         shutil.copy(ROOT / name, tree)
-    code = f"from setuptools import build_meta as b; b.build_sdist({str(root)!r}); b.build_wheel({str(root)!r})"
+    page = (ROOT / "docs/howto.md").read_text().split("\n## Build a wheel and an sdist\n")[1]
+    code = re.search(r'python -c "(.*)"', page)[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (sdist,) = root.glob("*.tar.gz")
+    (sdist,) = tree.glob("dist/*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    (wheel,) = root.glob("*.whl")
+    (wheel,) = tree.glob("dist/*.whl")
     with zipfile.ZipFile(wheel) as archive:
         yield names, archive
 

@@ -252,6 +252,16 @@ def test_help_lists_the_settings():
 
 
 @pytest.mark.slow
+def test_the_least_study_ends_in_a_report_that_says_that_it_is_near_chance(tmp_path):
+    page = (ROOT / "docs/howto.md").read_text().split("The least of studies")[1]
+    study, report, *_ = commands(page)
+    for program, *given in (study, report[1:]):
+        code, _, err = script(program, *(word.replace("runs/", f"{tmp_path}/") for word in given))
+        assert code == 0, err
+    assert "near chance" in (tmp_path / "least" / "report.html").read_text()
+
+
+@pytest.mark.slow
 def test_another_config_in_the_same_workdir_is_refused(study):
     workdir, _ = study
     other = [argument.replace("epochs=6", "epochs=7") for argument in SMALL]

@@ -1,10 +1,13 @@
 """The recipes for other people's pipelines, and what PyTorch's users are told.
 
-Of packages that are not installed, the recipes that only call methods run on a stand-in with those
-methods; the others are skipped, visibly.
+Each runs on a stand-in with the methods that it calls, as documented, and where the package is
+installed on the package; else that is skipped, visibly.
 """
 
+import types
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import PIL.Image
 import pytest
@@ -109,8 +112,29 @@ def test_what_tf_data_reads(dataset):
     np.testing.assert_array_equal(np.concatenate(shown), expected)
 
 
-def test_a_pytorch_loader():
-    torch = pytest.importorskip("torch")
+class Tensors:
+    """Of a PyTorch tensor the one method that the recipe calls."""
+
+    def __init__(self, array):
+        self.array = np.from_dlpack(array)
+
+    def permute(self, *axes):
+        return self.array.transpose(axes)
+
+
+def collated(dataset, batch_size, num_workers, collate_fn):
+    """What a DataLoader yields."""
+    for start in range(0, len(dataset), batch_size):
+        yield collate_fn(dataset[start : start + batch_size])
+
+
+LOADERS = types.SimpleNamespace(data=types.SimpleNamespace(DataLoader=collated))
+TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
+
+
+@pytest.mark.parametrize("package", [lambda: TORCH, lambda: pytest.importorskip("torch")], ids=["stand-in", "torch"])
+def test_a_pytorch_loader(package):
+    torch = package()
     recipe = (
         example_of("docs/howto.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
     )
@@ -119,12 +143,39 @@ def test_a_pytorch_loader():
     exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS))})
     first = corruptions.corrupt(jax.random.fold_in(KEY, 0), IMAGES[:2], "imagenet_c/contrast", 3)
     assert [tuple(batch.shape) for batch in shown] == 2 * [(2, 3, 32, 32)]
-    np.testing.assert_array_equal(shown[0].numpy().transpose(0, 2, 3, 1), first)
+    np.testing.assert_array_equal(np.asarray(shown[0]).transpose(0, 2, 3, 1), first)
 
 
-def test_a_keras_layer(monkeypatch):
+class Layer:
+    """Of a Keras layer how it is made and called."""
+
+    def __init__(self, **kwargs):
+        assert not kwargs
+
+    def __call__(self, *given, **also):
+        return self.call(*given, **also)
+
+
+class Seeds:
+    """A SeedGenerator: two unsigned numbers of 32 bits, others at each call."""
+
+    def __init__(self, seed):
+        self.seed = jnp.array([seed, 0], jnp.uint32)
+
+    def next(self):
+        self.seed += jnp.array([0, 1], jnp.uint32)
+        return self.seed
+
+
+KERAS = types.SimpleNamespace(
+    layers=types.SimpleNamespace(Layer=Layer), random=types.SimpleNamespace(SeedGenerator=Seeds)
+)
+
+
+@pytest.mark.parametrize("package", [lambda: KERAS, lambda: pytest.importorskip("keras")], ids=["stand-in", "keras"])
+def test_a_keras_layer(monkeypatch, package):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    keras = pytest.importorskip("keras")
+    keras = package()
     found = {"keras": keras, "jax": jax, "corruptions": corruptions}
     exec(example_of("docs/howto.md", "Corrupt in Keras"), found)
     layer, images = found["Corrupt"]("imagenet_c/contrast"), IMAGES / np.float32(255)

@@ -1,12 +1,15 @@
 """Metrics for TensorBoard: the numbers of metrics.jsonl, and a clear error without the package."""
 
+import json
 import struct
+import subprocess
 import sys
 
 import pytest
 
 from configs import default
 from runtime.schema import SettingsError
+from tests.pages import ROOT, commands
 from training import metrics, schema
 
 
@@ -53,3 +56,18 @@ def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     config.train.tensorboard = True
     with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
         schema.check(config)
+
+
+@pytest.mark.slow
+def test_the_recipe(tmp_path):
+    pytest.importorskip("tensorboardX")
+    section = (ROOT / "docs/howto.md").read_text().split("\n## Watch training in TensorBoard\n")[1]
+    given = [word.replace("runs/", f"{tmp_path}/") for word in next(commands(section))]
+    small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
+    small = [f"--config.{setting}" for setting in small]
+    done = subprocess.run([sys.executable, *given, *small], cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    (log,) = tmp_path.rglob("metrics.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    shown = {(e.step, v.tag) for e in events(log.with_name("tensorboard")) for v in e.summary.value}
+    assert lines and all((line["step"], "loss") in shown for line in lines if "loss" in line)

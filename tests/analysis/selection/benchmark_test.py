@@ -16,6 +16,7 @@ from analysis.selection.benchmark import select_benchmark
 from analysis.selection.text import selection_text
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C
+from tests.pages import commands
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURE3 = published.FIGURE3[:, :15]
@@ -151,7 +152,13 @@ def published_study(tmp_path, number=5000):
 
 def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     path = published_study(tmp_path)
-    done = command(f"--overlap={path}", "--coverage=gaussian_noise,shot_noise, impulse_noise")
+    page = (ROOT / "docs/howto.md").read_text().split("\n## Ask what a benchmark covers\n")[1]
+    script, *flags = next(commands(page))
+    changes = {"runs/overlap_cifar10": str(tmp_path), "noc/border,noc/hue": "gaussian_noise,shot_noise, impulse_noise"}
+    for given, here in changes.items():
+        flags = [flag.replace(given, here) for flag in flags]
+    assert script == "select_noc.py"
+    done = command(*flags)
     assert done.returncode == 0, done.stderr
     rows = done.stdout.partition("coverage by a benchmark of 3")[2].splitlines()[2:14]
     verdicts = {row.split()[0]: row for row in rows}
