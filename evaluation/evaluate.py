@@ -1,5 +1,9 @@
 """Every model under every condition; what the same models were evaluated under before is read
 back.
+
+Not by the loop of `corruptions.evaluate`, which asks one function about batches of the host: here
+images are corrupted once for all models that lack answers, stay split over a mesh of devices and go
+through one program in blocks, and a model may be prepared for each condition.
 """
 
 import pathlib
