@@ -148,29 +148,36 @@ class BatchNorm(nnx.Module):
         """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless
         there are no parts.
         """
-        shape = x.shape
-        x = x.astype(jnp.float32)
+        x, keep = x.astype(jnp.float32), self.momentum
         if train and self.groups:
-            if shape[0] % self.groups:
-                raise ValueError(
-                    f"expected a batch that splits into {self.groups} equal parts, found {shape[0]} images"
-                )
-            if self.groups > 1:  # with an axis of one a TPU's compiler reads x once more for each sum
-                x = x.reshape(self.groups, -1, *shape[1:])
-            axes = tuple(range(x.ndim - len(shape), x.ndim - 1))
-            number = x.size // (self.groups * shape[-1])
-            mean = x.mean(axes, keepdims=True)
-            var = jnp.maximum((x * x).mean(axes, keepdims=True) - mean * mean, 0)
-            keep = self.momentum
+            if len(x) % self.groups:
+                raise ValueError(f"expected a batch that splits into {self.groups} equal parts, found {len(x)} images")
+            number = x.size // (self.groups * x.shape[-1])
+            mean = self._means(x)
+            var = jnp.maximum(self._means(x * x) - mean * mean, 0)
             unbiased = var * (number / max(1, number - 1))
             for running, found in ((self.mean, mean), (self.var, unbiased)):
-                found = found.reshape(self.groups, -1).mean(0)
-                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found))
+                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found.mean(0)))
         else:
-            mean, var = channels_last(self.mean[...], x.ndim), channels_last(self.var[...], x.ndim)
-        factor = channels_last(self.scale[...], x.ndim) * lax.rsqrt(var + self.epsilon)
-        shift = channels_last(self.bias[...], x.ndim) - mean * factor
-        return (x * factor + shift).reshape(shape).astype(self.dtype)
+            mean, var = channels_last(self.mean[...], 2), channels_last(self.var[...], 2)
+        factor = channels_last(self.scale[...], 2) * lax.rsqrt(var + self.epsilon)
+        shift = channels_last(self.bias[...], 2) - mean * factor
+        return (x * self._of_images(factor, x) + self._of_images(shift, x)).astype(self.dtype)
+
+    def _means(self, x):
+        """Means over the parts of a batch, float32 [groups, channels].
+
+        Maps keep their shape: a TPU's compiler reads them once more for each sum of a reshaped one.
+        """
+        if self.groups == 1:
+            return x.mean(tuple(range(x.ndim - 1)))[None]
+        images = x.mean(tuple(range(1, x.ndim - 1)))
+        return images.reshape(self.groups, -1, x.shape[-1]).mean(1)
+
+    def _of_images(self, values, x):
+        """float [1 or groups, channels] so that it broadcasts to the batch `x`."""
+        images = values if len(values) == 1 else jnp.repeat(values, len(x) // self.groups, axis=0)
+        return images.reshape(len(images), *(1,) * (x.ndim - 2), -1)
 
 
 def channels_last(values, rank):
