@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 
 import models
+from models.multi_scale import multigrid
 
 PUBLISHED = {  # parameters: torchvision's model table; the CIFAR ResNets and WRNs as widely reported
     ("resnet18", 1000): 11_689_512,
@@ -243,6 +244,19 @@ def test_msdnet_drops_its_finest_scale_after_each_quarter(name, scales, channels
     assert [len(layer.scales) for layer in layers if type(layer).__name__ == "Layer"] == scales
     assert sum(type(layer).__name__ == "Transition" for layer in layers) == 3
     assert [classify.head.kernel.shape[0] for classify in model.exits] == channels
+
+
+def test_grids_of_a_multigrid_network_are_pooled_then_merged_twice(monkeypatch):
+    """224 pixels; each block reads its neighbours twice."""
+    sides, gather = [], multigrid.gather
+
+    def seen(grids):
+        sides.append([grid.shape[1] for grid in grids])
+        return gather(grids)
+
+    monkeypatch.setattr(multigrid, "gather", seen)
+    shapes_of("multigrid34", 10, 224)
+    assert sides == 6 * [[56, 28, 14]] + 8 * [[28, 14, 7]] + 12 * [[14, 7]] + 6 * [[7]]
 
 
 def test_msdnet_refuses_exits_without_layers():

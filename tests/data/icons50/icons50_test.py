@@ -83,6 +83,20 @@ def test_paths_hold_out_two_whole_classes_and_subtypes_do_not(array, drawn):
         protocols.of_subclass(drawn, "name")
 
 
+def test_icons_without_the_style_or_the_subtypes_are_refused(drawn):
+    few = np.flatnonzero((np.array(drawn.styles) == "lg") & ~np.isin(drawn.subtypes, protocols.SUBTYPES))[:5]
+    part = release.Icons(drawn.images[few], drawn.labels[few], drawn.classes, *(
+        tuple(np.array(texts)[few].tolist()) for texts in drawn[3:]
+    ))  # fmt: skip
+    for style in protocols.STYLES:
+        with pytest.raises(ValueError, match=f"expected icons of the style {style} and others, found 0 of 5"):
+            protocols.of_style(part, style)
+    with pytest.raises(ValueError, match="expected icons of the style lg and others, found 5 of 5"):
+        protocols.of_style(part, "lg")
+    with pytest.raises(ValueError, match="expected icons of the subtypes by subtype_exact and others, found 0 of 5"):
+        protocols.of_subclass(part, "subtype_exact")
+
+
 class Attack:
     def __init__(self, path):
         self.path = path
