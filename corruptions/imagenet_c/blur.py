@@ -100,14 +100,11 @@ def _apply_defocus(image, params):
 
 
 def _sample_gaussian(key, shape, severity, *, table=None):
-    """Computes `rows` [H, H] and `columns` [W, W], the filters of a sigma; draws nothing."""
+    """Looks up `sigma` and computes the `weights` of its taps; draws nothing."""
     del key
     reach = int(4 * max(_GAUSSIAN[tables.table_for(shape, table)]) + 0.5)
     sigma = tables.lookup(_GAUSSIAN, shape, table, severity)
-    return {
-        "rows": filters.gaussian_matrix(shape[0], sigma, reach),
-        "columns": filters.gaussian_matrix(shape[1], sigma, reach),
-    }
+    return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, reach)}
 
 
 def _apply_gaussian(image, params):
@@ -115,7 +112,7 @@ def _apply_gaussian(image, params):
 
     Source: ImageNet-C, gaussian_blur.
     """
-    return jnp.clip(filters.separable(image, params["rows"], params["columns"]), 0.0, 1.0)
+    return jnp.clip(filters.gaussian(image, params["sigma"], params["weights"]), 0.0, 1.0)
 
 
 @functools.lru_cache

@@ -74,8 +74,8 @@ def _sample(key, shape, severity, *, table=None):
         "shifts": random.integers(key, padded.stacked((most, 2), shape[:2]), -reach, reach),
         "reach": reach,
         "passes": jnp.round(passes).astype(jnp.int32),
-        "rows": filters.gaussian_matrix(shape[0], sigma, radius),
-        "columns": filters.gaussian_matrix(shape[1], sigma, radius),
+        "sigma": sigma,
+        "weights": filters.gaussian_weights(sigma, radius),
         **padded.own_size(shape),
     }
 
@@ -94,7 +94,7 @@ def _smooth(image, params):
 
 
 def _scrambled(image, params, whole):
-    rows, columns, shifts = params["rows"], params["columns"], params["shifts"]
+    shifts, blur = params["shifts"], (params["sigma"], params["weights"])
     height, width, channels = image.shape
 
     def one_pass(i, index):
@@ -104,9 +104,9 @@ def _scrambled(image, params, whole):
     # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
     start = jnp.arange(height * width) + jnp.zeros_like(shifts[0, 0]).ravel()
     index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, start)
-    soft = whole(255 * filters.separable(image, rows, columns))
+    soft = whole(255 * filters.gaussian(image, *blur))
     glass = padded.repeat_border(_look_up(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
-    return jnp.clip(filters.separable(color.from_levels(glass), rows, columns), 0.0, 1.0)
+    return jnp.clip(filters.gaussian(color.from_levels(glass), *blur), 0.0, 1.0)
 
 
 glass_blur = member(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color, fourier, random
+from corruptions.primitives import color, fourier, random, staging
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -66,13 +66,15 @@ def _blurred(image, weights, angle):
 
 def _sum_of_slices(image, weights, rows, columns):
     """sum_i k_i p(y + dy_i, x + dx_i), of n shifted copies, which compile to one fused loop."""
-    count = weights.shape[0]
+    count, (height, width, channels) = weights.shape[0], image.shape
     padded = jnp.pad(image, ((count, count), (count, count), (0, 0)), mode="edge")
+    # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
+    padded = staging.stage_on_cpu(padded.reshape(padded.shape[0], -1))
     total = jnp.float32(0)
     for j in range(count):
-        start = (rows[j] + count, columns[j] + count, jnp.int32(0))
-        total = total + weights[j] * jax.lax.dynamic_slice(padded, start, image.shape)
-    return total
+        start = (rows[j] + count, (columns[j] + count) * channels)
+        total = total + weights[j] * jax.lax.dynamic_slice(padded, start, (height, width * channels))
+    return staging.stage_on_cpu(total).reshape(image.shape)
 
 
 def _sum_in_frequencies(image, weights, rows, columns):

@@ -81,8 +81,7 @@ def _apply(image, params):
 
 
 def _blur(x, sigma, max_radius):
-    rows, columns = (filters.gaussian_matrix(size, sigma, max_radius) for size in x.shape)
-    return filters.separable(x, rows, columns)
+    return filters.gaussian(x, sigma, filters.gaussian_weights(sigma, max_radius))
 
 
 def _water(image, layer, gain):

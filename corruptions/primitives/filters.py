@@ -1,8 +1,9 @@
 """Separable linear filters as a pair of small matrices, one along each axis, with the boundary
-folded in.
+folded in; a Gaussian of few taps as sums of shifted images.
 
 A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width
 without a change of shape, and costs the same for a narrow filter and for one wider than the image.
+Shifted images take a CPU a fifth of its time for 13 taps, half for 49 (224x224).
 """
 
 import math
@@ -10,8 +11,10 @@ import math
 import jax
 import jax.numpy as jnp
 
+from corruptions.primitives import staging
 
-# dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 30
+
+# dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 60
 # times as long (224x224, sigma 3).
 def gaussian_matrix(
     size: int,
@@ -44,12 +47,7 @@ def gaussian_matrix(
     """
     if mode not in ("edge", "symmetric"):
         raise ValueError(f"expected mode 'edge' or 'symmetric', found {mode!r}")
-    radius = jnp.minimum(jnp.floor(truncate * jnp.asarray(sigma, jnp.float32) + 0.5), max_radius)
-    decay = -0.5 / jnp.maximum(sigma, 1e-6) ** 2
-
-    def weight(t):  # of the offsets t, not normalised
-        return jnp.where(abs(t) <= radius, jnp.exp(decay * t**2), 0.0)
-
+    weight = _gaussian(sigma, max_radius, truncate)
     taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)[None, :]
     weights = weight(taps) / weight(taps).sum()
     row = jnp.arange(size, dtype=jnp.float32)[:, None]
@@ -77,6 +75,53 @@ def gaussian_matrix(
     for k in range(-repeats - 1, repeats + 1):
         matrix += weight(column + period * k - row) + weight(period * (k + 1) - 1 - column - row)
     return matrix / weight(taps).sum()
+
+
+def _gaussian(sigma, max_radius, truncate=4.0):
+    """The weight as a function of the offset, not normalised."""
+    radius = jnp.minimum(jnp.floor(truncate * jnp.asarray(sigma, jnp.float32) + 0.5), max_radius)
+    decay = -0.5 / jnp.maximum(sigma, 1e-6) ** 2
+    return lambda t: jnp.where(abs(t) <= radius, jnp.exp(decay * t**2), 0.0)
+
+
+def gaussian_weights(sigma: jax.Array | float, max_radius: int) -> jax.Array:
+    """Computes the weights w_t, |t| <= max_radius, of `gaussian_matrix`: float32 [2 max_radius + 1]."""
+    weights = _gaussian(sigma, max_radius)(jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32))
+    return weights / weights.sum()
+
+
+def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> jax.Array:
+    """Filters rows and columns with a Gaussian cut at 4 sigma, borders repeated.
+
+    Args:
+      image: float32 [H, W] or [H, W, C].
+      sigma: standard deviation in pixels, may be traced.
+      weights: those of `gaussian_weights` for this sigma, as many as the cost is in proportion to;
+        a TPU makes matrices instead.
+
+    Returns:
+      float32 of the image's shape.
+    """
+    sigma = jnp.asarray(sigma, jnp.float32)
+    return jax.lax.platform_dependent(image, sigma, weights, tpu=_by_products, default=_by_slices)
+
+
+def _by_products(image, sigma, weights):
+    return separable(image, *(gaussian_matrix(size, sigma, weights.size // 2) for size in image.shape[:2]))
+
+
+def _by_slices(image, sigma, weights):
+    del sigma
+    taps, reach = weights.size, weights.size // 2
+    for axis, step in enumerate((1, math.prod(image.shape[2:]))):
+        padded = jnp.pad(image, [(reach * (i == axis),) * 2 for i in range(image.ndim)], mode="edge")
+        # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
+        padded = staging.stage_on_cpu(padded.reshape(padded.shape[0], -1))
+        length = padded.shape[axis] - (taps - 1) * step
+        shifted = (jax.lax.slice_in_dim(padded, k * step, k * step + length, axis=axis) for k in range(taps))
+        total = sum(weight * x for weight, x in zip(weights, shifted, strict=True))
+        image = staging.stage_on_cpu(total).reshape(image.shape)
+    return image
 
 
 def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:

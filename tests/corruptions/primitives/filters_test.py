@@ -42,6 +42,15 @@ def test_gaussian_matrix_names_its_modes():
         filters.gaussian_matrix(20, 1.0, 5, "reflect")
 
 
+@pytest.mark.parametrize("shape, sigma", [((20, 33, 3), 1.5), ((16, 21), 4.0)])
+def test_a_gaussian_repeats_the_border(shape, sigma):
+    image = np.random.default_rng(0).uniform(size=shape).astype(np.float32)
+    expected = ndimage.gaussian_filter(image.astype(float), (sigma, sigma, 0)[: len(shape)], mode="nearest")
+    weights = filters.gaussian_weights(sigma, int(4 * sigma + 0.5) + 2)  # more room than needed changes nothing
+    for form in (filters.gaussian, filters._by_products):
+        np.testing.assert_allclose(jax.jit(form)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
+
+
 def test_separable_filters_both_axes_of_all_channels():
     rng = np.random.default_rng(0)
     rows, columns = rng.normal(size=(7, 20)), rng.normal(size=(9, 30))
