@@ -90,7 +90,9 @@ def _apply_scatter(image, params):
 
     h is the hash of `_hashes`.
     """
-    return jnp.clip(bilinear.zero_padded(image, *_map_scatter(image.shape, params)), 0, 1)
+    # The hash first: mixed with the look-ups a TPU takes half as long again, and .8 MiB an image more.
+    image, y, x = staging.in_turn(image, *_map_scatter(image.shape, params))
+    return jnp.clip(bilinear.zero_padded(image, y, x), 0, 1)
 
 
 def _hashes(shape, seed):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions import padded
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, padding, side
-from corruptions.primitives import color, random, staging
+from corruptions.primitives import color, random, staging, tables
 from corruptions.primitives.textures import spectral_noise
 
 _GREY = 128
@@ -44,7 +44,7 @@ def _apply_checkerboard(image, params):
     m, n = cosine * y + sine * x, cosine * x - sine * y
     even = (jnp.floor(m) + jnp.floor(n)).astype(jnp.int32) % 2 == 0
     row, column = (jnp.trunc(v).astype(jnp.int32) % _GRID for v in (m, n))
-    cut = even & jnp.take(params["cut"].reshape(-1), row * _GRID + column, mode="clip")
+    cut = even & tables.look_up(params["cut"].reshape(-1), row * _GRID + column)
     return jnp.where(staging.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
 
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import staging
+from corruptions.primitives import staging, tables
 from corruptions.primitives.trigonometry import arctangent2
 
 
@@ -37,7 +37,7 @@ def spark(
     lengths = staging.stage(lengths)
     first = ray.astype(jnp.int32)
     second = jnp.where(first >= number - 1, 0, first + 1)  # at the seam the next ray is the first one again
-    start, end = (jnp.take(lengths, index, mode="clip") for index in (first, second))
+    start, end = (tables.look_up(lengths, index) for index in (first, second))
     length = start + fraction * (end - start)
     falloff = length**2 / (x**2 + y**2 + 1e-4)
     if exponent is not None:
