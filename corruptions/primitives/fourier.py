@@ -68,6 +68,31 @@ def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int) -> jax
     return product("xkv,kyvc->yxc", left[0], columns)
 
 
+def real_inverse(spectrum: jax.Array, width: int) -> jax.Array:
+    """Computes `irfft2`: on a TPU by two matrix products, as `filter_by_products` does.
+
+    Args:
+      spectrum: complex64 [..., H, W // 2 + 1].
+      width: W.
+
+    Returns:
+      float32 [..., H, W].
+    """
+
+    def transform(spectrum):
+        return jnp.fft.irfft2(spectrum, s=(spectrum.shape[-2], width))
+
+    return jax.lax.platform_dependent(spectrum, tpu=lambda x: inverse_by_products(x, width), default=transform)
+
+
+def inverse_by_products(spectrum: jax.Array, width: int) -> jax.Array:
+    """Does what `real_inverse` does, by two products on any platform."""
+    (_, up), (_, left) = _transforms(spectrum.shape[-2], 0, False), _transforms(width, 0, True)
+    product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
+    columns = product("qyku,k...uv->q...yv", up, jnp.stack([spectrum.real, spectrum.imag]))
+    return product("xkv,k...yv->...yx", left[0], columns)
+
+
 def waves(offsets: jax.Array, side: int, frequencies: int) -> jax.Array:
     """Computes the cosines and sines of 2 pi u offset / side, u = 0, ..., frequencies - 1.
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.primitives import staging
+from corruptions.primitives import fourier, staging
 from corruptions.primitives.trigonometry import sine_cosine
 
 
@@ -59,7 +59,7 @@ def spectral_field(
     gain = amplitude(_distance(height, width)).astype(np.float32)
     spectrum = jnp.roll(jax.lax.complex(real, imaginary), height // 2, axis=-2)
     spectrum *= gain.astype(np.complex64).reshape((1,) * (spectrum.ndim - 2) + gain.shape)
-    field = jnp.fft.irfft2(spectrum, s=(height, width))
+    field = fourier.real_inverse(spectrum, width)
     field = field / jnp.std(field, axis=(-2, -1), keepdims=True)
     return field[..., : shape[0], : shape[1]]
 

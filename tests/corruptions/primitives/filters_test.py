@@ -146,3 +146,11 @@ def test_zooms_by_products_are_zooms_by_taps():
     traced = jax.jit(jax.vmap(lambda x, rows, columns: zoom.sum_of_zooms(x, rows, columns, weights))).trace(*shapes)
     lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
     assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
+
+
+def test_a_real_inverse_by_products_is_irfft2():
+    rng = np.random.default_rng(0)
+    spectrum = rng.normal(size=(2, 16, 13)) + 1j * rng.normal(size=(2, 16, 13))
+    expected = np.fft.irfft2(spectrum, s=(16, 24))
+    found = jax.jit(fourier.inverse_by_products, static_argnums=1)(spectrum.astype(np.complex64), 24)
+    assert np.allclose(found, expected, atol=2e-6 * expected.std())
