@@ -5,7 +5,8 @@
 
 The floor of a corruption is reading and writing each image once as uint8, at the copy bandwidth
 that the same run measures. The peer works on the same images with as many processes as there are
-CPU cores. Medians of alternating rounds; a ratio above 1 means that we are faster.
+CPU cores. Medians of alternating rounds; a ratio above 1 means that we are faster. On a CPU, `alone`
+is the CPU time of an image by itself over that of one in the batch.
 """
 
 import pathlib
@@ -45,6 +46,21 @@ def copy_bandwidth():
     copy = jax.jit(lambda x: x + np.uint8(1))
     copy(array).block_until_ready()
     return 2 * array.size / min(seconds_of(copy, array) for _ in range(5))
+
+
+def cost_alone(images, name, rounds):
+    """CPU time of one image by itself, over that of one in the batch: medians over the severities."""
+
+    def cpu_seconds(images):
+        def call(turn):
+            started = time.process_time()
+            jax.block_until_ready(corruptions.corrupt(jax.random.key(turn), images, name, _severity(name, turn)))
+            return time.process_time() - started
+
+        call(0)  # compiles
+        return statistics.median(call(turn) for turn in range(rounds)) / len(images)
+
+    return cpu_seconds(images[:1]) / cpu_seconds(images)
 
 
 class Peer:
@@ -102,13 +118,17 @@ def main(argv):
             if timed:
                 sums[0] += run / batch * 1e3
                 sums[1] += mean / batch * 1e3
+        if cpu:
+            row.append(f"{cost_alone(images, name, _ROUNDS.value):.2f}")
         rows.append(row)
         print(" | ".join(row), flush=True)
-    header = ["corruption", "compile s", "ms/image", "images/s", "floor ms"] + (
-        ["peer ms/image", "ratio"] if peer else []
+    header = (
+        ["corruption", "compile s", "ms/image", "images/s", "floor ms"]
+        + (["peer ms/image", "ratio"] if peer else [])
+        + ["alone"] * cpu
     )
     if peer:
-        rows.append(["sum", "", f"{sums[0]:.2f}", "", "", f"{sums[1]:.2f}", f"{sums[1] / sums[0]:.2f}"])
+        rows.append(["sum", "", f"{sums[0]:.2f}", "", "", f"{sums[1]:.2f}", f"{sums[1] / sums[0]:.2f}"] + [""] * cpu)
     title = (
         f"{size}x{size}, batch {batch}, {device.device_kind} ({device.platform}), {platform.machine()}, "
         f"JAX {jax.__version__}, Python {platform.python_version()}, copy bandwidth {bandwidth / 1e9:.1f} GB/s"

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 
@@ -27,12 +28,13 @@ def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
     sector = jnp.where(is_red, 0.0, jnp.where(is_green, 2.0, 4.0))
     offset = jnp.where(is_red, green - blue, jnp.where(is_green, blue - red, red - green))
 
-    def channel(number):
-        # |C (k - 2)| is at most 9 C for the numbers below. The clip changes nothing, but keeps product and sum two
-        # roundings: in one, the result would depend on what the compiler fuses.
-        whole = jnp.clip(chroma * (sector + number + 6 * turns), -4096, 4096)
-        distance = jnp.abs(whole + offset)
-        around = jnp.minimum(distance, jnp.abs(6 * chroma - distance))
-        return value - jnp.clip(2 * chroma - around, 0.0, chroma)
-
-    return jnp.stack([channel(-3), channel(1), channel(-1)], axis=-1)
+    # All three along the last axis: a CPU takes a single image five times as long over planes put side by side there.
+    value, chroma, sector, offset = (plane[..., None] for plane in (value, chroma, sector, offset))
+    turns = jnp.asarray(turns)[..., None] if jnp.ndim(turns) else turns
+    number = np.array([-3, 1, -1], np.float32)[None, None]
+    # |C (k - 2)| is at most 9 C for these numbers. The clip changes nothing, but keeps product and sum two
+    # roundings: in one, the result would depend on what the compiler fuses.
+    whole = jnp.clip(chroma * (sector + number + 6 * turns), -4096, 4096)
+    distance = jnp.abs(whole + offset)
+    around = jnp.minimum(distance, jnp.abs(6 * chroma - distance))
+    return value - jnp.clip(2 * chroma - around, 0.0, chroma)
