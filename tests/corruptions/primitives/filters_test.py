@@ -71,8 +71,9 @@ def test_fourier_filter_is_the_mirrored_correlation(shape):
     kernel = np.concatenate([half[:, :0:-1], half], axis=1)
     kernel /= kernel.sum()
     expected = np.stack([ndimage.correlate(image[..., c].astype(float), kernel, mode="mirror") for c in range(3)], -1)
-    found = jax.jit(fourier.filter_symmetric)(image, kernel.astype(np.float32))
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    for function in (fourier.filter_symmetric, fourier.filter_by_cosines):
+        found = jax.jit(function)(image, kernel.astype(np.float32))
+        np.testing.assert_allclose(found, expected, atol=2e-6, err_msg=function.__name__)
 
 
 def test_fast_sizes():
