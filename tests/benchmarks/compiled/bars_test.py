@@ -3,7 +3,7 @@
     pip install -e '.[study,compile_tpu]'
     JAX_PLATFORMS=cpu python -m pytest -m slow tests/benchmarks/compiled/bars_test.py
 
-About twenty minutes on two cores; nothing runs on a TPU.
+The compiler takes some 12 minutes of CPU time; nothing runs on a TPU.
 """
 
 import functools
