@@ -112,16 +112,29 @@ def _by_products(image, sigma, weights):
 
 def _by_slices(image, sigma, weights):
     del sigma
-    taps, reach = weights.size, weights.size // 2
-    for axis, step in enumerate((1, math.prod(image.shape[2:]))):
+    reach = weights.size // 2
+    for axis in (0, 1):
         padded = jnp.pad(image, [(reach * (i == axis),) * 2 for i in range(image.ndim)], mode="edge")
-        # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
-        padded = staging.stage_on_cpu(padded.reshape(padded.shape[0], -1))
-        length = padded.shape[axis] - (taps - 1) * step
-        shifted = (jax.lax.slice_in_dim(padded, k * step, k * step + length, axis=axis) for k in range(taps))
-        total = sum(weight * x for weight, x in zip(weights, shifted, strict=True))
-        image = staging.stage_on_cpu(total).reshape(image.shape)
+        image = sum_of_shifts(padded, weights, axis)
     return image
+
+
+def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int) -> jax.Array:
+    """Correlates rows (axis 0) or columns (1) with n weights, where all of them lie inside the image.
+
+    Args:
+      image: float32 [H, W] or [H, W, C].
+      weights: float32 [n].
+      axis: that gets n - 1 shorter.
+    """
+    step = 1 if axis == 0 else math.prod(image.shape[2:])
+    # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
+    flat = staging.stage_on_cpu(image.reshape(image.shape[0], -1))
+    length = flat.shape[axis] - (weights.size - 1) * step
+    shifted = (jax.lax.slice_in_dim(flat, k * step, k * step + length, axis=axis) for k in range(weights.size))
+    total = sum(weight * x for weight, x in zip(weights, shifted, strict=True))
+    shape = (size - (weights.size - 1) * (i == axis) for i, size in enumerate(image.shape))
+    return staging.stage_on_cpu(total).reshape(tuple(shape))
 
 
 def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:

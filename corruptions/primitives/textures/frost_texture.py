@@ -23,6 +23,7 @@ LOOKS = ("filaments", "needles", "granules", "ferns")  # after frost1, frost2 (=
 _RIDGED = 3  # so many of the finest fields are filaments
 _PATCH_SCALE = 9.6
 _TINT_SCALE = 19.2
+_SPACING = 1.25  # of a field's lattice, in standard deviations of its kernel
 
 # Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B;
 # change of R, G, B per level of luminance; change per unit of tint, a field of its own (only
@@ -122,12 +123,21 @@ def _field(key, rows, columns, scale):
         return random.normal(key, (len(rows), len(columns)))
     left, right = _kernel(rows, scale), _kernel(columns, scale)
     width = math.sqrt(3)  # of a uniform distribution with variance 1; the sum over the kernel is nearly normal
-    return filters.separable(random.uniform(key, (left.shape[1], right.shape[1]), -width, width), left, right)
+    noise = random.uniform(key, (left.shape[1], right.shape[1]), -width, width)
+
+    if _SPACING * scale != 1 or max(np.diff(rows).max(), np.diff(columns).max()) > 1:
+        return filters.separable(noise, left, right)
+
+    def by_shifts(noise):  # a lattice of pixels: every row of a kernel is the one before, moved by one
+        weights = jnp.asarray(left[0, : left.shape[1] - len(rows) + 1])
+        return filters.sum_of_shifts(filters.sum_of_shifts(noise, weights, 0), weights, 1)
+
+    return jax.lax.platform_dependent(noise, tpu=lambda x: filters.separable(x, left, right), default=by_shifts)
 
 
 def _kernel(positions, scale):
-    """Matrix [positions, lattice] whose rows have unit length. The lattice is fine: 1.25 scales."""
-    spacing = 1.25 * scale
+    """Matrix [positions, lattice] whose rows have unit length."""
+    spacing = _SPACING * scale
     first = math.floor((positions[0] - 4 * scale) / spacing)
     last = math.ceil((positions[-1] + 4 * scale) / spacing)
     distance = positions[:, None] - spacing * np.arange(first, last + 1)

@@ -1,6 +1,7 @@
 """Procedural frost against the statistics measured on the photographs of ImageNet-C's frost."""
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 from scipy import ndimage
 
 from corruptions.imagenet_c.frost import frost
+from corruptions.primitives import random
 from corruptions.primitives.textures import frost_texture
 
 LUMA = np.array([0.299, 0.587, 0.114])
@@ -136,3 +138,13 @@ def test_spread_is_monotone_and_meets_its_knots():
     wide = jnp.linspace(-500.0, 500.0, 400)
     mapped = frost_texture.spread(wide, jnp.asarray(quantiles), knots)
     assert np.all(np.diff(mapped) >= 0) and mapped[0] == 0 and mapped[-1] == 255
+
+
+def test_a_field_on_a_lattice_of_pixels_is_the_product_of_its_kernels():
+    rows, columns = np.arange(20), np.arange(3, 31)
+    left, right = (frost_texture._kernel(positions, frost_texture.SCALES[0]) for positions in (rows, columns))
+    key = jax.random.key(0)
+    noise = random.uniform(key, (left.shape[1], right.shape[1]), -math.sqrt(3), math.sqrt(3))
+    expected = left.astype(float) @ np.asarray(noise, float) @ right.T
+    found = frost_texture._field(key, rows, columns, frost_texture.SCALES[0])
+    np.testing.assert_allclose(found, expected, atol=2e-6)
