@@ -23,7 +23,7 @@ from analysis.errors.conditions import Conditions
 from evaluation import results, trained_models
 from runtime import imports, workdirs
 from runtime.schema import SettingsError
-from tests.pages import FENCE, ROOT, commands
+from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
 from training import schema, study
 
@@ -144,9 +144,7 @@ def test_modules_that_cannot_be_imported_are_named(given, message, tmp_path, mon
 
 
 def test_the_recipe_of_the_howto_is_of_the_commands_that_go_through():
-    recipe = (
-        (ROOT / "docs/howto.md").read_text().split("\n## Add a corruption, a model, a dataset\n")[1].split("\n## ")[0]
-    )
+    recipe = section_of("docs/howto.md", "Add a corruption, a model, a dataset")
     executed = list(commands(PAGE.read_text().split("## A corruption in the library")[0]))
     assert [command[0] for command in commands(recipe)] == ["train.py", "eval.py", "overlap.py"]
     assert all(command in executed for command in commands(recipe))

@@ -18,10 +18,14 @@ FENCE = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```", re.M | re.S)
 FLAG = re.compile(r"(?:DEFINE_\w+|add_argument|add)\(\s*\"(?:--)?([\w-]+)\"")
 
 
+def section_of(page, heading):
+    """The text below a heading."""
+    return (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
 def example_of(page, heading):
     """The first Python block below a heading."""
-    section = (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.search(r"```python\n(.*?)```", section, re.S)[1]
+    return re.search(r"```python\n(.*?)```", section_of(page, heading), re.S)[1]
 
 
 def commands(text):

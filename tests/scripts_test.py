@@ -18,7 +18,7 @@ from analysis.overlap.files import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
 from tests import compiling
-from tests.pages import commands
+from tests.pages import commands, section_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = [
@@ -246,14 +246,14 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
 
 
 def test_help_lists_the_settings():
-    page = (ROOT / "docs/howto.md").read_text().split("\n## Find out why a command stopped\n")[1]
+    page = section_of("docs/howto.md", "Find out why a command stopped")
     code, out, _ = script(*next(commands(page)))
     assert "config.train.epochs=6: times that training" in out and "--workdir" in out and code in (0, 1)
 
 
 @pytest.mark.slow
 def test_the_least_study_ends_in_a_report_that_says_that_it_is_near_chance(tmp_path):
-    page = (ROOT / "docs/howto.md").read_text().split("The least of studies")[1]
+    page = section_of("docs/howto.md", "Measure overlap").split("The least of studies")[1]
     study, report, *_ = commands(page)
     for program, *given in (study, report[1:]):
         code, _, err = script(program, *(word.replace("runs/", f"{tmp_path}/") for word in given))

@@ -14,7 +14,7 @@ import pytest
 from analysis import sweeps as tables
 from analysis.errors import joint
 from runtime.schema import SettingsError
-from tests.pages import ROOT, commands
+from tests.pages import ROOT, commands, section_of
 from tests.tools import table_test
 from tests.training import tiny
 from tools import sweep
@@ -261,7 +261,7 @@ def test_settings_given_as_text_are_typed_and_leave_the_config_alone():
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_the_recipe(tmp_path):
-    section = (ROOT / "docs/howto.md").read_text().split("\n## Sweep settings and seeds\n")[1].split("\n## ")[0]
+    section = section_of("docs/howto.md", "Sweep settings and seeds")
     small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
     small = [f"--config.{setting}" for setting in (*small, "eval.corruptions=('noc/border',)", "eval.batch_size=100")]
 

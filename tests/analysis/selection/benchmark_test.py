@@ -16,7 +16,7 @@ from analysis.selection.benchmark import select_benchmark
 from analysis.selection.text import selection_text
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C
-from tests.pages import commands
+from tests.pages import commands, section_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURE3 = published.FIGURE3[:, :15]
@@ -152,7 +152,7 @@ def published_study(tmp_path, number=5000):
 
 def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     path = published_study(tmp_path)
-    page = (ROOT / "docs/howto.md").read_text().split("\n## Ask what a benchmark covers\n")[1]
+    page = section_of("docs/howto.md", "Ask what a benchmark covers")
     script, *flags = next(commands(page))
     changes = {"runs/overlap_cifar10": str(tmp_path), "noc/border,noc/hue": "gaussian_noise,shot_noise, impulse_noise"}
     for given, here in changes.items():
