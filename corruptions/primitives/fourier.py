@@ -8,6 +8,8 @@ import numpy as np
 
 from corruptions.primitives import trigonometry
 
+_product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
+
 
 def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Correlates every channel with a kernel that is even along both axes, borders mirrored.
@@ -51,11 +53,10 @@ def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
     even kernel multiplies them.
     """
     reach, (height, width) = kernel.shape[0] // 2, image.shape[:2]
-    product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
     (down, vertical), (right, horizontal) = (_cosines(size, reach) for size in (height, width))
-    transfer = product("ua,ab,vb->uv", vertical, kernel, horizontal)
-    spectrum = product("vx,uxc->uvc", right, product("uy,yxc->uxc", down, image)) * transfer[..., None]
-    return product("xv,yvc->yxc", right, product("yu,uvc->yvc", down, spectrum))
+    transfer = _product("ua,ab,vb->uv", vertical, kernel, horizontal)
+    spectrum = _product("vx,uxc->uvc", right, _product("uy,yxc->uxc", down, image)) * transfer[..., None]
+    return _product("xv,yvc->yxc", right, _product("yu,uvc->yvc", down, spectrum))
 
 
 def _cosines(size, reach):
@@ -87,15 +88,14 @@ def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int) -> jax
     """
     down, up = _transforms(image.shape[0], reach, False)
     right, left = _transforms(image.shape[1], reach, True)
-    product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
-    spectrum = product("kuy,yxc->kuxc", down[:, :, 0], image)
-    real, imaginary = product("qvkx,kuxc->quvc", right, spectrum)
+    spectrum = _product("kuy,yxc->kuxc", down[:, :, 0], image)
+    real, imaginary = _product("qvkx,kuxc->quvc", right, spectrum)
     real, imaginary = (
         transfer[0, ..., None] * real - transfer[1, ..., None] * imaginary,
         transfer[0, ..., None] * imaginary + transfer[1, ..., None] * real,
     )
-    columns = product("qyku,kuvc->qyvc", up, jnp.stack([real, imaginary]))
-    return product("xkv,kyvc->yxc", left[0], columns)
+    columns = _product("qyku,kuvc->qyvc", up, jnp.stack([real, imaginary]))
+    return _product("xkv,kyvc->yxc", left[0], columns)
 
 
 def real_inverse(spectrum: jax.Array, width: int) -> jax.Array:
@@ -118,9 +118,8 @@ def real_inverse(spectrum: jax.Array, width: int) -> jax.Array:
 def inverse_by_products(spectrum: jax.Array, width: int) -> jax.Array:
     """Does what `real_inverse` does, by two products on any platform."""
     (_, up), (_, left) = _transforms(spectrum.shape[-2], 0, False), _transforms(width, 0, True)
-    product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
-    columns = product("qyku,k...uv->q...yv", up, jnp.stack([spectrum.real, spectrum.imag]))
-    return product("xkv,k...yv->...yx", left[0], columns)
+    columns = _product("qyku,k...uv->q...yv", up, jnp.stack([spectrum.real, spectrum.imag]))
+    return _product("xkv,k...yv->...yx", left[0], columns)
 
 
 def waves(offsets: jax.Array, side: int, frequencies: int) -> jax.Array:
