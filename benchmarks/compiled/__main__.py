@@ -4,8 +4,9 @@
     python -m benchmarks.compiled --target=tpu_v5e --size=32 --batch=1024
     python -m benchmarks.compiled --target=tpu_v5e --names imagenet_c/snow           # these anew, the rest stays
     python -m benchmarks.compiled --target=tpu_v5e --programs=training               # or schemes, evaluation
+    JAX_OPTIMIZATION_LEVEL=O1 python -m benchmarks.compiled --target=tpu_v5e         # compiled in less time
 
-Writes benchmarks/results/compiled_TARGET_PROGRAMS[_SIZE[_batchBATCH]].md after each program; the same
+Writes benchmarks/results/compiled_TARGET_PROGRAMS[_SIZE[_batchBATCH]][_LEVEL].md after each program; the same
 command continues a run that was stopped.
 """
 
@@ -55,13 +56,17 @@ def main():
     jax.config.update("jax_platforms", "cpu")
     target, sized = TARGETS[given.target], given.programs in SIZED
     shape = f", {given.size}x{given.size}, batch {given.batch}" if sized else ""
+    level = jax.config.jax_optimization_level.replace("UNKNOWN", "")
+    shape += f", optimization level {level}" if level else ""
     title = (
         f"{given.programs.capitalize()} compiled for {target.kind}{shape}, JAX {jax.__version__}, {target.compiler()}"
     )
-    command = f"python -m benchmarks.compiled --target={given.target} --programs={given.programs}"
+    command = f"JAX_OPTIMIZATION_LEVEL={level} " if level else ""
+    command += f"python -m benchmarks.compiled --target={given.target} --programs={given.programs}"
     command += f" --size={given.size} --batch={given.batch}" if sized else ""
     name = f"compiled_{given.target}_{given.programs}" + (f"_{given.size}" if sized else "")
     name += f"_batch{given.batch}" if sized and given.batch != BATCH else ""
+    name += f"_{level}" if level else ""
     path = given.out or RESULTS / f"{name}.md"
     rows, known = table.read(path, title), programs.names(given.programs)
     if given.names and not rows and path.exists():

@@ -17,6 +17,8 @@ from runtime.chips.costs import Costs
 
 _LAUNCH = 3e-6  # seconds that a kernel of a GPU takes at least
 _ACCOUNT = 1  # of `seconds`: one more with every change of what it, `costs` or `hlo` count
+# JAX's options that say how much time compilers may take, which all of their programs depend on.
+EFFORT = ("jax_optimization_level", "jax_exec_time_optimization_effort", "jax_memory_fitting_effort")
 # device_kind as JAX names it (the first part that fits) -> bfloat16 FLOP/s, dense, from the makers'
 # data sheets
 PEAK = {
@@ -118,7 +120,8 @@ class Target:
           SystemExit: the compiler is not installed.
         """
         told = (gpus.H200, gpus.OPTIONS) if self.backend == "gpu" else ()
-        return repr((_ACCOUNT, self.compiler(), self, self.peak, _LAUNCH, told))
+        effort = [getattr(jax.config, name) for name in EFFORT]
+        return repr((_ACCOUNT, self.compiler(), self, self.peak, _LAUNCH, told, effort))
 
     def devices(self, chips: int = 1) -> Sequence[Any]:
         """Describes that many chips.

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 
+import jax
 import pytest
 
 from benchmarks.compiled import __main__ as command
@@ -65,6 +66,13 @@ def test_a_table_is_replaced_by_none_of_another_batch_or_of_a_few_names(tmp_path
     before = standard.read_text()
     with pytest.raises(SystemExit):
         run("2", "--names", "first")
+    try:
+        jax.config.update("jax_optimization_level", "O1")
+        run("1")
+    finally:
+        jax.config.update("jax_optimization_level", "UNKNOWN")
+    quick = (tmp_path / "compiled_tpu_v5e_corruptions_224_O1.md").read_text()
+    assert ", optimization level O1," in quick.splitlines()[0] and "`JAX_OPTIMIZATION_LEVEL=O1 python -m" in quick
     assert standard.read_text() == before
 
 

@@ -102,6 +102,17 @@ def test_an_account_holds_all_that_numbers_depend_on(compiler, monkeypatch, modu
     assert TARGETS["h200"].account() != before
 
 
+@pytest.mark.parametrize("name", targets.EFFORT)
+def test_an_account_holds_how_much_time_the_compiler_may_take(compiler, name):
+    before, standard = TARGETS["h200"].account(), getattr(jax.config, name)
+    try:
+        jax.config.update(name, "O1" if isinstance(standard, str) else -0.5)
+        assert TARGETS["h200"].account() != before
+    finally:
+        jax.config.update(name, standard)
+    assert TARGETS["h200"].account() == before
+
+
 def test_what_was_kept_and_damaged_is_named(compiler, tmp_path):
     asked.ask(machines.find("v5e-1"), 1, product)
     (kept,) = tmp_path.rglob("*.json")
