@@ -120,21 +120,9 @@ def floor_of_mean(distance: jax.Array) -> jax.Array:
     """
     total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
     nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)
-    return nearest - (total < jnp.asarray(_MEAN_STARTS)[nearest]).astype(jnp.int32)
-
-
-def _mean_starts():
-    """Finds the least sums (times 2^23) whose ninth part, a float32, reaches 0, 1, ..., 20."""
-    starts = [0]
-    for level in range(1, 21):
-        total = 9 * level * 2**23
-        while np.float32((total - 1) * 2.0**-23 * (1 / 9)) >= level:
-            total -= 1
-        starts.append(total)
-    return np.array(starts, np.int32)
-
-
-_MEAN_STARTS = _mean_starts()
+    # A float32 reaches a whole number half its spacing earlier: 2^(k - 25) below what lies in (2^(k - 1), 2^k].
+    early = (9 << (32 - jax.lax.clz(nearest - 1))) >> 2
+    return nearest - (total < 9 * 2**23 * nearest - early).astype(jnp.int32)
 
 
 def _sum_of_nine(x):

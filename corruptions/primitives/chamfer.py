@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.primitives import tables
+
 # Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance
 # transformations in digital images", 1986): along an axis, along a diagonal, knight's move.
 _COSTS = (np.float32(1.0), np.float32(1.4), np.float32(2.1969))
@@ -58,7 +60,9 @@ def chamfer_distance(edges: jax.Array) -> jax.Array:
         jnp.array([strides.index(stride) for stride in _STRIDES]),
     )
     modulus, table = _float_sums()
-    return jnp.asarray(table)[distance % modulus]
+    # Of each image's own draws: a TPU's compiler takes twenty times as long where a batch shares a table.
+    table = jnp.where(jnp.any(edges), table, np.float32(_REACH))
+    return tables.look_up(table, distance % modulus)
 
 
 _MOVES = tuple(

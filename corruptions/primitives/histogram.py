@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions.primitives import tables
+
 
 def equalize(levels: jax.Array, bins: int) -> jax.Array:
     """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist`
@@ -29,4 +31,4 @@ def equalize(levels: jax.Array, bins: int) -> jax.Array:
     below = jnp.min(jnp.where(up_to > 0, up_to, total))
     scale = jnp.float32(255) / jnp.maximum(total - below, 1).astype(jnp.float32)
     table = jnp.round((up_to - below).astype(jnp.float32) * scale).astype(jnp.int32)
-    return jnp.where(below == total, lowest, table[levels])
+    return jnp.where(below == total, lowest, tables.look_up(table, levels))
