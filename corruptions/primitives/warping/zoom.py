@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.primitives import staging
+
 
 def zoom_taps(size: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """Computes the two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C;
@@ -51,20 +53,19 @@ def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights:
     """Computes sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
 
     Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are
-    summed one after another, so that two images at a time are in memory. On a CPU none is a matrix:
-    two taps an axis cost less.
+    summed one after another, so that two images at a time are in memory.
 
     Args:
       image: float32 [H, W, C].
       rows: float32 [n, H], source minus output position of the samples, as from `zoom_taps`.
-      columns: float32 [n, W].
+      columns: float32 [n, W], which fall by at most a quarter from sample to sample (a zoom by 4/3).
       weights: float32 [n].
 
     Returns:
       float32 [H, W, C].
     """
     arrays = map(jnp.asarray, (image, rows, columns, weights))
-    return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, default=_sum_of_taps)
+    return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, cpu=_sum_of_tiles, default=_sum_of_taps)
 
 
 def _sum_of_taps(image, rows, columns, weights):
@@ -77,6 +78,74 @@ def _sum_of_taps(image, rows, columns, weights):
         return total + weights[j] * wide
 
     return jax.lax.fori_loop(0, weights.shape[0], add, jnp.zeros_like(image))
+
+
+def _sum_of_tiles(image, rows, columns, weights):
+    """The same by tiles of eight columns, each the weighted sum of four shifts of a strip of columns: a
+    CPU reads a strip with its vector units, columns by a table number by number.
+    """
+    height, width, channels = image.shape
+    tiles = -(-width // _TILE)
+    # Strips of the first tile begin up to two columns before the image, those of the last end up to
+    # three behind its tile.
+    margin = _SHIFTS - 1
+    flat = jnp.pad(image, ((0, 0), (margin, tiles * _TILE - width + margin), (0, 0))).reshape(height, -1)
+    columns = jnp.pad(columns, ((0, 0), (0, tiles * _TILE - width)), mode="edge")
+
+    def add(total, layer):
+        down, across, weight, wanted = layer
+        above, below, down = _taps(down)
+        start, shares = _strips(across.reshape(tiles, _TILE))
+        start, shares = (start + margin) * channels, jnp.repeat(weight * shares, channels, axis=2)
+
+        def compute(total):
+            tall = (1 - down)[:, None] * _take(flat, above, 0) + down[:, None] * _take(flat, below, 0)
+            tall, length = staging.stage(tall), (_TILE + _SHIFTS - 1) * channels
+            strips = jax.vmap(lambda first: jax.lax.dynamic_slice_in_dim(tall, first, length, axis=1), 0, 1)(start)
+            shifted = (strips[..., k * channels : (k + _TILE) * channels] for k in range(_SHIFTS))
+            return total + sum(shares[None, :, k] * x for k, x in enumerate(shifted))
+
+        # Made inside the branch, the shares would be worked out anew for each row of the image.
+        return jax.lax.cond(wanted, compute, lambda total: total, total), None
+
+    # Made of the image: under `shard_map` what a loop carries differs between devices from the start.
+    total = jnp.zeros_like(flat[:, : tiles * _TILE * channels]).reshape(height, tiles, -1)
+    total = jax.lax.scan(add, total, (rows, columns, weights, _in_any_image(weights > 0)))[0]
+    return total.reshape(height, tiles * _TILE, channels)[:, :width]
+
+
+# A vector holds eight numbers. Over as many columns the offsets fall by 7/4 at most, hence to the third
+# whole number, and each column has two taps.
+_TILE, _SHIFTS = 8, 4
+
+
+def _strips(offsets):
+    """Finds the column where the strip of each tile begins, and the shares that output column x has of
+    the four columns from x on in the strip.
+
+    Args:
+      offsets: float32 [tiles, 8].
+
+    Returns:
+      int32 [tiles], float32 [tiles, 4, 8].
+    """
+    whole = jnp.floor(offsets)
+    first = jnp.min(whole, axis=1, keepdims=True)
+    fraction = (offsets - whole)[:, None]
+    k = jnp.arange(_SHIFTS, dtype=jnp.float32)[None, :, None] - (whole - first)[:, None]
+    shares = jnp.where(k == 0, 1 - fraction, 0.0) + jnp.where(k == 1, fraction, 0.0)
+    return _TILE * jnp.arange(offsets.shape[0]) + first[:, 0].astype(jnp.int32), shares
+
+
+@jax.custom_batching.custom_vmap
+def _in_any_image(wanted):
+    """One answer for all images of a batch: of branches that differ from image to image all are computed."""
+    return wanted
+
+
+@_in_any_image.def_vmap
+def _of_batch(number, batched, wanted):
+    return jnp.any(wanted, axis=0) if batched[0] else wanted, False
 
 
 def _sum_of_products(image, rows, columns, weights):
