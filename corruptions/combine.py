@@ -1,7 +1,7 @@
 """Corruptions made of others: one drawn for each image, or several one after the other."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -9,14 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import gradients, levels, registry
+from corruptions.chunks import Branch, dealt
 from corruptions.contract import Corruption, Parameter, Params
 from corruptions.scales import Fraction, Levels
-
-# Images of a kind go through their corruption in chunks. With four times as many chunks as kinds an
-# eighth of the work is filling.
-_CHUNKS_PER_KIND = 4
-
-Branch = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 
 
 def random_choice(
@@ -155,7 +150,7 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs):
     def applier(gradient):
         possible = branches(gradient)
         certain = len(bounds) == 1 and bounds[0] >= 1
-        deal = (lambda number, *rows: possible[0](*rows)) if certain else _dealt(possible)
+        deal = (lambda number, *rows: possible[0](*rows)) if certain else dealt(possible)
 
         def apply(image: jax.Array, params: Params) -> jax.Array:
             return deal(params[drawn], params["key"], params["severity"], image)
@@ -201,58 +196,3 @@ def _branch(
         return member.apply(image, member.sample(key, image.shape, own(severity), **options), gradient=gradient)
 
     return branch
-
-
-def _dealt(branches: Sequence[Branch]) -> Callable[..., jax.Array]:
-    """Makes `(which, key, severity, image) -> image`, which applies `branches[which]`, or nothing
-    where there is no such branch; under `vmap` to each image its own alone.
-    """
-    none: Branch = lambda key, severity, image: image  # noqa: E731
-
-    @jax.custom_batching.custom_vmap
-    def deal(which, key, severity, image):
-        return jax.lax.switch(which, (*branches, none), key, severity, image)
-
-    @deal.def_vmap
-    def deal_batch(number, batched, which, *rows):
-        axes = tuple(0 if split else None for split in batched[1:])
-        together = [jax.vmap(branch, axes, axis_size=number) for branch in branches]
-        if not batched[0]:
-            return jax.lax.switch(which, (*together, jax.vmap(none, axes, axis_size=number)), *rows), True
-        key, severity, images = (
-            row if split else jnp.broadcast_to(row, (number, *row.shape)) for row, split in zip(rows, batched[1:])
-        )
-        return _in_chunks(branches, which, key, severity, images), True
-
-    return deal
-
-
-def _in_chunks(branches, which, key, severity, images):
-    """Applies to each image the branch `which`, to chunks of images that share it.
-
-    XLA has no branch for each row of an array: under `vmap` a switch computes all of them on all
-    images. So images are put in the order of their branches and looped over in chunks of one.
-    """
-    number, kinds = which.shape[0], len(branches)
-    if number == 0:
-        return images
-    size = 1 if jax.export.is_symbolic_dim(number) else max(1, number // (_CHUNKS_PER_KIND * kinds))
-    order = jnp.argsort(which)
-    count = jnp.bincount(which, length=kinds + 1)[:kinds]
-    chunks, stop = -(-count // size), jnp.cumsum(count)
-    begin, last_chunk = stop - count, jnp.cumsum(chunks)
-    first_chunk = last_chunk - chunks
-
-    def of_chunk(turn):
-        kind = jnp.searchsorted(last_chunk, turn, side="right")
-        start = begin[kind] + (turn - first_chunk[kind]) * size
-        # The last chunk of a kind is filled up with its last image.
-        place = order[jnp.minimum(start + jnp.arange(size), stop[kind] - 1)]
-        own = (key[place], severity[place], images[place])
-        return jax.lax.switch(kind, [*map(jax.vmap, branches), lambda k, s, x: x], *own)
-
-    corrupted = jax.lax.map(of_chunk, jnp.arange(number // size + kinds)).reshape(-1, *images.shape[1:])
-    kind = jnp.minimum(which, kinds - 1)
-    place = first_chunk[kind] * size + jnp.argsort(order) - begin[kind]
-    drew_one = (which < kinds).reshape(-1, *[1] * (images.ndim - 1))
-    return jnp.where(drew_one, corrupted[jnp.where(which < kinds, place, 0)], images)
