@@ -5,7 +5,7 @@
 
 The floor of a corruption is reading and writing each image once as uint8, at the copy bandwidth
 that the same run measures. The peer works on the same images with as many processes as there are
-CPU cores. Medians of alternating rounds; a ratio above 1 means that we are faster. On a CPU, `alone`
+CPU cores. Means of alternating rounds, a severity each; a ratio above 1 means that we are faster. On a CPU, `alone`
 is the CPU time of an image by itself over that of one in the batch.
 """
 
@@ -105,11 +105,11 @@ def main(argv):
         compile_seconds = seconds_of(corruptions.corrupt, key, images, name, _severity(name, 0))
         ours, theirs = [], []
         for turn in range(_ROUNDS.value):
-            # Every severity in turn: their costs differ for the peer, not for us.
+            # Every severity in turn: their costs differ.
             ours.append(seconds_of(corruptions.corrupt, jax.random.key(turn), images, name, _severity(name, turn)))
             if peer:
                 theirs.append(peer.seconds(name.split("/")[1], turn % 5 + 1))
-        run = statistics.median(ours)
+        run = statistics.mean(ours)
         row = [name, f"{compile_seconds - run:.1f}", f"{run / batch * 1e3:.3f}", f"{batch / run:,.0f}", f"{floor:.4f}"]
         if peer:
             timed = [t for t in theirs if t is not None]

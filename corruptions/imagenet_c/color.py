@@ -5,13 +5,14 @@ are truncated to 8 bits, and many are whole levels up to rounding errors, so a s
 (see the tests) comes out one off.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from corruptions import padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color
+from corruptions.primitives import color, staging
 
 _ADDED = {
     "cifar": (0.05, 0.1, 0.15, 0.2, 0.3),
@@ -45,7 +46,7 @@ def _apply_brightness(image, params):
     Black becomes the grey v'. Source: ImageNet-C, brightness.
     """
     x = color.to_levels(image)
-    value, _ = color.value_and_chroma(x)
+    value = staging.stage_on_cpu(color.value_and_chroma(x)[0])
     lighter = jnp.clip(value + 255 * params["added"], 0, 255)
     # The largest channel takes v' itself, not v (v'/v), which may fall just below a whole level.
     return color.from_levels(jnp.where(x == value, lighter, lighter * (x / _nonzero(value))))
@@ -83,11 +84,28 @@ def _apply_saturate(image, params):
 
     Source: ImageNet-C, saturate.
     """
-    x = color.to_levels(image)
+    return jax.lax.platform_dependent(
+        color.to_levels(image), params["factor"], params["added"], cpu=_saturate_by_planes, default=_saturate
+    )
+
+
+_TINT = np.array([0, 1, 1], np.float32)  # of grey: all but red
+
+
+def _saturate(x, factor, added):
     value, chroma = color.value_and_chroma(x)
+    return _saturated(x, value, chroma, factor, added, _TINT)
+
+
+def _saturate_by_planes(x, factor, added):
+    value, chroma = (plane[..., 0] for plane in color.value_and_chroma(x))
+    return jnp.stack([_saturated(x[..., k], value, chroma, factor, added, _TINT[k]) for k in range(3)], -1)
+
+
+def _saturated(x, value, chroma, factor, added, tint):
     # v s' from the chroma v s, so that the saturation itself is never formed (0/0 for black).
-    new_chroma = jnp.clip(params["factor"] * chroma + params["added"] * value, 0, value)
-    below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), np.array([0, 1, 1], np.float32))
+    new_chroma = jnp.clip(factor * chroma + added * value, 0, value)
+    below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), tint)
     return color.from_levels(value - new_chroma * below)
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions import padded
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color, filters, random
+from corruptions.primitives import color, filters, random, staging
 
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
 _TABLES = {
@@ -50,9 +50,33 @@ def copied_from(shifts: jax.Array, reach: jax.Array | int, size: jax.Array | Non
     follow = visited(y + dy, x + dx) & (source > position)
     # The lowest bit says whether the pointer is to be followed further.
     pointer = (2 * source + follow.astype(jnp.int32)).ravel()
-    # A loop, not its unrolled body: fused look-ups would compute one another again and again.
-    pointer = jax.lax.fori_loop(0, _DOUBLINGS, lambda _, p: jnp.where(p & 1, _look_up(p, p >> 1), p), pointer)
+    pointer = jax.lax.platform_dependent(
+        pointer, jnp.asarray(reach, jnp.int32), cpu=followed_to_the_end, default=followed
+    )
     return (pointer >> 1).reshape(height, width)
+
+
+def followed(pointer: jax.Array, reach: jax.Array) -> jax.Array:
+    """Follows pointers 2 i + f, int32 [n], to the pointer i while f is 1, at most 2^6 of them."""
+    del reach
+    # A loop, not its unrolled body: fused look-ups would compute one another again and again.
+    return jax.lax.fori_loop(0, _DOUBLINGS, lambda _, p: _doubled(p), pointer)
+
+
+def followed_to_the_end(pointer: jax.Array, reach: jax.Array) -> jax.Array:
+    """Does what `followed` does, and stops when none of the batch is left to follow: at once where
+    the reach is 1, and so no pixel is visited before its neighbours.
+    """
+
+    def twice(found):
+        pointer = jax.lax.fori_loop(0, 2, lambda _, p: _doubled(p), found[0])
+        return pointer, staging.largest(jnp.sum(pointer & 1, dtype=jnp.int32))
+
+    return jax.lax.while_loop(lambda found: found[1] > 0, twice, (pointer, staging.largest(reach - 1)))[0]
+
+
+def _doubled(pointer):
+    return jnp.where(pointer & 1, _look_up(pointer, pointer >> 1), pointer)
 
 
 def _look_up(values, index):
@@ -93,17 +117,43 @@ def _smooth(image, params):
     return _scrambled(image, params, lambda levels: levels)
 
 
-def _scrambled(image, params, whole):
-    shifts, blur = params["shifts"], (params["sigma"], params["weights"])
-    height, width, channels = image.shape
+def sources(params: dict[str, jax.Array]) -> jax.Array:
+    """Composes the passes of copies, int32 [H W]: index of each pixel's source in the image."""
 
-    def one_pass(i, index):
-        source = copied_from(shifts[i], params["reach"], params.get("size")).ravel()
-        return jnp.where(i < params["passes"], _look_up(index, source), index)
+    def one_more(i, index):
+        return _one_more(i, index, params["shifts"][i], params)
 
     # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
-    start = jnp.arange(height * width) + jnp.zeros_like(shifts[0, 0]).ravel()
-    index = jax.lax.fori_loop(0, shifts.shape[0], one_pass, start)
+    start = jnp.zeros_like(params["shifts"][0, 0]).ravel()
+    return jax.lax.fori_loop(0, params["shifts"].shape[0], one_more, start + jnp.arange(start.size))
+
+
+def sources_by_need(params: dict[str, jax.Array]) -> jax.Array:
+    """Does what `sources` does; passes that none of the batch has are left out.
+
+    Not a loop: a slice at a traced place is ten times as slow on a CPU.
+    """
+    index, most = _one_pass(params["shifts"][0], params), staging.largest(params["passes"])
+    for i in range(1, params["shifts"].shape[0]):
+
+        def one_more(index, i=i):
+            return _one_more(i, index, params["shifts"][i], params)
+
+        index = jax.lax.cond(i < most, one_more, lambda index: index, index)
+    return index
+
+
+def _one_pass(shifts, params):
+    return copied_from(shifts, params["reach"], params.get("size")).ravel()
+
+
+def _one_more(i, index, shifts, params):
+    return jnp.where(i < params["passes"], _look_up(index, _one_pass(shifts, params)), index)
+
+
+def _scrambled(image, params, whole):
+    blur, channels = (params["sigma"], params["weights"]), image.shape[-1]
+    index = jax.lax.platform_dependent(params, cpu=sources_by_need, default=sources)
     soft = whole(255 * filters.gaussian(image, *blur))
     glass = padded.repeat_border(_look_up(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
     return jnp.clip(filters.gaussian(color.from_levels(glass), *blur), 0.0, 1.0)

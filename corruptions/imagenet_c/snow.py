@@ -90,9 +90,11 @@ def _apply(image, params):
     flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params.get("size"))
     streaks = staging.stage(streak_levels(flakes, params["weights"], params["angle"]))
     snow_layer = color.from_levels((streaks + padded.turned(streaks, params.get("size"))).astype(jnp.float32))
-    white = jnp.maximum(image, 1.5 * color.luma(image)[..., None] + 0.5)
+    # A CPU works planes out once, not for every channel.
+    snow_layer, grey = (staging.stage_on_cpu(plane)[..., None] for plane in (snow_layer, 1.5 * color.luma(image) + 0.5))
+    white = jnp.maximum(image, grey)
     mix = params["mix"]
-    return jnp.clip(mix * image + (1 - mix) * white + snow_layer[..., None], 0, 1)
+    return jnp.clip(mix * image + (1 - mix) * white + snow_layer, 0, 1)
 
 
 def flake_levels(layer: jax.Array, threshold: jax.Array | float) -> jax.Array:

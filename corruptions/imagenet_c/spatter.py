@@ -73,10 +73,15 @@ def _apply(image, params):
     layer = _blur(params["noise"], params["blur"], _LIQUID_RADIUS)
     layer = jnp.where(layer < params["threshold"], 0, layer)
     mud = params["mud"]
-    # On one image only the branch needed is run; in a batch with a severity per image both are.
-    # Jitted, for vmap within `shard_map` counts the constants of a plain branch as split twice.
-    wet = jax.lax.cond(mud < 1, jax.jit(_water), lambda x, *_: x, image, layer, params["strength"])
-    dirty = jax.lax.cond(mud > 0, jax.jit(_mud), lambda x, *_: x, image, layer, params["strength"], params["threshold"])
+    none = jnp.zeros_like(layer)
+    # A batch without mud, or of nothing else, has one branch run. Jitted, for vmap within `shard_map`
+    # counts the constants of a plain branch as split twice.
+    is_wet, is_dirty = (staging.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
+    water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
+    dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
+    water, dirt = water[..., None], dirt[..., None]
+    wet = jnp.clip(image + water * _WATER, 0, 1)
+    dirty = jnp.clip(image * (1 - dirt) + dirt * _MUD, 0, 1)
     return (1 - mud) * wet + mud * dirty
 
 
@@ -84,17 +89,15 @@ def _blur(x, sigma, max_radius):
     return filters.gaussian(x, sigma, filters.gaussian_weights(sigma, max_radius))
 
 
-def _water(image, layer, gain):
+def _water(layer, gain):
     drops = drop_levels(layer)
     mask = staging.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
-    mask = mask * (gain / jnp.maximum(jnp.max(mask), 1))
-    return jnp.clip(image + mask[..., None] * _WATER, 0, 1)
+    return mask * (gain / jnp.maximum(jnp.max(mask), 1))
 
 
-def _mud(image, layer, sigma, threshold):
+def _mud(layer, sigma, threshold):
     mask = _blur((layer > threshold).astype(jnp.float32), sigma, _MUD_RADIUS)
-    mask = jnp.where(mask < 0.8, 0, mask)[..., None]
-    return jnp.clip(image * (1 - mask) + mask * _MUD, 0, 1)
+    return jnp.where(mask < 0.8, 0, mask)
 
 
 def drop_levels(layer: jax.Array) -> jax.Array:

@@ -28,8 +28,9 @@ def value_and_chroma(image: jax.Array) -> tuple[jax.Array, jax.Array]:
 
     HSV saturation is chroma / value (0 where value is 0).
     """
-    value = jnp.max(image, axis=-1, keepdims=True)
-    return value, value - jnp.min(image, axis=-1, keepdims=True)
+    red, green, blue = (image[..., channel : channel + 1] for channel in range(3))
+    value = jnp.maximum(jnp.maximum(red, green), blue)
+    return value, value - jnp.minimum(jnp.minimum(red, green), blue)
 
 
 def to_levels(image: jax.Array) -> jax.Array:

@@ -79,9 +79,13 @@ def gaussian_matrix(
 
 def _gaussian(sigma, max_radius, truncate=4.0):
     """The weight as a function of the offset, not normalised."""
-    radius = jnp.minimum(jnp.floor(truncate * jnp.asarray(sigma, jnp.float32) + 0.5), max_radius)
+    radius = _radius(sigma, max_radius, truncate)
     decay = -0.5 / jnp.maximum(sigma, 1e-6) ** 2
     return lambda t: jnp.where(abs(t) <= radius, jnp.exp(decay * t**2), 0.0)
+
+
+def _radius(sigma, max_radius, truncate=4.0):
+    return jnp.minimum(jnp.floor(truncate * jnp.asarray(sigma, jnp.float32) + 0.5), max_radius)
 
 
 def gaussian_weights(sigma: jax.Array | float, max_radius: int) -> jax.Array:
@@ -103,36 +107,58 @@ def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> 
       float32 of the image's shape.
     """
     sigma = jnp.asarray(sigma, jnp.float32)
-    return jax.lax.platform_dependent(image, sigma, weights, tpu=_by_products, default=_by_slices)
+    return jax.lax.platform_dependent(
+        image, sigma, weights, tpu=_by_products, cpu=_by_needed_slices, default=_by_slices
+    )
 
 
 def _by_products(image, sigma, weights):
     return separable(image, *(gaussian_matrix(size, sigma, weights.size // 2) for size in image.shape[:2]))
 
 
-def _by_slices(image, sigma, weights):
+def _by_slices(image, sigma, weights, needed=None):
     del sigma
     reach = weights.size // 2
     for axis in (0, 1):
         padded = jnp.pad(image, [(reach * (i == axis),) * 2 for i in range(image.ndim)], mode="edge")
-        image = sum_of_shifts(padded, weights, axis)
+        image = sum_of_shifts(padded, weights, axis, needed)
     return image
 
 
-def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int) -> jax.Array:
+def _by_needed_slices(image, sigma, weights):
+    return _by_slices(image, sigma, weights, staging.largest(_radius(sigma, weights.size // 2).astype(jnp.int32)))
+
+
+def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.Array | None = None) -> jax.Array:
     """Correlates rows (axis 0) or columns (1) with n weights, where all of them lie inside the image.
 
     Args:
       image: float32 [H, W] or [H, W, C].
       weights: float32 [n].
       axis: that gets n - 1 shorter.
+      needed: int32, the weights further than this from the middle one are zero, and the most of them
+        left out; None for no such bound.
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
     # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
     flat = staging.stage_on_cpu(image.reshape(image.shape[0], -1))
     length = flat.shape[axis] - (weights.size - 1) * step
-    shifted = (jax.lax.slice_in_dim(flat, k * step, k * step + length, axis=axis) for k in range(weights.size))
-    total = sum(weight * x for weight, x in zip(weights, shifted, strict=True))
+
+    def part(taps):
+        return sum(weights[k] * jax.lax.slice_in_dim(flat, k * step, k * step + length, axis=axis) for k in taps)
+
+    if needed is None:
+        total = part(range(weights.size))
+    else:
+        middle, inner = weights.size // 2, min(weights.size // 2, 4)
+        total = part(range(middle - inner, middle + inner + 1))
+        while inner < middle:
+            outer = min(middle, 2 * inner)
+            ring = [*range(middle - outer, middle - inner), *range(middle + inner + 1, middle + outer + 1)]
+            total = jax.lax.cond(
+                needed > inner, lambda total, ring=ring: total + part(ring), lambda total: total, total
+            )
+            inner = outer
     shape = (size - (weights.size - 1) * (i == axis) for i, size in enumerate(image.shape))
     return staging.stage_on_cpu(total).reshape(tuple(shape))
 

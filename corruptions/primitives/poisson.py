@@ -5,7 +5,7 @@ arithmetic, no loop that waits for the slowest pixel.
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import random
+from corruptions.primitives import random, staging
 
 
 def quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
@@ -24,15 +24,14 @@ def quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
       float32 array of counts, exact but for uniforms within about 1e-6 of a step of F (means to
       1000).
     """
-    return jax.lax.platform_dependent(uniform, mean, cpu=_in_pieces, default=_quantile)
+    return jax.lax.platform_dependent(uniform, mean, cpu=_in_a_row, default=_quantile)
 
 
-def _in_pieces(uniform, mean):
-    # XLA's CPU backend vectorises along the last axis only; over three channels it gives up and is
-    # six times slower. A plain reshape would be folded away: only a loop keeps the long flat rows.
-    pieces = 3 if uniform.size % 3 == 0 else 1
-    flat = (uniform.reshape(pieces, -1), mean.reshape(pieces, -1))
-    return jax.lax.map(lambda args: _quantile(*args), flat).reshape(uniform.shape)
+def _in_a_row(uniform, mean):
+    # XLA's CPU backend vectorises along the last axis only; over three channels it gives up and is six times slower.
+    # A plain reshape would be folded away.
+    rows = (staging.stage(x.reshape(-1)) for x in (uniform, mean))
+    return staging.stage(_quantile(*rows)).reshape(uniform.shape)
 
 
 def _quantile(uniform, mean):

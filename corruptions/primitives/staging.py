@@ -36,3 +36,20 @@ def in_turn(*arrays: jax.Array) -> tuple[jax.Array, ...]:
 def stage_on_cpu(x: jax.Array) -> jax.Array:
     """Does what `stage` does on a CPU, and nothing elsewhere."""
     return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
+
+
+@jax.custom_batching.custom_vmap
+def largest(count: jax.Array) -> jax.Array:
+    """Gives a count, int32 from 0 on; under `vmap` the largest of the batch, which all images share (of
+    an array, number by number).
+
+    For a bound on work that changes nothing where an image needs less of it: `lax.cond` and loops
+    then leave the work out, where with a bound of each image's own all of it would be done.
+    """
+    return count
+
+
+@largest.def_vmap
+def _largest_of_batch(number, batched, count):
+    del number, batched
+    return largest(jnp.max(count, axis=0, initial=0)), False

@@ -110,7 +110,8 @@ def _sum_of_tiles(image, rows, columns, weights):
 
     # Made of the image: under `shard_map` what a loop carries differs between devices from the start.
     total = jnp.zeros_like(flat[:, : tiles * _TILE * channels]).reshape(height, tiles, -1)
-    total = jax.lax.scan(add, total, (rows, columns, weights, _in_any_image(weights > 0)))[0]
+    wanted = staging.largest((weights > 0).astype(jnp.int32)) > 0  # by any image of a batch
+    total = jax.lax.scan(add, total, (rows, columns, weights, wanted))[0]
     return total.reshape(height, tiles * _TILE, channels)[:, :width]
 
 
@@ -135,17 +136,6 @@ def _strips(offsets):
     k = jnp.arange(_SHIFTS, dtype=jnp.float32)[None, :, None] - (whole - first)[:, None]
     shares = jnp.where(k == 0, 1 - fraction, 0.0) + jnp.where(k == 1, fraction, 0.0)
     return _TILE * jnp.arange(offsets.shape[0]) + first[:, 0].astype(jnp.int32), shares
-
-
-@jax.custom_batching.custom_vmap
-def _in_any_image(wanted):
-    """One answer for all images of a batch: of branches that differ from image to image all are computed."""
-    return wanted
-
-
-@_in_any_image.def_vmap
-def _of_batch(number, batched, wanted):
-    return jnp.any(wanted, axis=0) if batched[0] else wanted, False
 
 
 def _sum_of_products(image, rows, columns, weights):

@@ -85,3 +85,12 @@ BUDGET = {
 @pytest.mark.parametrize(("name", "size"), BUDGET)
 def test_pixels_match_the_original(shared, name, size):
     goldens.assert_pixels(shared, getattr(color, name), size, BUDGET[name, size])
+
+
+def test_saturate_by_planes_is_saturate():
+    levels = jnp.asarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3)), jnp.float32)
+    levels = levels.at[:4].set(levels[:4, :, :1])  # greys, of them one black and one white
+    levels = levels.at[0, 0].set(0).at[0, 1].set(255)
+    expected = jax.jit(color._saturate)(levels, 5.0, 0.1)
+    found = jax.jit(color._saturate_by_planes)(levels, 5.0, 0.1)
+    np.testing.assert_allclose(found, expected, atol=1e-7)

@@ -69,3 +69,16 @@ def test_real_severities_round_reach_and_passes():
 @pytest.mark.parametrize("size", [32, 224])
 def test_features_match_the_original(shared, size):
     goldens.assert_features(shared, glass.glass_blur, size)
+
+
+def test_sources_by_need_are_sources():
+    """Fewer passes and doublings: the same for each image of a batch, whatever the others need."""
+    rng = np.random.default_rng(0)
+    shifts = np.stack([rng.integers(-reach, reach, (3, 2, 16, 23)) for reach in (1, 4, 2)])
+    shifts[2, 1] = [[[0]], [[1]]]  # each row's pixels hand one value on to the left
+    params = {"shifts": jnp.asarray(shifts, jnp.int32), "reach": jnp.array([1, 4, 2]), "passes": jnp.array([1, 2, 3])}
+    by_need, expected = jax.jit(jax.vmap(glass.sources_by_need)), jax.jit(jax.vmap(glass.sources))(params)
+    np.testing.assert_array_equal(by_need(params), expected)
+    for some in ([0, 0, 0], [0, 1, 0]):
+        few = jax.tree.map(lambda x, some=some: x[np.array(some)], params)
+        np.testing.assert_array_equal(by_need(few), expected[np.array(some)])

@@ -8,6 +8,7 @@ from benchmarks.reference.imagenet_c import spatter_stages
 from benchmarks.reference.imagenet_c.spatter import LEVELS
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.spatter import floor_of_mean, relief, spatter
+from corruptions.primitives import histogram
 from corruptions.primitives.canny import canny, hysteresis
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
@@ -148,3 +149,11 @@ def test_vmapped_severities_give_what_single_ones_give():
     batch = jax.jit(jax.vmap(single))(jnp.arange(1, 6))
     for severity in range(1, 6):
         np.testing.assert_allclose(batch[severity - 1], single(severity), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(16, 24), (17, 19)])
+def test_counts_by_slices_are_those_by_columns(shape):
+    levels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    expected = np.cumsum(np.bincount(levels.ravel(), minlength=256))
+    for form in (histogram.counts_by_columns, histogram.counts_by_slices):
+        np.testing.assert_array_equal(form(jnp.asarray(levels), 256), expected)

@@ -160,3 +160,18 @@ def test_a_real_inverse_by_products_is_irfft2():
     expected = np.fft.irfft2(spectrum, s=(16, 24))
     found = jax.jit(fourier.inverse_by_products, static_argnums=1)(spectrum.astype(np.complex64), 24)
     assert np.allclose(found, expected, atol=2e-6 * expected.std())
+
+
+def test_a_gaussian_of_the_taps_a_batch_needs_is_the_same():
+    images = jnp.asarray(np.random.default_rng(0).random((3, 16, 16)), jnp.float32)
+
+    def filtered(form, sigmas, images):
+        weights = jax.vmap(lambda sigma: filters.gaussian_weights(sigma, 12))(sigmas)
+        return jax.jit(jax.vmap(form))(images, sigmas, weights)
+
+    sigmas = jnp.array([1.0, 0.0, 2.9])
+    expected = filtered(filters._by_slices, sigmas, images)
+    some = filtered(filters._by_needed_slices, sigmas, images)
+    np.testing.assert_allclose(some, expected, atol=3e-7)
+    fewer = filtered(filters._by_needed_slices, sigmas.at[2].set(1.0), images)
+    np.testing.assert_array_equal(fewer[:2], some[:2])

@@ -1,0 +1,25 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions.primitives import staging
+
+
+def test_a_batch_shares_its_largest_count():
+    def twice(count):
+        return 2 * staging.largest(count)
+
+    counts = jnp.array([[3, 1], [0, 7]], jnp.int32)
+    assert int(jax.jit(twice)(counts[1, 0])) == 0
+    np.testing.assert_array_equal(jax.jit(jax.vmap(twice))(counts[0]), [6, 6])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(twice)))(counts), np.full((2, 2), 14))
+    assert jax.vmap(twice)(counts[0, :0]).shape == (0,)
+
+
+def test_what_none_of_a_batch_needs_is_a_branch_that_is_not_run():
+    def corrupt(count, x):
+        return jax.lax.cond(staging.largest(count) > 0, jnp.sin, lambda x: x, x)
+
+    found = jax.make_jaxpr(jax.vmap(corrupt))(jnp.zeros(2, jnp.int32), jnp.zeros(2))
+    # Of a count of its own each image would get both branches, and a choice between the results.
+    assert "cond[" in str(found) and "select_n" not in str(found)
