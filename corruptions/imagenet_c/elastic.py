@@ -1,5 +1,6 @@
 """ImageNet-C elastic_transform: a random affine map, then a smooth random displacement."""
 
+import functools
 from collections.abc import Iterable, Sequence
 
 import jax
@@ -37,9 +38,9 @@ def _sample(key, shape, severity, *, table=None):
     alpha, sigma, jitter = tables.lookup(pixels, shape, table, severity)
     fixed = shape.tables["anchors"] if isinstance(shape, padded.Shape) else anchors(shape)
     points = fixed + random.uniform(points_key, (3, 2), -jitter, jitter)
-    max_radius = int(_TRUNCATE * pixels[table][:, 1].max() + 0.5)
+    radii = [int(_TRUNCATE * width + 0.5) for width in pixels[table][:, 1]]
     noise = (random.uniform(field_key, shape[:2], -1.0, 1.0) for field_key in (dx_key, dy_key))
-    dx, dy = smooth_fields(noise, shape, alpha, sigma, max_radius)
+    dx, dy = smooth_fields(noise, shape, alpha, sigma, max(radii), narrow=radii[-1])
     own = {"anchors": fixed, **padded.own_size(shape)} if isinstance(shape, padded.Shape) else {}
     return {"points": points, "dx": dx, "dy": dy, **own}
 
@@ -68,23 +69,14 @@ def _warped(image, params):
     fraction = np.float32(1 / 32)
     down, right = ((v & 31).astype(jnp.float32) * fraction for v in (y, x))
     affine, elastic = (y >> 5, x >> 5, down, right), geometry.displaced(params["dy"], params["dx"])
-
-    def both(affine, elastic):
-        return geometry.neighbours(*affine, size, "reflect"), geometry.neighbours(*elastic, size, "symmetric")
-
-    def in_a_loop(image, *places):
-        # A scan over the two warps, lest the compiler inline the first into each of the four reads of
-        # the second.
-        warps = jax.tree.map(lambda *arrays: jnp.stack(arrays), *both(*places))
-        return jax.lax.scan(lambda warped, near: (geometry.interpolate(warped, near), None), image, warps)[0]
-
-    def in_turn(image, *places):
-        # A TPU inlines no look-up, and would rearrange the pixels of each if positions had two axes.
-        for near in both(*jax.tree.map(jnp.ravel, places)):
-            image = geometry.interpolate(image, near).reshape(image.shape)
-        return image
-
-    return jax.lax.platform_dependent(image, affine, elastic, tpu=in_turn, default=in_a_loop)
+    first, second = (
+        # In one axis: a TPU would rearrange the pixels of each look-up if positions had two.
+        geometry.neighbours(*map(jnp.ravel, positions), size, mode, stride=image.shape[1])
+        for positions, mode in ((affine, "reflect"), (elastic, "symmetric"))
+    )
+    # Staged, or the first warp would be worked out anew in each of the four reads of the second.
+    warped = staging.stage(geometry.interpolate(image, first).reshape(image.shape))
+    return geometry.interpolate(warped, second).reshape(image.shape)
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
@@ -100,20 +92,42 @@ def anchors(shape: Sequence[int]) -> np.ndarray:
 
 
 def smooth_fields(
-    fields: Iterable[jax.Array], shape: Sequence[int], alpha: jax.Array, sigma: jax.Array, max_radius: int
+    fields: Iterable[jax.Array],
+    shape: Sequence[int],
+    alpha: jax.Array,
+    sigma: jax.Array,
+    max_radius: int,
+    narrow: int,
 ) -> list[jax.Array]:
     """Filters each field [H, W] with a Gaussian of `sigma` pixels and multiplies it by `alpha`.
 
     The filter is cut at 3 sigma, at most `max_radius` pixels; the field is mirrored at its border.
+    A CPU sums shifted fields where the filter reaches at most `narrow` pixels, of each image alone.
     """
     owns = shape.own[:2] if isinstance(shape, padded.Shape) else (None, None)
-    rows, columns = (
-        filters.gaussian_matrix(side, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE, own=own)
-        for side, own in zip(shape[:2], owns)
-    )
-    # Else a TPU makes the matrices anew in each product, which takes its compiler long.
-    rows, columns = staging.in_turn(rows, columns)
-    return [alpha * filters.separable(field, rows, columns) for field in fields]
+
+    def by_products(sigma, *fields, product=filters.separable):
+        rows, columns = (
+            filters.gaussian_matrix(side, sigma, max_radius, mode="symmetric", truncate=_TRUNCATE, own=own)
+            for side, own in zip(shape[:2], owns)
+        )
+        # Else a TPU makes the matrices anew in each product, which takes its compiler long.
+        rows, columns = staging.in_turn(rows, columns)
+        return [product(field, rows, columns) for field in fields]
+
+    def by_shifts(sigma, *fields):
+        weights = filters.gaussian_weights(sigma, narrow, _TRUNCATE)
+        mirrored = (jnp.pad(field, narrow, mode="symmetric") for field in fields)
+        return [filters.sum_of_shifts(filters.sum_of_shifts(field, weights, 0), weights, 1) for field in mirrored]
+
+    @jax.custom_batching.sequential_vmap
+    def either(sigma, *fields):
+        by_halves = functools.partial(by_products, product=filters.separable_by_halves)
+        return jax.lax.cond(_TRUNCATE * sigma + 0.5 < narrow + 1, by_shifts, by_halves, sigma, *fields)
+
+    cpu = by_products if isinstance(shape, padded.Shape) else either
+    smooth = jax.lax.platform_dependent(jnp.asarray(sigma, jnp.float32), *fields, cpu=cpu, default=by_products)
+    return [alpha * field for field in smooth]
 
 
 def affine_coordinates(

@@ -4,12 +4,13 @@ Whole pixels are gathered, all channels of a neighbour at once; nothing is scatt
 costs four reads and one write per pixel.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import staging
+from corruptions.primitives.warping import bilinear
 
 MODES = ("symmetric", "reflect")
 
@@ -28,29 +29,28 @@ def fold(index: jax.Array, size: jax.Array | int, mode: str) -> jax.Array:
     Raises:
       ValueError: another mode.
     """
+    period, mirrored = _mirror(size, mode)
+    index = jnp.mod(index, period)
+    return jnp.minimum(index, mirrored - index)
+
+
+def _mirror(size, mode):
+    """The period of an extension, and the sum of an index and the one where it shows the same again."""
     if mode == "symmetric":
-        index = jnp.mod(index, 2 * size)
-        return jnp.minimum(index, 2 * size - 1 - index)
+        return 2 * size, 2 * size - 1
     if mode == "reflect":
-        period = jnp.maximum(2 * size - 2, 1)
-        index = jnp.mod(index, period)
-        return jnp.minimum(index, period - index)
+        return jnp.maximum(2 * size - 2, 1), 2 * size - 2
     raise ValueError(f"expected a boundary mode among {', '.join(MODES)}, found {mode!r}")
 
 
 class Neighbours(NamedTuple):
-    """The four pixels around each position and their weights: rows and columns int32 [...], weights
-    float32 [...].
+    """The square of four pixels around each position: the number of its upper left one, row by row,
+    int32 [...], and how far down and to the right of that the position lies, float32 [...] in [0, 1].
     """
 
-    top: jax.Array
-    bottom: jax.Array
-    left: jax.Array
+    upper_left: jax.Array
+    down: jax.Array
     right: jax.Array
-    top_weight: jax.Array
-    bottom_weight: jax.Array
-    left_weight: jax.Array
-    right_weight: jax.Array
 
 
 def neighbours(
@@ -58,37 +58,41 @@ def neighbours(
     column: jax.Array,
     row_fraction: jax.Array,
     column_fraction: jax.Array,
-    shape: tuple[int, ...] | jax.Array,
+    shape: Sequence[int] | jax.Array,
     mode: str,
+    stride: int | None = None,
 ) -> Neighbours:
-    """Finds the pixels (row, column) to (row + 1, column + 1), brought inside the image, and their
-    bilinear weights.
+    """Finds the pixels (row, column) to (row + 1, column + 1), brought inside the image.
 
     Args:
       row, column: int32 [...], any integers.
       row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in
         pixels.
-      shape: (H, W, ...), of the image; may be traced.
+      shape: (H, W, ...) of the image, at least 2 each; may be traced.
       mode: how the image continues beyond its border, see `fold`.
+      stride: pixels in a row of the array, where that is more than W.
     """
-    height, width = shape[0], shape[1]
-    weights = [1 - row_fraction, row_fraction, 1 - column_fraction, column_fraction]
-    rows = [fold(index, height, mode) for index in (row, row + 1)]
-    columns = [fold(index, width, mode) for index in (column, column + 1)]
-    return Neighbours(*rows, *columns, *weights)
+    top, down = _pair(row, row_fraction, shape[0], mode)
+    left, right = _pair(column, column_fraction, shape[1], mode)
+    return Neighbours(top * (shape[1] if stride is None else stride) + left, down, right)
+
+
+def _pair(index, fraction, size, mode):
+    """Brings the samples `index` and `index` + 1 to two in a row inside an axis: the first, and the
+    weight of the second.
+    """
+    period, mirrored = _mirror(size, mode)
+    index = jnp.mod(index, period)
+    first = jnp.minimum(index, mirrored - 1 - index)
+    fraction = jnp.where(first < index, 1 - fraction, fraction)  # mirrored, the two change places
+    # Between a sample at the end and its mirror image, which is the same, lies that alone.
+    fraction = jnp.where(first < 0, 0.0, jnp.where(first > size - 2, 1.0, fraction))
+    return jnp.clip(first, 0, size - 2), fraction
 
 
 def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
-    """Sums the weighted neighbours of each position: image [H, W, C], near of shape [...] to [...,
-    C].
-    """
-
-    def along_row(row):
-        left, right = (image.at[row, column].get(mode="promise_in_bounds") for column in (near.left, near.right))
-        return left * near.left_weight[..., None] + right * near.right_weight[..., None]
-
-    upper, bottom = staging.in_turn(along_row(near.top) * near.top_weight[..., None], near.bottom)
-    return upper + along_row(bottom) * near.bottom_weight[..., None]
+    """Weights the neighbours of each position: image [H, W, C], near of shape [...] to [..., C]."""
+    return bilinear.look_up(image.reshape(-1, image.shape[-1]), image.shape[1], *near)
 
 
 def displaced(dy: jax.Array, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

@@ -74,17 +74,26 @@ def test_a_tpu_sees_the_same_without_a_loop(monkeypatch):
     traced = jax.jit(elastic.elastic_transform.apply).trace(image, params)
     assert "stablehlo.while" not in traced.lower(lowering_platforms=("tpu",)).as_text()
     expected = apply(image, params)
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, tpu, default: tpu(*arrays))
+    monkeypatch.setattr(jax.lax, "platform_dependent", on_a_tpu)
+    drawn = jax.jit(lambda: elastic.elastic_transform.sample(jax.random.key(4), image.shape, 4, table="cifar"))()
+    for name, values in params.items():
+        np.testing.assert_allclose(drawn[name], values, rtol=0, atol=1e-5, err_msg=name)  # pixels
     found = jax.jit(lambda image, params: elastic.elastic_transform.apply(image, params))(image, params)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+def on_a_tpu(*arrays, default=None, tpu=None, cpu=None):
+    return (tpu or default)(*arrays)
+
+
 @pytest.mark.parametrize("table", PIXELS)
 def test_fields_are_smoothed_noise(table):
-    height, width = 40, 56
+    height, width = 41, 56
     noise = np.random.default_rng(0).uniform(-1, 1, (height, width)).astype(np.float32)
-    radius = max(int(3 * sigma + 0.5) for _, sigma, _ in PIXELS[table])
-    smooth = jax.jit(lambda u, alpha, sigma: elastic.smooth_fields([u], u.shape, alpha, sigma, radius)[0])
+    radii = [int(3 * sigma + 0.5) for _, sigma, _ in PIXELS[table]]
+    smooth = jax.jit(
+        lambda u, alpha, sigma: elastic.smooth_fields([u], u.shape, alpha, sigma, max(radii), radii[-1])[0]
+    )
     for alpha, sigma, _ in PIXELS[table]:
         expected = np.zeros((height, width))
         if alpha:
