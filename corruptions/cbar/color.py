@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, padding, to_image
-from corruptions.primitives import color, random
+from corruptions.primitives import color, random, staging
 from corruptions.primitives.hue import turn_hue
 
 _SEGMENTS = 4
@@ -84,12 +84,16 @@ def _dyed(image, params):
 
     The sum may exceed 255: cut to whole levels mod 256, or without `wrap` clipped.
     """
-    levels = color.to_levels(image)
-    x = [levels[..., i] / 255 for i in range(3)]
-    red, green, blue = (1 - 1.5 * v + 0.5 * (x[0] + x[1] + x[2]) for v in x)
-    others = jnp.stack([green * blue, red * blue, red * green], axis=-1)
+    planes = [color.to_levels(image[..., i]) for i in range(3)]
+    total = 0.5 * sum(plane / 255 for plane in planes)
+    red, green, blue = (1 - 1.5 * (plane / 255) + total for plane in planes)
     weight = params["weight"]
-    return (1 - weight) * levels + weight * others * levels
+    # Plane by plane to the end: a CPU takes a single image seven times as long where only the dyes are put side by side.
+    mixed = [
+        (1 - weight) * x + weight * others * x
+        for x, others in zip(planes, (green * blue, red * blue, red * green), strict=True)
+    ]
+    return jnp.stack(mixed, axis=-1)
 
 
 technicolor = _filter("technicolor", _dyed, "multiplies red, green and blue with one another")
@@ -120,7 +124,7 @@ def _apply_pseudocolor(image, params):
     256.
     """
     levels = color.to_levels(image)
-    position = _SEGMENTS * _luma(levels)
+    position = _SEGMENTS * staging.stage_on_cpu(_luma(levels))  # not for every channel anew
     segment = jnp.clip(jnp.floor(position), 0, _SEGMENTS - 1)
     t = position - segment
     curve = t * t * (3 - 2 * t)
@@ -129,11 +133,22 @@ def _apply_pseudocolor(image, params):
     linear_step = (1 - smooth) * step.astype(jnp.float32)
     smooth_step = smooth * jnp.where(params["wrap"], step & 255, step).astype(jnp.float32)
     start = params["colors"].astype(jnp.float32)
-    colors = 0.0
-    for k in range(_SEGMENTS):
-        first, linear, smooth_rise = (v[k].reshape(1, 1, 3) for v in (start, linear_step, smooth_step))
-        colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
-    return to_image((1 - params["weight"]) * levels + params["weight"] * colors)
+    weight = params["weight"]
+
+    def mixed(channels):
+        colors = 0.0
+        for k in range(_SEGMENTS):
+            first, linear, smooth_rise = (v[k, channels].reshape(1, 1, -1) for v in (start, linear_step, smooth_step))
+            colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
+        return (1 - weight) * levels[..., channels] + weight * colors
+
+    # A CPU takes a single image half as long plane by plane.
+    return to_image(
+        jax.lax.platform_dependent(
+            cpu=lambda: jnp.concatenate([mixed(slice(i, i + 1)) for i in range(3)], axis=-1),
+            default=lambda: mixed(slice(0, 3)),
+        )
+    )
 
 
 pseudocolor = candidate(
