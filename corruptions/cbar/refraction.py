@@ -7,7 +7,7 @@ import numpy as np
 from corruptions.cbar import severities
 from corruptions.cbar.candidate import candidate, side
 from corruptions.cbar.waves import caustic_draws
-from corruptions.primitives import staging
+from corruptions.primitives import borders, staging
 from corruptions.primitives.textures.caustic import caustic
 from corruptions.primitives.warping import bilinear
 
@@ -72,7 +72,7 @@ def _apply(image, params):
 def _smooth(plane, axis):
     """The plane, mirrored about its ends, filtered with `_GAUSSIAN` along an axis."""
     size = plane.shape[axis]
-    padded = jnp.pad(plane, [(_RADIUS, _RADIUS) if i == axis else (0, 0) for i in (0, 1)], mode="symmetric")
+    padded = borders.extended(plane, _RADIUS, (axis,), "symmetric")
     shifted = (jax.lax.slice_in_dim(padded, i, i + size, axis=axis) for i in range(2 * _RADIUS + 1))
     return staging.stage(sum(weight * plane for weight, plane in zip(_GAUSSIAN, shifted, strict=True)))
 

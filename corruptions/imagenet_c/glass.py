@@ -1,5 +1,7 @@
 """Glass blur of ImageNet-C: pixels copied from random neighbours, between two Gaussian blurs."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -51,7 +53,7 @@ def copied_from(shifts: jax.Array, reach: jax.Array | int, size: jax.Array | Non
     # The lowest bit says whether the pointer is to be followed further.
     pointer = (2 * source + follow.astype(jnp.int32)).ravel()
     pointer = jax.lax.platform_dependent(
-        pointer, jnp.asarray(reach, jnp.int32), cpu=followed_to_the_end, default=followed
+        pointer, jnp.asarray(reach, jnp.int32), cpu=followed_to_the_end, cuda=followed_in_short_words, default=followed
     )
     return (pointer >> 1).reshape(height, width)
 
@@ -73,6 +75,21 @@ def followed_to_the_end(pointer: jax.Array, reach: jax.Array) -> jax.Array:
         return pointer, staging.largest(jnp.sum(pointer & 1, dtype=jnp.int32))
 
     return jax.lax.while_loop(lambda found: found[1] > 0, twice, (pointer, staging.largest(reach - 1)))[0]
+
+
+def followed_in_short_words(pointer: jax.Array, reach: jax.Array) -> jax.Array:
+    """Does what `followed` does, but that f is 0 in the end. It is memory that takes most of a GPU's
+    time: two bytes a pointer, where they hold it, and no loop, which would copy what it carries.
+    """
+    del reach
+    short = jnp.uint16 if pointer.size <= 2**16 else pointer.dtype
+    source = (pointer >> 1).astype(short)
+    # Without the bit f: a pointer that is not to be followed is left by its pixel pointing to itself.
+    end = jnp.where(pointer & 1, source, jnp.arange(pointer.size, dtype=short))
+    source, end = staging.stage(source), staging.stage(end)
+    for _ in range(_DOUBLINGS):
+        end = staging.stage(_look_up(end, end))
+    return 2 * _look_up(source, end).astype(pointer.dtype)
 
 
 def _doubled(pointer):
@@ -110,11 +127,21 @@ def _apply(image, params):
     The scramble is `passes` times `copied_from`, each on the result of the one before; borders are
     repeated. Source: ImageNet-C, glass_blur.
     """
-    return _scrambled(image, params, jnp.floor)
+    return _scrambled(image, params, _copied_levels)
 
 
 def _smooth(image, params):
-    return _scrambled(image, params, lambda levels: levels)
+    return _scrambled(image, params, _look_up)
+
+
+def _copied_levels(levels, index):
+    def as_bytes(levels, index):
+        return _look_up(levels.astype(jnp.uint8), index).astype(levels.dtype)
+
+    def as_they_are(levels, index):
+        return _look_up(jnp.floor(levels), index)
+
+    return jax.lax.platform_dependent(levels, index, cuda=as_bytes, default=as_they_are)
 
 
 def sources(params: dict[str, jax.Array]) -> jax.Array:
@@ -143,6 +170,14 @@ def sources_by_need(params: dict[str, jax.Array]) -> jax.Array:
     return index
 
 
+def sources_at_once(params: dict[str, jax.Array]) -> jax.Array:
+    """Does what `sources` does; each pass of a GPU draws its shifts itself, which a loop reads from
+    memory.
+    """
+    wanted = (jnp.where(i < params["passes"], shifts, 0) for i, shifts in enumerate(params["shifts"]))
+    return functools.reduce(_look_up, (_one_pass(shifts, params) for shifts in wanted))
+
+
 def _one_pass(shifts, params):
     return copied_from(shifts, params["reach"], params.get("size")).ravel()
 
@@ -151,11 +186,11 @@ def _one_more(i, index, shifts, params):
     return jnp.where(i < params["passes"], _look_up(index, _one_pass(shifts, params)), index)
 
 
-def _scrambled(image, params, whole):
+def _scrambled(image, params, copied):
     blur, channels = (params["sigma"], params["weights"]), image.shape[-1]
-    index = jax.lax.platform_dependent(params, cpu=sources_by_need, default=sources)
-    soft = whole(255 * filters.gaussian(image, *blur))
-    glass = padded.repeat_border(_look_up(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
+    index = jax.lax.platform_dependent(params, cpu=sources_by_need, cuda=sources_at_once, default=sources)
+    soft = 255 * filters.gaussian(image, *blur)
+    glass = padded.repeat_border(copied(soft.reshape(-1, channels), index).reshape(image.shape), params.get("size"))
     return jnp.clip(filters.gaussian(color.from_levels(glass), *blur), 0.0, 1.0)
 
 

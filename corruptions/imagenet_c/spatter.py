@@ -6,7 +6,7 @@ import numpy as np
 
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member
-from corruptions.primitives import filters, random, staging
+from corruptions.primitives import borders, filters, random, staging
 from corruptions.primitives.canny import canny
 from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
@@ -108,11 +108,16 @@ def drop_levels(layer: jax.Array) -> jax.Array:
 def relief(drops: jax.Array) -> jax.Array:
     """Computes the relief of drops, both 8-bit, int32 [H, W]. Source: ImageNet-C, spatter."""
     distance = chamfer_distance(canny(drops, *_EDGE_THRESHOLDS))
-    smooth = staging.stage(floor_of_mean(distance))
-    x = staging.stage(jnp.pad(equalize(smooth, 21), 1, mode="reflect"))
+    smooth = _staged(floor_of_mean(distance))
+    x = _staged(borders.extended(equalize(smooth, 21), 1, (0, 1), "reflect"))
     sharp = 2 * (x[2:, 2:] - x[:-2, :-2]) + x[1:-1, 1:-1] + x[1:-1, 2:] + x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, :-2]
-    total = _sum_of_nine(staging.stage(jnp.clip(sharp, 0, 255)))
+    total = _sum_of_nine(_staged(jnp.clip(sharp, 0, 255)))
     return jnp.round(total.astype(jnp.float32) * np.float32(1 / 9)).astype(jnp.int32)  # never half way: 9 is odd
+
+
+def _staged(levels):
+    """Keeps levels 0..255, int32, in memory as bytes."""
+    return staging.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
 
 
 def floor_of_mean(distance: jax.Array) -> jax.Array:
@@ -130,7 +135,7 @@ def floor_of_mean(distance: jax.Array) -> jax.Array:
 
 def _sum_of_nine(x):
     """Sums over 3x3 pixels, mirrored at the edge pixels."""
-    x = jnp.pad(x, 1, mode="reflect")
+    x = borders.extended(x, 1, (0, 1), "reflect")
     x = x[:, :-2] + x[:, 1:-1] + x[:, 2:]
     return x[:-2] + x[1:-1] + x[2:]
 

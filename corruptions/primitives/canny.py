@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import staging
+from corruptions.primitives import borders, staging
 
 # tan(22.5 degrees) in 15-bit fixed point, as OpenCV has it.
 _TANGENT = 13573
@@ -27,7 +27,7 @@ def canny(levels: jax.Array, low: int, high: int) -> jax.Array:
     Returns:
       bool [H, W].
     """
-    padded = jnp.pad(levels, 1, mode="edge")
+    padded = borders.extended(levels, 1, (0, 1), "edge")
     across = padded[:, 2:] - padded[:, :-2]
     along = padded[2:] - padded[:-2]
     gx = across[:-2] + 2 * across[1:-1] + across[2:]

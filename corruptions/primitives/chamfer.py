@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.primitives import tables
+from corruptions.primitives import staging, tables
 
 # Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance
 # transformations in digital images", 1986): along an axis, along a diagonal, knight's move.
@@ -54,11 +54,21 @@ def chamfer_distance(edges: jax.Array) -> jax.Array:
     # in a batch, on a TPU one image after the other.
     strides = sorted(set(_STRIDES))
     passes = [functools.partial(extend, stride) for stride in strides]
-    distance, _ = jax.lax.scan(
-        lambda distance, number: (jax.lax.switch(number, passes, distance), None),
-        jnp.where(edges, 0, far).astype(jnp.int32),
-        jnp.array([strides.index(stride) for stride in _STRIDES]),
-    )
+
+    def in_a_loop(distance):
+        numbers = jnp.array([strides.index(stride) for stride in _STRIDES])
+        return jax.lax.scan(
+            lambda distance, number: (jax.lax.switch(number, passes, distance), None), distance, numbers
+        )[0]
+
+    def in_turn(distance):
+        # A GPU's loop copies what it carries; what is staged is not fused there.
+        for stride in _STRIDES:
+            distance = staging.stage(extend(stride, distance))
+        return distance
+
+    start = jnp.where(edges, 0, far).astype(jnp.int32)
+    distance = jax.lax.platform_dependent(start, cuda=in_turn, default=in_a_loop)
     modulus, table = _float_sums()
     # Of each image's own draws: a TPU's compiler takes twenty times as long where a batch shares a table.
     table = jnp.where(jnp.any(edges), table, np.float32(_REACH))

@@ -11,7 +11,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import staging
+from corruptions.primitives import borders, staging
 
 
 # dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 60
@@ -128,7 +128,7 @@ def _by_slices(image, sigma, weights, needed=None):
     del sigma
     reach = weights.size // 2
     for axis in (0, 1):
-        padded = jnp.pad(image, [(reach * (i == axis),) * 2 for i in range(image.ndim)], mode="edge")
+        padded = borders.extended(image, reach, (axis,), "edge")
         image = sum_of_shifts(padded, weights, axis, needed)
     return image
 

@@ -25,7 +25,9 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     Returns:
       float32 [H, W, C].
     """
-    return jax.lax.platform_dependent(image, kernel, tpu=filter_by_cosines, default=_filter_by_transforms)
+    return jax.lax.platform_dependent(
+        image, kernel, tpu=filter_by_cosines, cuda=filter_by_halves, default=_filter_by_transforms
+    )
 
 
 def _filter_by_transforms(image, kernel):
@@ -35,14 +37,36 @@ def _filter_by_transforms(image, kernel):
     planes = jnp.moveaxis(image, -1, 0)
     planes = jnp.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="reflect")
     spectrum = jnp.fft.rfft2(planes, s=sides)
+    transfer = _transfer(kernel, sides, sides[1] // 2 + 1)
+    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
+    return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
+
+
+def filter_by_halves(image: jax.Array, kernel: jax.Array) -> jax.Array:
+    """Does what `filter_symmetric` does by transforms of complex planes, on any platform: their real
+    part is the upper half of the image, their imaginary part the lower one.
+
+    A real filter keeps both apart. On a GPU real planes take two transposed copies more.
+    """
+    reach, (height, width) = kernel.shape[0] // 2, image.shape[:2]
+    half = -(-height // 2)
+    planes = jnp.moveaxis(image, -1, 0)
+    planes = jnp.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="reflect")
+    planes = jnp.pad(planes, ((0, 0), (0, 2 * half - height), (0, 0)))
+    sides = (fast_size(half + 2 * reach), fast_size(width + 2 * reach))
+    spectrum = jnp.fft.fft2(jax.lax.complex(planes[:, : half + 2 * reach], planes[:, half:]), s=sides)
+    filtered = jnp.fft.ifft2(spectrum * _transfer(kernel, sides, sides[1]).astype(spectrum.dtype)[None])
+    filtered = filtered[:, reach : reach + half, reach : reach + width]
+    return jnp.moveaxis(jnp.concatenate([filtered.real, filtered.imag], axis=1)[:, :height], 0, -1)
+
+
+def _transfer(kernel, sides, frequencies):
+    """The spectrum of an even kernel, real, the first frequencies along rows: [sides[0], frequencies]."""
+    reach = kernel.shape[0] // 2
     cosines = [np.cos(2 * np.pi * np.outer(np.arange(n), np.arange(-reach, reach + 1)) / n) for n in sides]
     vertical, horizontal = (jnp.asarray(c, jnp.float32) for c in cosines)
     highest = jax.lax.Precision.HIGHEST
-    transfer = jnp.matmul(
-        vertical, jnp.matmul(kernel, horizontal[: sides[1] // 2 + 1].T, precision=highest), precision=highest
-    )
-    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
-    return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
+    return jnp.matmul(vertical, jnp.matmul(kernel, horizontal[:frequencies].T, precision=highest), precision=highest)
 
 
 def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ import corruptions
 from benchmarks.reference.photographs import photographs
 from corruptions import batch
 from tests.corruptions.comparing import assert_same
+from tests.corruptions.elsewhere import as_on
 from tests.corruptions.extremes import pictures
 
 NAMES = corruptions.names()
@@ -57,3 +58,17 @@ def test_any_corruption(name, dtype):
 @pytest.mark.parametrize("name", NAMES)
 def test_any_size(name, side, number):
     assert_the_same_pixels(name, mixed(side, number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_as_on_a_gpu(name, monkeypatch):
+    images, (severity, *_) = mixed(47, 4), corruptions.severities(name)[-1:]
+    corruption, index = corruptions.get(name), jnp.arange(len(images))
+    expected = corruptions.corrupt(KEY, images, name, severity)
+    as_on("cuda", monkeypatch)
+    levels = jnp.full(len(images), severity, jnp.float32)
+    found = batch._corrupt.__wrapped__(KEY, jnp.asarray(images), levels, index, corruption, ())
+    different = np.abs(np.asarray(found).astype(int) - np.asarray(expected))
+    # On surfaces of one colour sums of another order fall on the two sides of a whole level.
+    assert different.max() <= 1 and (different > 0).mean() < 1e-2

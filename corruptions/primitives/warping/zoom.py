@@ -77,7 +77,8 @@ def _sum_of_taps(image, rows, columns, weights):
         wide = (1 - across) * _take(tall, left, 1) + across * _take(tall, right, 1)
         return total + weights[j] * wide
 
-    return jax.lax.fori_loop(0, weights.shape[0], add, jnp.zeros_like(image))
+    # Unrolled they are one kernel of a GPU; a loop reads and writes the sum for each zoom.
+    return jax.lax.fori_loop(0, weights.shape[0], add, jnp.zeros_like(image), unroll=True)
 
 
 def _sum_of_tiles(image, rows, columns, weights):

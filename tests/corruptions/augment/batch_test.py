@@ -10,6 +10,7 @@ from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.augment import batch, naming
 from corruptions.batch import to_float
+from tests.corruptions.elsewhere import as_on
 
 KEY = jax.random.key(3)
 IMAGES = photographs(8, 32, 32)
@@ -56,7 +57,7 @@ def test_all_at_once_equals_one_after_the_other(together, monkeypatch):
     looped = augment.augment(KEY, IMAGES, "augmix", dtype=np.float32)
     scheme = augment.get("augmix")
     chosen = (scheme.choices, scheme.sampler, scheme.applier, (), np.dtype(np.float32), scheme.rounding)
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, cpu, default: default(*arrays))
+    as_on("accelerator", monkeypatch)
     monkeypatch.setattr(batch, "_CHUNK", together * IMAGES[0].size)
     at_once = jax.jit(lambda *given: batch._augment.__wrapped__(*given, *chosen))(KEY, IMAGES, np.arange(8))
     np.testing.assert_allclose(at_once, looped, atol=2e-7)

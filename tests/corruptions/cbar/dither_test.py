@@ -3,6 +3,7 @@ import numpy as np
 
 from benchmarks.reference.photographs import photograph
 from corruptions.cbar.dither import color_dither
+from tests.corruptions.elsewhere import as_on
 
 
 def test_several_columns_in_a_trip_are_the_same(monkeypatch):
@@ -10,6 +11,6 @@ def test_several_columns_in_a_trip_are_the_same(monkeypatch):
     expected = jax.jit(lambda x: color_dither.apply(x, params))(image)
     program = str(jax.make_jaxpr(lambda x: color_dither.apply(x, params))(image))
     assert "unroll=4" in program and "unroll=1" in program
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, tpu, default: tpu(*arrays))
+    as_on("tpu", monkeypatch)
     found = jax.jit(lambda x: color_dither.apply(x, params))(image)
     np.testing.assert_array_equal(found, expected)

@@ -8,6 +8,7 @@ from benchmarks.reference.imagenet_c.elastic import reference, reference_anchors
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import elastic
 from tests.corruptions import goldens
+from tests.corruptions.elsewhere import as_on
 
 # alpha, sigma, affine jitter in pixels, severities 1..5.
 PIXELS = {
@@ -68,22 +69,19 @@ def test_equals_the_definition_given_the_draws(shape, table, severity):
     assert np.abs(np.floor(found) - np.floor(expected)).max() <= 2
 
 
-def test_a_tpu_sees_the_same_without_a_loop(monkeypatch):
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_others_see_the_same_without_a_loop(platform, monkeypatch):
     image = photograph(32, 32, 4).astype(np.float32) / 255
     params = sample(jax.random.key(4), image.shape, 4, table="cifar")
     traced = jax.jit(elastic.elastic_transform.apply).trace(image, params)
-    assert "stablehlo.while" not in traced.lower(lowering_platforms=("tpu",)).as_text()
+    assert "stablehlo.while" not in traced.lower(lowering_platforms=(platform,)).as_text()
     expected = apply(image, params)
-    monkeypatch.setattr(jax.lax, "platform_dependent", on_a_tpu)
+    as_on(platform, monkeypatch)
     drawn = jax.jit(lambda: elastic.elastic_transform.sample(jax.random.key(4), image.shape, 4, table="cifar"))()
     for name, values in params.items():
         np.testing.assert_allclose(drawn[name], values, rtol=0, atol=1e-5, err_msg=name)  # pixels
     found = jax.jit(lambda image, params: elastic.elastic_transform.apply(image, params))(image, params)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-
-
-def on_a_tpu(*arrays, default=None, tpu=None, cpu=None):
-    return (tpu or default)(*arrays)
 
 
 @pytest.mark.parametrize("table", PIXELS)

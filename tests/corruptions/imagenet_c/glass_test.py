@@ -7,6 +7,7 @@ from benchmarks.reference.imagenet_c.glass import TABLES, reference, scrambled
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import glass
 from tests.corruptions import goldens
+from tests.corruptions.elsewhere import as_on
 
 KEY = jax.random.key(0)
 copied_from = jax.jit(glass.copied_from)
@@ -23,14 +24,18 @@ def test_one_pass_is_the_double_loop(reach, shape):
         np.testing.assert_array_equal(pixels.reshape(-1, 3)[source], scrambled(pixels, shifts, reach))
 
 
-def test_long_chains_of_copies():
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_long_chains_of_copies(platform, monkeypatch):
     # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all
     # of them.
-    shifts = np.zeros((2, 16, 64), int)
-    shifts[1] = 1
-    pixels = np.random.default_rng(0).integers(0, 256, (16, 64, 3), dtype=np.uint8)
-    source = np.asarray(copied_from(jnp.asarray(shifts, jnp.int32), 2))
-    np.testing.assert_array_equal(pixels.reshape(-1, 3)[source], scrambled(pixels, shifts, 2))
+    as_on(platform, monkeypatch)
+    copied_from = jax.jit(lambda shifts: glass.copied_from(shifts, 2))
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (16, 64, 3), dtype=np.uint8)
+    row = np.stack([np.zeros((16, 64), int), np.ones((16, 64), int)])
+    for shifts in (row, rng.integers(-2, 2, row.shape)):
+        source = np.asarray(copied_from(jnp.asarray(shifts, jnp.int32)))
+        np.testing.assert_array_equal(pixels.reshape(-1, 3)[source], scrambled(pixels, shifts, 2))
 
 
 @pytest.mark.parametrize("table", TABLES)

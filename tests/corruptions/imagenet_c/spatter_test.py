@@ -8,13 +8,13 @@ from benchmarks.reference.imagenet_c import spatter_stages
 from benchmarks.reference.imagenet_c.spatter import LEVELS
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.spatter import floor_of_mean, relief, spatter
-from corruptions.primitives import histogram
+from corruptions.primitives import chamfer, histogram
 from corruptions.primitives.canny import canny, hysteresis
-from corruptions.primitives.chamfer import chamfer_distance
 from corruptions.primitives.histogram import equalize
+from tests.corruptions.elsewhere import as_on
 
 canny = jax.jit(canny, static_argnums=(1, 2))
-hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer_distance)
+hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer.chamfer_distance)
 relief, floor_of_mean = jax.jit(relief), jax.jit(floor_of_mean)
 
 
@@ -94,9 +94,22 @@ def test_chamfer_distances_of_a_batch_look_up_nothing_but_the_table():
 
 def test_relief_of_a_batch_looks_up_along_one_axis_in_a_table_of_each_image():
     # Else a TPU's compiler takes twelve seconds of CPU time for a look-up.
-    traced = str(jax.make_jaxpr(jax.vmap(relief))(jnp.zeros((2, 16, 20), jnp.int32)))
-    tables = traced.count("operand_batching_dims=(0,)")
-    assert (traced.count(" = gather"), traced.count("[2,320] = gather"), tables) == (2, 2, 2)
+    traced = jax.jit(jax.vmap(relief)).trace(jnp.zeros((2, 16, 20), jnp.int32))
+    lowered, text = traced.lower(lowering_platforms=("tpu",)).as_text(), str(traced.jaxpr)
+    found = (
+        lowered.count('"stablehlo.gather"'),
+        text.count("[2,320] = gather"),
+        text.count("operand_batching_dims=(0,)"),
+    )
+    assert found == (2, 2, 2)
+
+
+def test_a_gpu_finds_the_same_distances_without_a_loop(monkeypatch):
+    edges = np.random.default_rng(0).random((40, 71)) < 0.001
+    as_on("cuda", monkeypatch)
+    traced = jax.jit(lambda edges: chamfer.chamfer_distance(edges)).trace(edges)
+    assert "stablehlo.while" not in traced.lower().as_text()
+    np.testing.assert_array_equal(traced.lower().compile()(edges), spatter_stages.chamfer(edges))
 
 
 def test_chamfer_distance_of_one_pixel_of_many_and_of_none():

@@ -6,6 +6,7 @@ import pytest
 import scipy.ndimage
 
 from corruptions.primitives.warping import bilinear
+from tests.corruptions.elsewhere import as_on
 
 
 @pytest.mark.parametrize(("function", "mode"), [(bilinear.zero_padded, "grid-constant"), (bilinear.clamped, "nearest")])
@@ -27,14 +28,17 @@ def test_equal_pixels_stay_to_the_bit():
         assert np.all(found == np.float32(level))
 
 
-def test_a_tpu_looks_up_without_a_loop_the_same(monkeypatch):
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_others_look_up_without_a_loop_the_same(platform, monkeypatch):
     image = np.random.default_rng(2).random((7, 7, 3)).astype(np.float32)
     y, x = np.random.default_rng(3).uniform(-2, 8, (2, 5, 6)).astype(np.float32)
     looked_up = jax.jit(bilinear.zero_padded)
-    assert "stablehlo.while" not in looked_up.trace(image, y, x).lower(lowering_platforms=("tpu",)).as_text()
+    assert "stablehlo.while" not in looked_up.trace(image, y, x).lower(lowering_platforms=(platform,)).as_text()
     expected = looked_up(image, y, x)
     through = jax.jit(jax.grad(lambda image: bilinear.zero_padded(image, y, x).sum())).trace(image)
-    assert through.lower(lowering_platforms=("tpu",)).as_text()  # whole numbers take no gradient along
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, tpu, default: tpu(*arrays))
+    assert through.lower(lowering_platforms=(platform,)).as_text()  # whole numbers take no gradient along
+    as_on(platform, monkeypatch)
     found = jax.jit(lambda *places: bilinear.zero_padded(*places))(image, y, x)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    flat = jax.jit(lambda *places: bilinear.clamped(*places))(np.full_like(image, 0.3), y, x)
+    np.testing.assert_array_equal(flat, np.float32(0.3))
