@@ -126,7 +126,9 @@ def smooth_fields(
         return jax.lax.cond(_TRUNCATE * sigma + 0.5 < narrow + 1, by_shifts, by_halves, sigma, *fields)
 
     cpu = by_products if isinstance(shape, padded.Shape) else either
-    smooth = jax.lax.platform_dependent(jnp.asarray(sigma, jnp.float32), *fields, cpu=cpu, default=by_products)
+    # The fields are draws: there is no derivative by sigma, nor one of what is mapped in turn.
+    sigma = jax.lax.stop_gradient(jnp.asarray(sigma, jnp.float32))
+    smooth = jax.lax.platform_dependent(sigma, *fields, cpu=cpu, default=by_products)
     return [alpha * field for field in smooth]
 
 

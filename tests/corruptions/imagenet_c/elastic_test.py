@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage, stats
 
+import corruptions
 from benchmarks.reference.imagenet_c.elastic import reference, reference_anchors, reference_coordinates
 from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import elastic
@@ -82,6 +83,14 @@ def test_others_see_the_same_without_a_loop(platform, monkeypatch):
         np.testing.assert_allclose(drawn[name], values, rtol=0, atol=1e-5, err_msg=name)  # pixels
     found = jax.jit(lambda image, params: elastic.elastic_transform.apply(image, params))(image, params)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_batches_have_gradients():
+    def brightness(images):
+        return corruptions.corrupt(jax.random.key(0), images, "imagenet_c/elastic_transform", 3).sum()
+
+    images = jax.ShapeDtypeStruct((2, 32, 32, 3), jnp.float32)
+    assert jax.eval_shape(jax.grad(brightness), images).shape == images.shape
 
 
 @pytest.mark.parametrize("table", PIXELS)
