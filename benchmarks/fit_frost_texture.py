@@ -43,9 +43,8 @@ def band_deviations(image):
 
 def parts_of(key, rows, columns, patchiness):
     """What each field adds at amplitude 1, [fields, H, W]."""
-    layers, patches = frost_texture.fields(key, rows, columns)
     unit = np.eye(len(frost_texture.SCALES), dtype=np.float32)
-    return np.stack([frost_texture.compose(layers, patches, row, patchiness) for row in unit])
+    return np.stack([frost_texture.height(key, rows, columns, row, patchiness) for row in unit])
 
 
 def fit(look):

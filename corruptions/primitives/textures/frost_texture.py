@@ -7,8 +7,8 @@ colours measured on a photograph. All of this is pointwise but the fields, and t
 the pixels asked for only, each as a product of small matrices.
 """
 
+import functools
 import math
-from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ import numpy as np
 
 from corruptions.primitives import filters, random
 
+_product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 SCALES = tuple(0.8 * 2.0**k for k in range(8))  # standard deviations in pixels of the fields' Gaussian kernels
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 LOOKS = ("filaments", "needles", "granules", "ferns")  # after frost1, frost2 (= frost3), frost4, frost5 of ImageNet-C
@@ -68,9 +69,8 @@ def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np
       float32 [H, W, 3], whole RGB levels 0..255.
     """
     key, tint_key = jax.random.split(key)
-    layers, patches = fields(key, rows, columns)
-    height = compose(layers, patches, _row(AMPLITUDES, look), _row(PATCHINESS, look))
-    luminance = spread(height, _row(QUANTILES, look), _row(LEVELS, look))
+    sheet = height(key, rows, columns, _row(AMPLITUDES, look), _row(PATCHINESS, look))
+    luminance = spread(sheet, _row(QUANTILES, look), _row(LEVELS, look))
     means, slopes, tints = (_row(table, look)[None, None, :] for table in (_MEANS, _SLOPES, _TINTS))
     tint = _field(tint_key, rows, columns, _TINT_SCALE)
     deviation = luminance[..., None] - means[..., :1]
@@ -78,23 +78,25 @@ def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np
     return jnp.clip(jnp.round(colour), 0, 255)
 
 
-def fields(key: jax.Array, rows: np.ndarray, columns: np.ndarray) -> tuple[list[jax.Array], jax.Array]:
-    """Draws the random fields of mean 0 and variance 1: one [H, W] per scale, and one of patches
-    [H, W].
+def height(
+    key: jax.Array, rows: np.ndarray, columns: np.ndarray, amplitudes: jax.Array, patchiness: jax.Array | float
+) -> jax.Array:
+    """Draws random fields of mean 0 and variance 1 and sums them.
+
+    Args:
+      key, rows, columns: as of `texture`.
+      amplitudes: float32 [8], of each scale's field.
+      patchiness: deviation of the logarithm of the filaments' strength, whose mean square is 1.
+
+    Returns:
+      float32 [H, W].
     """
     patch_key, *keys = jax.random.split(key, 1 + len(SCALES))
-    layers = [_field(k, rows, columns, scale) for k, scale in zip(keys, SCALES, strict=True)]
-    layers[:_RIDGED] = [_ridge(field) for field in layers[:_RIDGED]]
-    return layers, _field(patch_key, rows, columns, _PATCH_SCALE)
-
-
-def compose(layers: Sequence[jax.Array], patches: jax.Array, amplitudes: jax.Array, patchiness: jax.Array) -> jax.Array:
-    """Sums the fields times their amplitudes; the filaments also times a strength of mean square
-    1.
-    """
-    terms = [amplitude * layer for amplitude, layer in zip(amplitudes, layers, strict=True)]
-    strength = jnp.exp(patchiness * patches - patchiness**2)
-    return strength * sum(terms[:_RIDGED]) + sum(terms[_RIDGED:])
+    fine = zip(amplitudes[:_RIDGED], keys, SCALES[:_RIDGED], strict=False)
+    filaments = sum(amplitude * _ridge(_field(k, rows, columns, scale)) for amplitude, k, scale in fine)
+    strength = jnp.exp(patchiness * _field(patch_key, rows, columns, _PATCH_SCALE) - patchiness**2)
+    coarse = _sum_of_fields(keys[_RIDGED:], rows, columns, SCALES[_RIDGED:], amplitudes[_RIDGED:])
+    return strength * filaments + coarse
 
 
 def spread(x: jax.Array, quantiles: jax.Array, levels: jax.Array) -> jax.Array:
@@ -122,8 +124,7 @@ def _field(key, rows, columns, scale):
     if min(np.diff(rows).min(), np.diff(columns).min()) > 6 * scale:  # correlations below exp(-9)
         return random.normal(key, (len(rows), len(columns)))
     left, right = _kernel(rows, scale), _kernel(columns, scale)
-    width = math.sqrt(3)  # of a uniform distribution with variance 1; the sum over the kernel is nearly normal
-    noise = random.uniform(key, (left.shape[1], right.shape[1]), -width, width)
+    noise = _noise(key, left, right)
 
     if _SPACING * scale != 1 or max(np.diff(rows).max(), np.diff(columns).max()) > 1:
         return filters.separable(noise, left, right)
@@ -133,6 +134,32 @@ def _field(key, rows, columns, scale):
         return filters.sum_of_shifts(filters.sum_of_shifts(noise, weights, 0), weights, 1)
 
     return jax.lax.platform_dependent(noise, tpu=lambda x: filters.separable(x, left, right), default=by_shifts)
+
+
+def _sum_of_fields(keys, rows, columns, scales, amplitudes):
+    """The sum of smooth fields, each times its amplitude, of two products: for each the compiler for a TPU
+    takes two seconds. The lattices are padded to the largest.
+    """
+    left, right = ([_kernel(positions, scale) for scale in scales] for positions in (rows, columns))
+    height, width = left[0].shape[1], right[0].shape[1]
+    noise = jnp.stack(
+        [
+            jnp.pad(_noise(k, a, b), ((0, height - a.shape[1]), (0, width - b.shape[1])))
+            for k, a, b in zip(keys, left, right, strict=True)
+        ]
+    )
+    left, right = (
+        np.stack([np.pad(kernel, ((0, 0), (0, size - kernel.shape[1]))) for kernel in kernels])
+        for kernels, size in ((left, height), (right, width))
+    )
+    across = _product("oij,oxj->oix", amplitudes[:, None, None] * noise, right)
+    return _product("oyi,oix->yx", left, across)
+
+
+def _noise(key, left, right):
+    """White noise on the lattice of two kernels, [rows, columns]."""
+    width = math.sqrt(3)  # of a uniform distribution with variance 1; the sum over the kernel is nearly normal
+    return random.uniform(key, (left.shape[1], right.shape[1]), -width, width)
 
 
 def _kernel(positions, scale):

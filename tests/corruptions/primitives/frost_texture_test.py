@@ -120,10 +120,13 @@ def test_statistics_of_the_reduced_textures(table, side, column):
 
 def test_reduced_textures_are_samples_of_a_sheet():
     """Fields at every fifth pixel have the correlations of the full field there."""
-    rows = 5 * np.arange(60) + 2
-    layers, _ = jax.jit(lambda key: frost_texture.fields(key, rows, rows))(jax.random.key(0))
-    full, _ = jax.jit(lambda key: frost_texture.fields(key, np.arange(300), np.arange(300)))(jax.random.key(1))
-    for thin, whole in zip(layers[:6], full[:6]):
+    unit = jnp.eye(len(frost_texture.SCALES))[:6]
+
+    def fields(key, rows):
+        return jax.jit(jax.vmap(lambda row: frost_texture.height(key, rows, rows, row, 0.0)))(unit)
+
+    layers, full = fields(jax.random.key(0), 5 * np.arange(60) + 2), fields(jax.random.key(1), np.arange(300))
+    for thin, whole in zip(layers, full, strict=True):
         thin, whole = np.asarray(thin), np.asarray(whole)
         assert abs(thin.std() / whole.std() - 1) < 0.25
         assert abs(autocorrelation(thin, 1) - autocorrelation(whole, 5)) < 0.12
@@ -148,3 +151,18 @@ def test_a_field_on_a_lattice_of_pixels_is_the_product_of_its_kernels():
     expected = left.astype(float) @ np.asarray(noise, float) @ right.T
     found = frost_texture._field(key, rows, columns, frost_texture.SCALES[0])
     np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+def test_coarse_fields_are_summed_in_two_products():
+    rows, columns, scales = np.arange(20), np.arange(3, 31), (6.4, 12.8, 25.6)
+    keys, amplitudes = [jax.random.key(seed) for seed in range(3)], jnp.asarray([2.0, 0.5, 3.0])
+
+    def summed(amplitudes):
+        return frost_texture._sum_of_fields(keys, rows, columns, scales, amplitudes)
+
+    def one_by_one(amplitudes):
+        return sum(a * frost_texture._field(k, rows, columns, s) for a, k, s in zip(amplitudes, keys, scales))
+
+    found, expected = jax.jit(lambda *args: (summed(*args), one_by_one(*args)))(amplitudes)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert str(jax.make_jaxpr(summed)(amplitudes)).count(" = dot_general") == 2
