@@ -84,12 +84,10 @@ def _sum_in_frequencies(image, weights, rows, columns):
     reach = weights.shape[0] - 1
     sides = [size + 2 * reach for size in image.shape[:2]]
     # Of a shift by (dy, dx) exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.
-    vertical = fourier.waves(rows, sides[0], sides[0])
-    horizontal = fourier.waves(columns, sides[1], sides[1] // 2 + 1)
-    product = jnp.einsum(
-        "jui,kvi->jkuv", vertical * weights[None, None], horizontal, precision=jax.lax.Precision.HIGHEST
-    )
-    transfer = jnp.stack([product[0, 0] - product[1, 1], product[0, 1] + product[1, 0]])
+    vertical = fourier.waves(rows, sides[0], sides[0]) * weights[None, None]
+    cosine, sine = fourier.waves(columns, sides[1], sides[1] // 2 + 1)
+    horizontal = jnp.stack([jnp.stack([cosine, -sine]), jnp.stack([sine, cosine])])
+    transfer = jnp.einsum("jui,kjvi->kuv", vertical, horizontal, precision=jax.lax.Precision.HIGHEST)
     return fourier.filter_by_products(image, transfer, reach)
 
 
