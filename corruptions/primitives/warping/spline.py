@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.primitives import borders
+
 
 def kernel(t: jax.Array) -> jax.Array:
     """Computes B(t): 2/3 - t^2 + |t|^3 / 2 up to |t| = 1, (2 - |t|)^3 / 6 up to 2, else 0."""
@@ -89,34 +91,61 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
     """
     height, width, channels = coefficients.shape
     rows, columns = -(-height // 2), -(-width // 2)
-    mirrored = (coefficients, coefficients[:, ::-1], coefficients[::-1], coefficients[::-1, ::-1])
-    table = jnp.pad(jnp.concatenate(mirrored, axis=-1), ((1, 1), (1, 1), (0, 0)), mode="reflect")
-    stride, table = width + 2, table.reshape(-1, 4 * channels)
+    padded, stride = borders.extended(coefficients, 1, (0, 1), "reflect"), width + 2
     middle_y, middle_x = (height - 1) / 2, (width - 1) / 2
     y, x = np.mgrid[:rows, :columns].reshape(2, -1).astype(np.float32)
     y, x = y - np.float32(middle_y), x - np.float32(middle_x)
 
-    def add(j, total):
-        sine, cosine = jnp.sin(angles[j]), jnp.cos(angles[j])
-        v, u = cosine * y + sine * x + middle_y, cosine * x - sine * y + middle_x
-        inside = (v >= 0) & (v <= height - 1) & (u >= 0) & (u <= width - 1)
-        top, left = jnp.clip(jnp.floor(v), 0, height - 2), jnp.clip(jnp.floor(u), 0, width - 2)
-        down, across = _weights(v - top), _weights(u - left)
-        first = top.astype(jnp.int32) * stride + left.astype(jnp.int32)
-        scale = jnp.where(inside, weights[j], 0.0)
-        for k in range(4):
-            row = 0.0
-            for i in range(4):
-                taps = table.at[first + (k * stride + i)].get(mode="promise_in_bounds")
-                row += across[i][:, None] * taps
-            total += (scale * down[k])[:, None] * row
-        return total
+    def summed(look_up, start, y, x, unroll=1):
+        def add(j, total):
+            sine, cosine = jnp.sin(angles[j]), jnp.cos(angles[j])
+            v, u = cosine * y + sine * x + middle_y, cosine * x - sine * y + middle_x
+            inside = (v >= 0) & (v <= height - 1) & (u >= 0) & (u <= width - 1)
+            top, left = jnp.clip(jnp.floor(v), 0, height - 2), jnp.clip(jnp.floor(u), 0, width - 2)
+            down, across = _weights(v - top), _weights(u - left)
+            top, left = top.astype(jnp.int32), left.astype(jnp.int32)
+            scale = jnp.where(inside, weights[j], 0.0)
+            for k in range(4):
+                row = sum(across[i][..., None] * look_up(top, left, k, i) for i in range(4))
+                total += (scale * down[k])[..., None] * row
+            return total
 
-    total = jax.lax.fori_loop(0, len(angles), add, jnp.zeros_like(table[: rows * columns]))
-    parts = jnp.moveaxis(total.reshape(rows, columns, 4, channels), 2, 0)
+        return jax.lax.fori_loop(0, len(angles), add, start, unroll=unroll)
+
+    def side_by_side(padded):
+        table = jnp.concatenate([padded, padded[:, ::-1], padded[::-1], padded[::-1, ::-1]], axis=-1)
+        table = table.reshape(-1, 4 * channels)
+
+        def look_up(top, left, k, i):
+            return table.at[top * stride + left + (k * stride + i)].get(mode="promise_in_bounds")
+
+        total = summed(look_up, jnp.zeros_like(table[: rows * columns]), y, x)
+        return jnp.moveaxis(total.reshape(rows, columns, 4, channels), 2, 0)
+
+    def one_by_one(padded):
+        # A GPU's kernel reads the mirrored pixels where they are, and no table four times as large.
+        table = padded.reshape(-1, channels)
+        corner, down, right = (np.array(v, np.int32)[:, None] for v in _mirrored(height, stride))
+
+        def look_up(top, left, k, i):
+            return table.at[corner + down * (top + k) + right * (left + i)].get(mode="promise_in_bounds")
+
+        start = jnp.broadcast_to(jnp.zeros_like(table[None, : rows * columns]), (4, rows * columns, channels))
+        total = summed(look_up, start, y[None], x[None], unroll=3)  # three in a kernel
+        return total.reshape(4, rows, columns, channels)
+
+    parts = jax.lax.platform_dependent(padded, cuda=one_by_one, default=side_by_side)
     top = jnp.concatenate([parts[0], parts[1][:, : width - columns][:, ::-1]], axis=1)
     bottom = jnp.concatenate([parts[2], parts[3][:, : width - columns][:, ::-1]], axis=1)
     return jnp.concatenate([top, bottom[: height - rows][::-1]])
+
+
+def _mirrored(height, stride):
+    """Of each mirroring of a table with height + 2 rows: the place of its first pixel, and the steps
+    to the next row and column.
+    """
+    bottom, right = (height + 1) * stride, stride - 1
+    return (0, right, bottom, bottom + right), (stride, stride, -stride, -stride), (1, -1, 1, -1)
 
 
 def _weights(fraction):
