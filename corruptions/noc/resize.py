@@ -33,7 +33,7 @@ def _apply_thumbnail_resize(image, params):
     """
     own = padded.height_and_width(image.shape, params)
     rows, columns = (_down_and_up(size, side, params["ratio"]) for size, side in zip(image.shape[:2], own))
-    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+    return jnp.clip(filters.separable_for_tpus(image, rows, columns), 0.0, 1.0)
 
 
 thumbnail_resize = candidate(

