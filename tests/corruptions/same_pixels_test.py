@@ -68,7 +68,8 @@ def test_as_on_a_gpu(name, monkeypatch):
     expected = corruptions.corrupt(KEY, images, name, severity)
     as_on("cuda", monkeypatch)
     levels = jnp.full(len(images), severity, jnp.float32)
-    found = batch._corrupt.__wrapped__(KEY, jnp.asarray(images), levels, index, corruption, ())
+    # Compiled, as sums are rounded otherwise operation by operation.
+    found = jax.jit(lambda images: batch._corrupt.__wrapped__(KEY, images, levels, index, corruption, ()))(images)
     different = np.abs(np.asarray(found).astype(int) - np.asarray(expected))
     # On surfaces of one colour sums of another order fall on the two sides of a whole level.
     assert different.max() <= 1 and (different > 0).mean() < 1e-2
