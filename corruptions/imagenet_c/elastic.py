@@ -68,15 +68,17 @@ def _warped(image, params):
     y, x = affine_coordinates(params["points"], image.shape, params.get("anchors"))
     fraction = np.float32(1 / 32)
     down, right = ((v & 31).astype(jnp.float32) * fraction for v in (y, x))
-    affine, elastic = (y >> 5, x >> 5, down, right), geometry.displaced(params["dy"], params["dx"])
-    first, second = (
+    shape, stride = image.shape, image.shape[1]
+
+    def looked_up(image, positions, mode):
         # In one axis: a TPU would rearrange the pixels of each look-up if positions had two.
-        geometry.neighbours(*map(jnp.ravel, positions), size, mode, stride=image.shape[1])
-        for positions, mode in ((affine, "reflect"), (elastic, "symmetric"))
-    )
+        near = geometry.neighbours(*map(jnp.ravel, positions), size, mode, stride=stride)
+        return geometry.interpolate(image, geometry.Neighbours(*staging.in_turn(*near))).reshape(shape)
+
     # Staged, or the first warp would be worked out anew in each of the four reads of the second.
-    warped = staging.stage(geometry.interpolate(image, first).reshape(image.shape))
-    return geometry.interpolate(warped, second).reshape(image.shape)
+    warped = staging.stage(looked_up(image, (y >> 5, x >> 5, down, right), "reflect"))
+    warped, dy, dx = staging.in_turn(warped, params["dy"], params["dx"])
+    return looked_up(warped, geometry.displaced(dy, dx), "symmetric")
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
