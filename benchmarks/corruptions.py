@@ -88,7 +88,9 @@ def main(argv):
     size, device = _SIZE.value, jax.devices()[0]
     cpu = device.platform == "cpu"
     batch = _BATCH.value or (
-        max(24, min(1024, 2**22 // (size * size * 3))) if cpu else max(8, min(1024, 2**27 // (size * size * 3)))
+        max(24, min(1024, 2**22 // (size * size * 3) // 8 * 8))
+        if cpu
+        else max(8, min(1024, 2**27 // (size * size * 3)))
     )
     images = jnp.asarray(photographs(batch, size, size))
     bandwidth = copy_bandwidth()

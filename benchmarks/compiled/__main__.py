@@ -68,7 +68,7 @@ def main():
     name += f"_batch{given.batch}" if sized and given.batch != BATCH else ""
     name += f"_{level}" if level else ""
     path = given.out or RESULTS / f"{name}.md"
-    rows, known = table.read(path, title), programs.names(given.programs)
+    rows, known = table.read(path, title), programs.names(given.programs, target.topologies)
     if given.names and not rows and path.exists():
         parser.error(
             f"expected {path} to begin with '# {title}', and the columns of today, found another table; --names adds to none of others"

@@ -1,6 +1,7 @@
 """What is compiled for a chip, by the names of the tables' rows."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Container
 from typing import Any
 
 import jax
@@ -33,11 +34,24 @@ ROWS = {
 }
 
 
-def names(kind: str) -> tuple[str, ...]:
-    """Lists the programs of a kind: corruptions, schemes, evaluation, training."""
+def names(kind: str, machines: Container[int]) -> tuple[str, ...]:
+    """Lists the programs of a kind: corruptions, schemes, evaluation, training.
+
+    Args:
+      kind: of the programs.
+      machines: numbers of chips that there are; programs of others are left out.
+    """
     if kind == "corruptions":
         return corruptions.names()
-    return tuple(augment.names()) if kind == "schemes" else ROWS[kind]
+    if kind == "schemes":
+        return tuple(augment.names())
+    return tuple(name for name in ROWS[kind] if math.prod(chips(name)) in machines)
+
+
+def chips(name: str) -> tuple[int, int]:
+    """Reads models at once and chips for each from the name of a row of evaluation or training."""
+    rows, columns = name.rpartition(":")[2].split("x")
+    return int(rows), int(columns)
 
 
 def build(kind: str, name: str, size: int, batch: int, devices: Callable[[int], list[Any]]) -> Program:
@@ -52,8 +66,8 @@ def build(kind: str, name: str, size: int, batch: int, devices: Callable[[int], 
     if kind in ("corruptions", "schemes"):
         make = programs.corruption if kind == "corruptions" else programs.scheme
         return make(name, batch, size, SingleDeviceSharding(devices(1)[0]))
-    model, size, images, rows = name.split(":")
-    (rows, columns), size, images = map(int, rows.split("x")), int(size), int(images)
+    model, size, images, _ = name.split(":")
+    (rows, columns), size, images = chips(name), int(size), int(images)
     mesh = Mesh(np.asarray(devices(rows * columns)).reshape(rows, columns), ("model", "data"))
     network = models.abstract(model, CLASSES, dtype="bfloat16", conv="xla", image_size=size)
     if kind == "evaluation":

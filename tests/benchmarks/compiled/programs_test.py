@@ -5,6 +5,7 @@ import pytest
 
 import models
 from benchmarks.compiled import programs
+from runtime.chips.targets import TARGETS
 
 
 @pytest.mark.parametrize(
@@ -27,4 +28,11 @@ def test_every_kind_of_program_traces(kind, name, images, batches):
 def test_every_name_of_a_table_is_one_that_exists():
     for row in (*programs.ROWS["evaluation"], *programs.ROWS["training"]):
         assert row.split(":")[0] in models.names()
-    assert len(programs.names("corruptions")) > 70 and "augmix" in programs.names("schemes")
+    assert len(programs.names("corruptions", ())) > 70 and "augmix" in programs.names("schemes", ())
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_programs_of_more_chips_than_a_target_describes_are_left_out(target):
+    listed = programs.names("training", target.topologies)
+    assert "resnet18:224:256:1x1" in listed
+    assert ("resnet18:224:256:4x1" in listed) == ("resnet50:224:128:1x4" in listed) == (4 in target.topologies)

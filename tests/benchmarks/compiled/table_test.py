@@ -52,7 +52,7 @@ def test_where_nothing_compiles_there_is_no_summary(tmp_path):
 def test_a_table_is_replaced_by_none_of_another_batch_or_of_a_few_names(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr(command, "measure", lambda *args: cells())
-    monkeypatch.setattr(command.programs, "names", lambda kind: ("first", "second"))
+    monkeypatch.setattr(command.programs, "names", lambda kind, machines: ("first", "second"))
 
     def run(version, *flags):
         monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
@@ -87,7 +87,7 @@ def test_a_stopped_run_continues_and_named_programs_are_compiled_anew(tmp_path, 
 
     out = tmp_path / "table.md"
     monkeypatch.setattr(command, "measure", measure)
-    monkeypatch.setattr(command.programs, "names", lambda kind: ("first", "second", "third"))
+    monkeypatch.setattr(command.programs, "names", lambda kind, machines: ("first", "second", "third"))
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1")
 
     def run(*flags):
