@@ -12,7 +12,7 @@ Branch = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 # eighth of the work is filling.
 _CHUNKS_PER_KIND = 4
 # A TPU computes on fewer images at the cost of so many: ImageNet-C's 15 take it 3.0 times as long an image in
-# chunks of 4 as in 128, 1.3 times in chunks of 8 (a v5e by its compiler's model, 224x224).
+# chunks of 4 as in 128, 1.2 times in chunks of 8 (a v5e by its compiler's model, 224x224).
 _LEAST_OF_TPU = 8
 
 
