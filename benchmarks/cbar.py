@@ -4,7 +4,7 @@
     python -m benchmarks.cbar --size=32 --out=benchmarks/results/cbar_32.md
 
 The released code needs a NumPy below 1.24 and cannot be installed beside JAX. In its place stand
-the definitions that our tests compare pixels with (`benchmarks/reference/cbar/`, NumPy and SciPy in
+the definitions that our tests compare pixels with (`tests/reference/cbar/`, NumPy and SciPy in
 float64, vectorised, one image at a time); the seconds that the authors' code took on one core are
 given where they are known. Times are CPU seconds of all threads together, the least of several
 repeats, which other work on the machine disturbs little; so a ratio is one of cores needed, and
@@ -25,9 +25,9 @@ from absl import app, flags
 from matplotlib import colors
 
 import corruptions
-from benchmarks.reference.cbar import blur_definitions, definitions, warp_definitions
-from benchmarks.reference.photographs import photographs
 from runtime.files import write_atomically
+from tests.reference.cbar import blur_definitions, definitions, warp_definitions
+from tests.reference.photographs import photographs
 
 _SIZE = flags.DEFINE_integer("size", 224, "Side of the square test images.", lower_bound=16)
 _BATCH = flags.DEFINE_integer("batch", 0, "Images per call; 0 chooses by size.", lower_bound=0)

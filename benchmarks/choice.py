@@ -18,8 +18,8 @@ import numpy as np
 from absl import flags
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from runtime.files import write_atomically
+from tests.reference.photographs import photographs
 
 _BENCHMARK = flags.DEFINE_string("benchmark", "imagenet_c", "Whose members are drawn.")
 _SIZE = flags.DEFINE_integer("size", 32, "Side of the images.", lower_bound=16)

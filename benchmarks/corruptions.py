@@ -23,8 +23,8 @@ import numpy as np
 from absl import app, flags
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from runtime.files import write_atomically
+from tests.reference.photographs import photographs
 
 _SIZE = flags.DEFINE_integer("size", 224, "Side of the square test images.", lower_bound=16)
 _BATCH = flags.DEFINE_integer("batch", 0, "Images per call; 0 chooses by size and device.", lower_bound=0)

@@ -15,8 +15,8 @@ from absl import flags
 from tqdm import tqdm
 
 import corruptions
-from benchmarks.reference.photographs import photograph
 from runtime.files import write_atomically
+from tests.reference.photographs import photograph
 
 _STEP = 6 / 255
 _SIDE = 64

@@ -20,9 +20,9 @@ from absl import flags
 from tqdm import tqdm
 
 import corruptions
-from benchmarks.reference.photographs import photograph
 from benchmarks.train_cpu import processor
 from runtime.files import write_atomically
+from tests.reference.photographs import photograph
 
 _PROCESS = pathlib.Path("/proc/self")
 _TOP = """\

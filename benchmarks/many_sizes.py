@@ -29,9 +29,9 @@ from absl import flags
 
 import corruptions
 from benchmarks import many_sizes_peer
-from benchmarks.reference.photographs import photograph
 from corruptions.scales import Levels
 from runtime.files import write_atomically
+from tests.reference.photographs import photograph
 
 _NUMBER = flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
 _LOW = flags.DEFINE_integer("low", 150, "Smallest side.", lower_bound=32)

@@ -11,9 +11,9 @@ from tqdm import tqdm
 import corruptions
 from analysis.scene import scene
 from benchmarks.parity import references
-from benchmarks.reference.features import features
-from benchmarks.reference.photographs import photograph
 from corruptions.batch import from_float, to_float
+from tests.reference.features import features
+from tests.reference.photographs import photograph
 
 SEVERITIES = range(1, 6)
 _IMAGES = {"cifar": 8, "tiny": 4, "imagenet": 2, "inception": 1}  # about as many pixels at the large sizes

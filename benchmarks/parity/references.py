@@ -6,7 +6,7 @@ The references share no code with the library; here they only get their argument
 
 import numpy as np
 
-from benchmarks.reference.imagenet_c import (
+from tests.reference.imagenet_c import (
     blur,
     color,
     elastic,

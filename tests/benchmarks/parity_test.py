@@ -8,8 +8,8 @@ import pytest
 
 import corruptions
 from benchmarks.parity import measures, references, report
-from benchmarks.reference.photographs import photographs
 from corruptions import imagenet_c  # noqa: F401 - registers what the test counts
+from tests.reference.photographs import photographs
 
 RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from tests.corruptions.comparing import assert_same
 from tests.pages import example_of
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(3)
 CLIPS = photographs(6, 32, 32).reshape(2, 3, 32, 32, 3)

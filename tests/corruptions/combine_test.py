@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from corruptions import keys
 from evaluation.distances import transforms
 from tests.pages import example_of
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(7)
 IMAGES = photographs(9, 32, 32).astype(np.float32) / np.float32(255)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from tests.corruptions.comparing import assert_same
+from tests.reference.photographs import photographs
 
 NAMES = corruptions.names()
 SOME = ("imagenet_c/gaussian_noise", "imagenet_c/contrast", "imagenet_c/jpeg_compression", "noc/border", "noc/rain")

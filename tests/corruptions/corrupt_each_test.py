@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 
 import corruptions
-from benchmarks.reference.photographs import photograph
 from corruptions import batch, many_sizes
 from corruptions.contract import Corruption
 from corruptions.padded import Padding
 from corruptions.scales import Fraction
 from tests.pages import example_of
+from tests.reference.photographs import photograph
 
 KEY = jax.random.key(5)
 

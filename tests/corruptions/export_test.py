@@ -8,8 +8,8 @@ import pytest
 from jax import export
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from tests.pages import example_of
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(7)
 IMAGES, INDEX = photographs(3, 32, 32), np.arange(5, 8, dtype=np.int32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import corruptions
-from benchmarks.reference.photographs import photograph
+from tests.reference.photographs import photograph
 
 BATCH = 20
 

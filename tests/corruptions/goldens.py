@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import corruptions.batch
-from benchmarks.reference.features import features
+from tests.reference.features import features
 
 
 def assert_matches_golden(clean, corrupt, reference, draws, reference_number):

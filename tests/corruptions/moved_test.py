@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from tests.corruptions.positions import SHAPE, assert_looks_where_its_map_says, own_positions
 from tests.pages import example_of
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(3)
 MAPPED = (

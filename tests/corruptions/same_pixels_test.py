@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from corruptions import batch
 from tests.corruptions.comparing import assert_same
 from tests.corruptions.elsewhere import as_on
 from tests.corruptions.extremes import pictures
+from tests.reference.photographs import photographs
 
 NAMES = corruptions.names()
 KEY = jax.random.key(7)

@@ -8,10 +8,10 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from runtime import compiles
 from tests.checks import run_named
 from tests.pages import example_of
+from tests.reference.photographs import photographs
 
 NAME = "noc/border"
 KEY = jax.random.key(7)

@@ -7,10 +7,10 @@ import numpy as np
 
 import corruptions
 from benchmarks.parity import references as imagenet_c
-from benchmarks.reference.cbar import definitions as cbar
-from benchmarks.reference.photographs import photograph
 from corruptions.batch import from_float, to_float
 from tests.corruptions.noc import references as noc
+from tests.reference.cbar import definitions as cbar
+from tests.reference.photographs import photograph
 
 _FEW = 2e-3  # where nearest pixels are looked up, precisions fall on two sides of a tie
 

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 import corruptions
-from benchmarks.reference.photographs import photograph
 from corruptions import imagenet_c
 from corruptions.write.__main__ import main as write
 from data import Split
@@ -22,6 +21,7 @@ from evaluation.shown import Shown
 from runtime import bindings, meshes
 from runtime.provenance import provenance
 from runtime.schema import SettingsError
+from tests.reference.photographs import photograph
 from tests.training import tiny
 from training import cli
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.augment import operations
 from corruptions.batch import to_float
 from tests.corruptions.augment import pillow_reference
 from tests.corruptions.augment.drawing import NAMES, assert_frequencies, assert_uniform, draws
+from tests.reference.photographs import photographs
 
 ALL = range(1, 10)
 SQUARE = (224, 224, 3)

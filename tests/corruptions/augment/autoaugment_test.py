@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.batch import to_float
 from tests.corruptions.augment import pillow_reference
 from tests.corruptions.augment.drawing import NAMES, assert_frequencies, draws
+from tests.reference.photographs import photographs
 
 # The policies once more, typed from the papers: operation, tenths of probability, magnitude.
 CIFAR = """

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.augment import batch, naming
 from corruptions.batch import to_float
 from tests.corruptions.elsewhere import as_on
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(3)
 IMAGES = photographs(8, 32, 32)

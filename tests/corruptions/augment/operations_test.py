@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.reference.photographs import photograph
 from corruptions.augment import affine, operations, packed, point
 from corruptions.batch import to_float
 from tests.corruptions.augment import pillow_reference
+from tests.reference.photographs import photograph
 
 GEOMETRIC = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 FACTORS = (0.0, 0.1, 0.19, 0.37, 0.55, 0.73, 0.91, 1.0, 1.27, 1.63, 1.9, 2.5, -0.4)

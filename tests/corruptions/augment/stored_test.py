@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import pytest
 
-from benchmarks.reference.photographs import photographs
 from corruptions import augment
 from corruptions.augment import stored
+from tests.reference.photographs import photographs
 
 KEY = jax.random.key(5)
 IMAGES = photographs(8, 32, 32)

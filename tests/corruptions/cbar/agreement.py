@@ -1,10 +1,10 @@
-"""Candidates that `benchmarks.reference.cbar.definitions` has, and how closely they agree with it."""
+"""Candidates that `tests.reference.cbar.definitions` has, and how closely they agree with it."""
 
 import jax
 import numpy as np
 
-from benchmarks.reference.cbar import definitions
 from tests.corruptions.cbar.running import compiled
+from tests.reference.cbar import definitions
 
 NAMES = (
     "single_frequency_greyscale",

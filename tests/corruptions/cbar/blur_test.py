@@ -10,12 +10,12 @@ import pytest
 import scipy.ndimage
 import scipy.stats
 
-from benchmarks.reference.cbar import blur_definitions
-from benchmarks.reference.photographs import photograph
 from corruptions import cbar, registry
 from corruptions.cbar import severities
 from corruptions.primitives.warping import spline
 from tests.corruptions.cbar.running import compiled
+from tests.reference.cbar import blur_definitions
+from tests.reference.photographs import photograph
 
 NAMES = ("chromatic_aberration", "transverse_chromatic_aberration", "circular_motion_blur")
 

@@ -1,9 +1,9 @@
 import jax
 import numpy as np
 
-from benchmarks.reference.photographs import photograph
 from corruptions.cbar.dither import color_dither
 from tests.corruptions.elsewhere import as_on
+from tests.reference.photographs import photograph
 
 
 def test_several_columns_in_a_trip_are_the_same(monkeypatch):

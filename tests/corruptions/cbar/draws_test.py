@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks.reference.photographs import photographs
 from corruptions import batch, cbar, registry
 from corruptions.cbar import severities
 from corruptions.primitives.textures.spectral_noise import blue, brown, phase_shape, spectral_field
 from tests.corruptions.cbar.agreement import NAMES, assert_agrees
+from tests.reference.photographs import photographs
 
 DRAWS = 400
 FIELD = jax.jit(spectral_field, static_argnums=(1, 2))

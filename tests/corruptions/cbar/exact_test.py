@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from benchmarks.reference.cbar import definitions
-from benchmarks.reference.photographs import photograph
 from corruptions.primitives.textures.caustic import caustic
 from corruptions.primitives.trigonometry import arctangent2, sine_cosine
 from tests.corruptions.cbar.agreement import NAMES, assert_agrees
 from tests.corruptions.cbar.running import compiled
+from tests.reference.cbar import definitions
+from tests.reference.photographs import photograph
 
 PIXELWISE = ("bleach_bypass", "technicolor", "pseudocolor", "hue_shift", "color_balance")
 GEOMETRIC = tuple(name for name in NAMES if name not in PIXELWISE)

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from benchmarks.reference.features import features
 from corruptions import batch, cbar, registry
+from tests.reference.features import features
 
 CANDIDATES = registry.names("cbar_candidates")
 EXACT = ("cbar/bleach_bypass", "cbar/technicolor", "cbar/color_dither", "cbar/circular_motion_blur")

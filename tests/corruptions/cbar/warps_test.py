@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks.reference.cbar import warp_definitions
-from benchmarks.reference.photographs import photograph, photographs
 from corruptions import batch
 from corruptions.cbar import displacement, lenses
 from tests.corruptions.cbar.running import compiled
 from tests.corruptions.cbar.warps import CORRUPTIONS
+from tests.reference.cbar import warp_definitions
+from tests.reference.photographs import photograph, photographs
 
 NAMES = tuple(CORRUPTIONS)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import corruptions.batch
-from benchmarks.reference.imagenet_c.blur import CASES, DEFOCUS
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import blur
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.blur import CASES, DEFOCUS
+from tests.reference.photographs import photograph
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (41, 60)])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import corruptions.batch
-from benchmarks.reference.imagenet_c.color import ADDED, CASES
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import color
 from corruptions.primitives.color import from_levels, luma
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.color import ADDED, CASES
+from tests.reference.photographs import photograph
 
 
 def scene():

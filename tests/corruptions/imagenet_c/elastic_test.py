@@ -5,11 +5,11 @@ import pytest
 from scipy import ndimage, stats
 
 import corruptions
-from benchmarks.reference.imagenet_c.elastic import reference, reference_anchors, reference_coordinates
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import elastic
 from tests.corruptions import goldens
 from tests.corruptions.elsewhere import as_on
+from tests.reference.imagenet_c.elastic import reference, reference_anchors, reference_coordinates
+from tests.reference.photographs import photograph
 
 # alpha, sigma, affine jitter in pixels, severities 1..5.
 PIXELS = {

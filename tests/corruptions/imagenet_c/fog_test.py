@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.reference.imagenet_c.fog import TABLES, reference_fog
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.fog import fog
 from corruptions.primitives.textures.diamond_square import diamond_square
+from tests.reference.imagenet_c.fog import TABLES, reference_fog
+from tests.reference.photographs import photograph
 
 
 @pytest.mark.parametrize("table, side, map_side, strengths, decays", TABLES)

@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 
 import corruptions
-from benchmarks.reference.imagenet_c.frost import WEIGHTS
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.frost import frost
 from corruptions.imagenet_c.frost_folder import frost_from_folder
+from tests.reference.imagenet_c.frost import WEIGHTS
+from tests.reference.photographs import photograph
 
 
 def assert_composite(image, params, severity):

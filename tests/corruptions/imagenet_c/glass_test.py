@@ -3,11 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.reference.imagenet_c.glass import TABLES, reference, scrambled
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import glass
 from tests.corruptions import goldens
 from tests.corruptions.elsewhere import as_on
+from tests.reference.imagenet_c.glass import TABLES, reference, scrambled
+from tests.reference.photographs import photograph
 
 KEY = jax.random.key(0)
 copied_from = jax.jit(glass.copied_from)

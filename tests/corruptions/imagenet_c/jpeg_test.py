@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 
 import corruptions.batch
-from benchmarks.reference.imagenet_c.jpeg import QUALITIES, pillow
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.primitives import jpeg
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.jpeg import QUALITIES, pillow
+from tests.reference.photographs import photograph
 
 round_trip = jax.jit(jpeg.round_trip)
 

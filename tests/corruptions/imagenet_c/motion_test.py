@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.reference.imagenet_c.motion import TABLES, imagemagick
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import motion
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.motion import TABLES, imagemagick
+from tests.reference.photographs import photograph
 
 # Degrees; the range of motion_blur and that of snow. At multiples of 30 offsets are exact halves,
 # decided by the last bit of the sine, so the test stays beside them.

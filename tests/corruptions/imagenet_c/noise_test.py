@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import corruptions.batch
-from benchmarks.reference.imagenet_c.noise import TABLES, reference
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c import noise
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.noise import TABLES, reference
+from tests.reference.photographs import photograph
 
 CASES = [(name, table) for name, tables in TABLES.items() for table in tables]
 SHAPE = (96, 80, 3)

@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 
 import corruptions.batch
-from benchmarks.reference.imagenet_c.pixelate import SCALES, pillow
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.pixelate import _LONGEST, _by_products, _by_shifts, _rounded_means, _taps, pixelate
 from tests.corruptions import goldens
+from tests.reference.imagenet_c.pixelate import SCALES, pillow
+from tests.reference.photographs import photograph
 
 
 # 26 and 30 have pixel centres on block borders, 71 has them when enlarging.

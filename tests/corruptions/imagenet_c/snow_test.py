@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.reference.imagenet_c.snow import LARGE, LEVELS, reference_composite, reference_flakes, reference_streaks
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.snow import flake_levels, snow, streak_levels
+from tests.reference.imagenet_c.snow import LARGE, LEVELS, reference_composite, reference_flakes, reference_streaks
+from tests.reference.photographs import photograph
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (64, 64), (224, 224), (299, 299), (40, 57)])

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from benchmarks.reference.imagenet_c import spatter_stages
-from benchmarks.reference.imagenet_c.spatter import LEVELS
-from benchmarks.reference.photographs import photograph
 from corruptions.imagenet_c.spatter import floor_of_mean, relief, spatter
 from corruptions.primitives import chamfer, histogram
 from corruptions.primitives.canny import canny, hysteresis
 from corruptions.primitives.histogram import equalize
 from tests.corruptions.elsewhere import as_on
+from tests.reference.imagenet_c import spatter_stages
+from tests.reference.imagenet_c.spatter import LEVELS
+from tests.reference.photographs import photograph
 
 canny = jax.jit(canny, static_argnums=(1, 2))
 hysteresis, chamfer_distance = jax.jit(hysteresis), jax.jit(chamfer.chamfer_distance)

@@ -13,7 +13,6 @@ from jax import export
 from PIL import Image
 
 import corruptions
-from benchmarks.reference.photographs import photographs
 from corruptions import registry
 from data import decode
 from evaluation import trained_models
@@ -21,6 +20,7 @@ from models import adain
 from runtime import meshes
 from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
+from tests.reference.photographs import photographs
 from tests.training import tiny
 from tools import stylize
 from training import cli, schema, study

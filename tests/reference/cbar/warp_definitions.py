@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from benchmarks.reference.cbar.definitions import caustic
+from tests.reference.cbar.definitions import caustic
 
 
 def _cut(unit):
