@@ -15,8 +15,7 @@
   overlap_long.csv
 - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json, coverage.json
 - `exits`: networks with several answers that stop at the first sure one
-- `comparison/`: one model against another, one overlap matrix against another, feature distance
-  against overlap
+- `comparison/`: one model against another, one overlap matrix against another
 - `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
 - `cbar/`: the search that made ImageNet-C-bar
 - `schemes/`: what training with each augmentation scheme brings; schemes.csv

@@ -2,7 +2,6 @@
 
 python -m tools.msd --config=configs/msd.py --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:paper --workdir=runs/subsets
-python -m tools.msd --config=configs/msd.py:bridge --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 python -m tools.msd_subsets --config=configs/msd.py:subsets --workdir=runs/baseline
 python -m tools.msd_resampling --config=configs/msd.py:paper --workdir=runs/baseline
@@ -12,9 +11,7 @@ used. Without a variant it is the size of the notebook of the paper's code: 1,00
 schemes. `paper` has the paper's 100,000 transforms of each of 515: the 512 subsets of AugMix's
 operations, AutoAugment, Patch Gaussian and none, 10 million images a scheme; of its resampling of
 images and draws it has the 100 pairs and 100 resamplings, a million images a pair. The variant
-`bridge` takes the corruptions themselves as schemes, each at its random severities: distances
-between corruptions, to be compared with their overlap (analysis.comparison.prediction). `subsets`
-has the pool and the sizes of the paper's subset experiment. `shapes` belongs to the demo: 1,000
+`subsets` has the pool and the sizes of the paper's subset experiment. `shapes` belongs to the demo: 1,000
 transforms of each scheme, but fewer images and six corruptions of one severity. `smoke` shows in
 seconds that the commands run, nothing else.
 
@@ -42,10 +39,6 @@ def get_config(variant="notebook"):
         config.msd.transforms = 100_000
         config.msd.schemes = ("standard", "augmix=*", "autoaugment_cifar", "patch_gaussian")
         config.msd.resampling.pairs = config.msd.resampling.resamplings = 100
-    elif variant == "bridge":
-        config.msd.schemes = ("imagenet_c", "imagenet_noc")
-        config.msd.corruptions = ("imagenet_c", "imagenet_noc")
-        config.msd.severity = "random"
     elif variant == "subsets":
         config.msd.subsets.pool = 100_000
         config.msd.subsets.sizes = PAPER_SIZES
@@ -60,7 +53,7 @@ def get_config(variant="notebook"):
     elif variant == "smoke":
         _shrink(config.msd)
     elif variant != "notebook":
-        known = "msd.py, msd.py:notebook, :paper, :bridge, :subsets, :shapes or :smoke"
+        known = "msd.py, msd.py:notebook, :paper, :subsets, :shapes or :smoke"
         raise ValueError(f"expected {known}, found {variant!r}")
     return config
 

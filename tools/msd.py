@@ -66,7 +66,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
         centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
         all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
         files.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
-        del centres[tables.CLEAN, 0]  # clean images are for directions (tools.predict_overlap): no distance to them
+        del centres[tables.CLEAN, 0]  # their centre is stored, no distance to it
         rows = []
         forecast = Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
         for scheme in bar("scheme", schemes):

@@ -8,7 +8,4 @@
 - `balance_table`: models each trained with one corruption of a benchmark; the command tools.balance
 - `files`: comparison.json of two studies or two extractors, the command tools.compare
 - `several`: the same of three studies or more, and their matrices side by side
-- `feature_distances`: distances between corruptions in feature space
-- `prediction`: does a cheap distance in feature space predict the expensive overlap?
-- `bridge`: bridge.json, the command tools.predict_overlap
 """

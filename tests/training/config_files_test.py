@@ -16,7 +16,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "imagenet22k_superclasses": ("alexnet", "vgg19_bn", "resnext101_64x4d", "smoke"),
     "icons50": ("style_microsoft", "style_apple", "subclass", "subclass_exact", "smoke"),
     "imagenet": ("vgg19", "resnet50,100"),
-    "msd": ("notebook", "paper", "bridge", "subsets", "shapes", "smoke"),
+    "msd": ("notebook", "paper", "subsets", "shapes", "smoke"),
     "networks": ("msdnet_step4", "multigrid34", "condensenet74_8", "smoke"),
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
