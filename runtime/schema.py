@@ -1,5 +1,13 @@
-"""Settings and what is known of each: meaning, type, range and unit. Settings are checked and
-listed by it.
+"""Settings that say what they are: default, meaning, and the values they take, stated once.
+
+A section of a config is a frozen dataclass, its settings are its fields:
+
+    @dataclasses.dataclass(frozen=True)
+    class TrainSettings(Section):
+        epochs: int = setting(40, "epochs of training", whole(0, 1_000_000))
+        mix_in: MixInSettings = group(MixInSettings)
+
+The default config, its checks, `--help` and docs/reference/settings.md are made from these fields.
 """
 
 import dataclasses
@@ -7,49 +15,125 @@ import difflib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-MOST = 2**31 - 1  # of whole numbers that count or number something: an int32 on the device
+MOST = 2**31 - 1  # largest whole number that counts or numbers something: an int32 on the device
 
 
 class SettingsError(ValueError):
-    """A setting that was asked for is wrong; the message alone says which and what was expected."""
+    """A setting is wrong; the message alone says which one and the expected value."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """What is known of a setting.
+class Kind(NamedTuple):
+    """The values that a setting takes.
 
     Attributes:
-      meaning: what it is for, with its unit.
-      expected: the values it takes, as errors and lists say it: `a whole number from 1 to 10`.
+      expected: these values in words, as errors and lists have it: `a whole number from 1 to 10`.
       check: raises ValueError, whose text ends the error, for any other value.
     """
 
-    meaning: str
     expected: str
     check: Callable[[Any], None]
 
 
-def _setting(meaning: str, expected: str, accepts: Callable[[Any], bool]) -> Setting:
+class Setting(NamedTuple):
+    """One setting of a config.
+
+    Attributes:
+      default: its value in configs/default.py; None where configs lack it until it is set.
+      meaning: its purpose and unit.
+      kind: the values it takes.
+    """
+
+    default: Any
+    meaning: str
+    kind: Kind
+
+    @property
+    def expected(self) -> str:
+        """The values it takes, in words."""
+        return self.kind.expected
+
+    def check(self, value: Any) -> None:
+        """Raises ValueError for a value that it does not take."""
+        self.kind.check(value)
+
+
+def setting(default: Any, meaning: str, kind: Kind) -> Any:
+    """Makes the field of a `Section` that holds a setting."""
+    one = Setting(default, meaning, kind)
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata={"setting": one})
+    return dataclasses.field(default=default, metadata={"setting": one})
+
+
+def group(section: type["Section"]) -> Any:
+    """Makes the field of a `Section` that holds another section."""
+    return dataclasses.field(default_factory=section, metadata={"section": section})
+
+
+class Section:
+    """Base of the sections of a config, frozen dataclasses of fields made by `setting` and `group`."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Makes the section of a part of a config, or of a stored config.json.
+
+        Lists, which JSON makes of tuples, become tuples again; a missing setting has its default.
+        """
+        values = values.to_dict() if hasattr(values, "to_dict") else values
+        found = {}
+        for field in dataclasses.fields(cls):
+            if field.name in values:
+                value, section = values[field.name], field.metadata.get("section")
+                found[field.name] = section.of(value) if section else _with_tuples(value)
+        return cls(**found)
+
+    @classmethod
+    def settings(cls, prefix: str = "") -> dict[str, Setting]:
+        """Lists {dotted key: setting} of the section and of those within it, which come last."""
+        fields = dataclasses.fields(cls)
+        own = {f"{prefix}{f.name}": f.metadata["setting"] for f in fields if "setting" in f.metadata}
+        for field in fields:
+            if section := field.metadata.get("section"):
+                own |= section.settings(f"{prefix}{field.name}.")
+        return own
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Makes the nested dict of default values; settings without one are missing."""
+        values = {}
+        for field in dataclasses.fields(cls):
+            section = field.metadata.get("section")
+            value = section.defaults() if section else field.metadata["setting"].default
+            if value is not None:
+                values[field.name] = value
+        return values
+
+
+def _with_tuples(value):
+    if isinstance(value, Mapping):
+        return {key: _with_tuples(item) for key, item in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _kind(expected: str, accepts: Callable[[Any], bool]) -> Kind:
     def check(value):
         if not accepts(value):
             raise ValueError(f"expected {expected}, found {value!r}")
 
-    return Setting(meaning, expected, check)
+    return Kind(expected, check)
 
 
-def whole(meaning: str, low: int = 0, high: int = MOST, *, but: int | None = None) -> Setting:
+def whole(low: int = 0, high: int = MOST, *, but: int | None = None) -> Kind:
     """A whole number from `low` to `high`, without `but`."""
     expected = f"a whole number {f'of at least {low}' if high == MOST else f'from {low} to {_power(high)}'}"
     expected += "" if but is None else f" but {but}"
-    return _setting(meaning, expected, lambda x: _is_whole(x) and low <= x <= high and x != but)
+    return _kind(expected, lambda x: _is_whole(x) and low <= x <= high and x != but)
 
 
-def number(meaning: str, low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Setting:
-    """A finite number from `low` to `high`, with `above` without `low`, with `below` without
-    `high`.
-    """
+def number(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Kind:
+    """A finite number from `low` to `high`; with `above` without `low`, with `below` without `high`."""
     if high == math.inf:
         expected = f"a finite number {'above' if above else 'of at least'} {low:g}"
     else:
@@ -59,47 +143,40 @@ def number(meaning: str, low: float, high: float = math.inf, *, above: bool = Fa
         finite = isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
         return finite and low <= x <= high and not (above and x == low) and not (below and x == high)
 
-    return _setting(meaning, expected, accepts)
+    return _kind(expected, accepts)
 
 
-def switch(meaning: str) -> Setting:
-    """True or False."""
-    return _setting(meaning, "True or False", lambda x: isinstance(x, bool))
+SWITCH = _kind("True or False", lambda x: isinstance(x, bool))
 
 
-def choice(meaning: str, *values: str) -> Setting:
+def choice(*values: str) -> Kind:
     """One of a few words."""
     listed = ", ".join(map(repr, values[:-1])) + f" or {values[-1]!r}"
-    return _setting(meaning, listed, lambda x: isinstance(x, str) and x in values)
+    return _kind(listed, lambda x: isinstance(x, str) and x in values)
 
 
-def text(meaning: str, what: str = "text") -> Setting:
+def text(expected: str = "text") -> Kind:
     """Any text, the empty one too: a path, or a pattern of paths."""
-    return _setting(meaning, what, lambda x: isinstance(x, str))
+    return _kind(expected, lambda x: isinstance(x, str))
 
 
-def word(meaning: str, expected: str, check: Callable[[str], Any]) -> Setting:
-    """Text that `check` takes; it raises ValueError, which says what was expected, for any
-    other.
-    """
+def word(expected: str, check: Callable[[str], Any]) -> Kind:
+    """Text for which `check` raises no ValueError; its error says which text was expected."""
 
     def check_word(value):
         if not isinstance(value, str):
             raise ValueError(f"expected {expected}, found {value!r}")
         check(value)
 
-    return Setting(meaning, expected, check_word)
+    return Kind(expected, check_word)
 
 
-def several(
-    meaning: str, item: Setting, least: int = 0, most: int | None = None, *, order: str = "distinct"
-) -> Setting:
-    """A tuple (or list) of values that `item` takes.
+def several(item: Kind, least: int = 0, most: int | None = None, *, order: str = "distinct") -> Kind:
+    """A tuple (or list) of values of one kind.
 
     Args:
-      meaning: of the setting.
-      item: takes each value; its own meaning is not used.
-      least, most: how many there are.
+      item: kind of each value.
+      least, most: bounds of their number.
       order: `distinct`, `rising` or `any`.
     """
     counted = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
@@ -117,32 +194,32 @@ def several(
         if not (least <= len(values) and (most is None or len(values) <= most) and (rising or ordered.get(order))):
             raise ValueError(f"expected {expected}, found {values!r}")
 
-    return Setting(meaning, expected, check)
+    return Kind(expected, check)
 
 
-def or_empty(setting: Setting, empty: Any, meaning: str) -> Setting:
-    """What `setting` takes, or `empty`, which asks for `meaning`."""
+def or_empty(kind: Kind, empty: Any) -> Kind:
+    """A value of `kind`, or `empty`."""
 
     def check(value):
         if value != empty or type(value) is not type(empty):
-            setting.check(value)
+            kind.check(value)
 
-    return Setting(f"{setting.meaning}; {empty!r} is {meaning}", f"{setting.expected}, or {empty!r}", check)
-
-
-def names(meaning: str, what: str, check: Callable[[str], Any], least: int = 0) -> Setting:
-    """A tuple of names, each of which `check` takes (ValueError otherwise)."""
-    return several(meaning, word("", what, check), least, order="any")
+    return Kind(f"{kind.expected}, or {empty!r}", check)
 
 
-def check(settings: Mapping[str, Any], known: Mapping[str, Setting], prefix: str = "config.") -> None:
-    """Checks flat settings, {dotted key: value}.
+def names(expected: str, check: Callable[[str], Any], least: int = 0) -> Kind:
+    """A tuple of names for each of which `check` raises no ValueError."""
+    return several(word(expected, check), least, order="any")
+
+
+def check(values: Mapping[str, Any], known: Mapping[str, Setting], prefix: str = "config.") -> None:
+    """Checks {dotted key: value}.
 
     Raises:
-      SettingsError: a key that is not known, or a value that is not taken; a line for each.
+      SettingsError: an unknown key, or a value that its setting does not take; a line for each.
     """
     wrong = []
-    for key, value in settings.items():
+    for key, value in values.items():
         if key not in known:
             wrong.append(unknown(key, known, prefix))
             continue
@@ -155,29 +232,29 @@ def check(settings: Mapping[str, Any], known: Mapping[str, Setting], prefix: str
 
 
 def unknown(key: str, known: Iterable[str], prefix: str = "config.") -> str:
-    """Says that there is no such key, with the likeliest that is meant."""
+    """Says that there is no such key, and which known key is most like it."""
     close = difflib.get_close_matches(key, list(known), 1, 0.5)
     return f"there is no setting {prefix}{key}" + (f"; did you mean {prefix}{close[0]}?" if close else "")
 
 
 def lines(known: Mapping[str, Setting], values: Mapping[str, Any], prefix: str = "config.") -> list[str]:
-    """Lists keys, each with what it takes, its value and its meaning, as `--help` shows them."""
+    """Lists settings with value, meaning and expected values, as `--help` shows them."""
     return [
-        f"{prefix}{key}{f'={values[key]!r}' if key in values else ''}: {setting.meaning} ({setting.expected})"
-        for key, setting in known.items()
+        f"{prefix}{key}{f'={values[key]!r}' if key in values else ''}: {one.meaning} ({one.expected})"
+        for key, one in known.items()
     ]
 
 
-def markdown(known: Mapping[str, Setting], values: Mapping[str, Any]) -> str:
-    """Lists keys as Markdown: a table for each group, the part of a key before its last dot."""
-    out, group = [], None
-    for key, setting in known.items():
+def markdown(known: Mapping[str, Setting]) -> str:
+    """Lists settings as Markdown: a table for each group, the part of a key before its last dot."""
+    out, group_before = [], None
+    for key, one in known.items():
         head, _, name = key.rpartition(".")
-        if head != group:
-            group = head
+        if head != group_before:
+            group_before = head
             out += ["", f"## {head or 'at the top'}", "", "| key | default | takes | meaning |", "|---|---|---|---|"]
-        default = f"`{values[key]!r}`" if key in values else "of the model"
-        cells = (f"`{name}`", default, setting.expected, setting.meaning)
+        default = "of the model" if one.default is None else f"`{one.default!r}`"
+        cells = (f"`{name}`", default, one.expected, one.meaning)
         out.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(out[1:]) + "\n"
 

@@ -1,24 +1,22 @@
-"""Lists every setting with its default, the values it takes and its meaning:
-docs/reference/settings.md.
+"""Writes docs/reference/settings.md, the list of every setting with its default, values and meaning.
 
     python -m tools.settings --out=docs/reference/settings.md
 
-The commands that take a config list the same with --help.
+With --help the commands that take a config list the same.
 """
 
 from runtime import command  # isort: skip
 
 from absl import flags
 
-from configs import default
 from runtime import schema
 from runtime.files import write_atomically
-from training.schema import SETTINGS, flat
+from training.sections import SETTINGS
 
 _INTRODUCTION = """\
 # Settings
 
-What `--config.KEY=VALUE` sets, for train.py, eval.py, overlap.py and the tools that take a config. Other values are refused
+`--config.KEY=VALUE` sets these in train.py, eval.py, overlap.py and the tools that take a config. Other values are refused
 before anything is written. Files in `configs/` change some of the defaults. Made by `python -m tools.settings`.
 
 """
@@ -30,7 +28,7 @@ def define_flags():
 
 def page():
     """Formats all settings as Markdown."""
-    return _INTRODUCTION + schema.markdown(SETTINGS, flat(default.get_config()))
+    return _INTRODUCTION + schema.markdown(SETTINGS)
 
 
 def main(argv):

@@ -22,6 +22,7 @@ checkpoint.py    checkpoints with digests; a damaged one gives way to the one be
 metrics.py       metrics.jsonl, consistent with the checkpoint
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 style/           style transfer as a corruption, and how its weights are made
-schema/          every setting of a config: type, range, unit, meaning, and what must hold between them
+sections.py      every setting of a config: default, meaning, range; the typed parts that functions take
+rules.py         names that settings take, and settings that exclude each other
 cli.py           flags of the commands that take a config, their default workdir, imports, ranges, frost and style
 """

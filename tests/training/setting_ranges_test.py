@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from training import schema
+from training import sections
 
 INF, NAN = math.inf, math.nan
 INT32, INT64 = 2**31 - 1, 2**64 - 1
@@ -190,8 +190,8 @@ VALUES = {
 
 
 def test_every_setting_has_a_meaning_and_a_case_here():
-    assert VALUES.keys() == schema.SETTINGS.keys()
-    for key, setting in schema.SETTINGS.items():
+    assert VALUES.keys() == sections.SETTINGS.keys()
+    for key, setting in sections.SETTINGS.items():
         assert len(setting.meaning) > 5 and setting.expected, key
 
 
@@ -199,8 +199,8 @@ def test_every_setting_has_a_meaning_and_a_case_here():
 def test_every_range_holds_at_both_ends(key):
     taken, refused = VALUES[key]
     for value in taken:
-        schema.SETTINGS[key].check(value)
+        sections.SETTINGS[key].check(value)
     for value in refused:
         with pytest.raises(ValueError) as caught:
-            schema.SETTINGS[key].check(value)
+            sections.SETTINGS[key].check(value)
         assert str(caught.value) and "\n" not in str(caught.value), (key, value)

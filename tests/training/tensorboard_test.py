@@ -10,7 +10,7 @@ import pytest
 from configs import default
 from runtime.schema import SettingsError
 from tests.pages import ROOT, commands, section_of
-from training import metrics, schema
+from training import metrics, sections
 
 
 def events(folder):
@@ -52,10 +52,10 @@ def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     log.close()
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
     config = default.get_config()
-    schema.check(config)
+    sections.check(config)
     config.train.tensorboard = True
     with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
-        schema.check(config)
+        sections.check(config)
 
 
 @pytest.mark.slow
