@@ -29,7 +29,7 @@ from absl import flags
 
 import corruptions
 from benchmarks import many_sizes_peer
-from corruptions.scales import Levels
+from corruptions.levels import Levels
 from runtime.files import write_atomically
 from tests.reference.photographs import photograph
 

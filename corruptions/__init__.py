@@ -9,10 +9,11 @@ counts = corruptions.evaluate(predict, images, labels)  # any classifier, from i
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
 from corruptions.combine import compose, random_choice
-from corruptions.contract import Corruption, Parameter
+from corruptions.levels import Fraction, Levels
 from corruptions.many_sizes import corrupt_each
 from corruptions.moved import coordinates, move_boxes, move_masks
 from corruptions.one_image import corrupt_image
+from corruptions.record import Corruption, Parameter
 from corruptions.registry import (
     benchmarks,
     get,
@@ -23,7 +24,6 @@ from corruptions.registry import (
     selected_levels,
     severities,
 )
-from corruptions.scales import Fraction, Levels
 from corruptions.scoring import Count, evaluate, mean_error
 from corruptions.write import write_dataset
 

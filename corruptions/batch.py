@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import channels, checks, forks, gradients, keys, placement, programs, registry, rows
-from corruptions.contract import Array, Corruption
+from corruptions.record import Array, Corruption
 
 # Values worked on at a time. On a CPU the working set should stay in the caches, and pieces are
 # separate calls of one program: XLA runs what is inside a loop on one core, without splitting it

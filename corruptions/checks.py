@@ -98,61 +98,6 @@ def _refuse_torch(images: Any) -> None:
         )
 
 
-def severity_level(severity: Any, count: int, interpolate: bool) -> None:
-    """Requires levels 1..count, whole unless `interpolate`; of traced ones checks the kind."""
-    kind = np.dtype(getattr(severity, "dtype", type(severity))).kind
-    if kind not in "iuf":
-        raise ValueError(f"expected a severity level 1..{count} or None, found {severity!r}")
-    if is_traced(severity):
-        if kind == "f" and not interpolate:
-            raise ValueError(
-                f"expected a traced integer severity, found dtype {severity.dtype}; "
-                "pass interpolate=True for real severities between two levels"
-            )
-        return
-    values = np.asarray(severity)
-    if not np.all((values >= 1) & (values <= count)):
-        raise ValueError(f"expected a severity level 1..{count}, found {severity}")
-    if not interpolate and not np.all(values == np.round(values)):
-        raise ValueError(
-            f"expected a whole severity level 1..{count}, found {severity}; pass interpolate=True to interpolate "
-            "the parameters between two levels (our extension, not part of the benchmark)"
-        )
-
-
-def level_range(given: Any, count: int) -> tuple[float, float] | None:
-    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None."""
-    if given is None:
-        return None
-    try:
-        mild, severe = (float(v) for v in given)
-    except (TypeError, ValueError):
-        raise ValueError(f"expected range=(mild, severe), two severities in 1..{count}, found {given!r}") from None
-    if not 1 <= mild <= severe <= count:
-        raise ValueError(f"expected range=(mild, severe) with 1 <= mild <= severe <= {count}, found {given!r}")
-    return mild, severe
-
-
-def levels(given: Any, count: int) -> tuple[int, ...] | None:
-    """Returns the whole levels in 1..count to draw from; None for None."""
-    if given is None:
-        return None
-    if not isinstance(given, tuple | list) or not given or any(v not in range(1, count + 1) for v in given):
-        raise ValueError(f"expected levels=(1, 3, ...), whole numbers in 1..{count}, found {given!r}")
-    return tuple(given)
-
-
-def severity_fraction(severity: Any) -> None:
-    """Requires fractions in [0, 1]; checks a traced severity's kind only."""
-    if np.dtype(getattr(severity, "dtype", type(severity))).kind not in "iuf":
-        raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
-    if is_traced(severity):
-        return
-    values = np.asarray(severity)
-    if not np.all((values >= 0) & (values <= 1)):
-        raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
-
-
 def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
     """Requires every option `given` to the corruption or scheme called `owner` to be `known`."""
     for name in given:

@@ -10,8 +10,8 @@ import numpy as np
 
 from corruptions import gradients, levels, registry
 from corruptions.chunks import Branch, dealt
-from corruptions.contract import Corruption, Parameter, Params
-from corruptions.scales import Fraction, Levels
+from corruptions.levels import Fraction, Levels
+from corruptions.record import Corruption, Parameter, Params
 
 
 def random_choice(

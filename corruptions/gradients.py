@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 if TYPE_CHECKING:
-    from corruptions.contract import Applier, Corruption
+    from corruptions.record import Applier, Corruption
 
 STRAIGHT_THROUGH = "straight_through"
 

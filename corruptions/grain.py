@@ -15,7 +15,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import batch, checks, forks, keys, one_image, registry
-from corruptions.contract import Corruption
+from corruptions.record import Corruption
 
 try:
     from grain import transforms  # type: ignore[import-untyped]

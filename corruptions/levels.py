@@ -1,12 +1,139 @@
-"""Published tables of severities: the table for an image size, the row of a severity level."""
+"""Severities: levels 1, 2, ... of a published table, or a fraction of a range.
 
+`Levels` and `Fraction` say which severities a corruption takes and which it draws; `nearest_table`
+and `lookup` read published tables.
+"""
+
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
+
+from corruptions.checks import is_traced
+
+
+@dataclasses.dataclass(frozen=True)
+class Levels:
+    """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
+
+    Every corruption with levels has three options that no paper defines. `interpolate=True` also
+    admits real severities between two levels, whose parameters are interpolated linearly.
+    `range=(mild, severe)` is a calibrated range of such severities: `None` then draws uniformly
+    from it. `levels=(1, 5, 8)` are the levels that a benchmark selects: `None` then draws one of
+    them.
+    """
+
+    count: int = 5
+
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a severity: uniform over the levels, over those of `levels`, or over the interval `range`.
+
+        Raises:
+          ValueError: a malformed `range` or `levels`, or both.
+        """
+        bounds = level_range(options.get("range"), self.count)
+        levels = selected(options.get("levels"), self.count)
+        if bounds and levels:
+            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
+        if bounds:
+            return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
+        if levels:
+            return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
+        return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
+
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
+        """Returns the severity as float32, so that any kind of number compiles one program; as NumPy
+        where it has a value.
+
+        Raises:
+          ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced
+            severity has to be an integer then.
+        """
+        interpolate = options.get("interpolate", False)
+        dtype = _dtype(severity)
+        if dtype.kind not in "iuf":
+            raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
+        if is_traced(severity):
+            if dtype.kind == "f" and not interpolate:
+                raise ValueError(
+                    f"expected a traced integer severity, found dtype {dtype}; "
+                    "pass interpolate=True for real severities between two levels"
+                )
+            return jnp.asarray(severity, jnp.float32)
+        values = np.asarray(severity)
+        if not np.all((values >= 1) & (values <= self.count)):
+            raise ValueError(f"expected a severity level 1..{self.count}, found {severity}")
+        if not interpolate and not np.all(values == np.round(values)):
+            raise ValueError(
+                f"expected a whole severity level 1..{self.count}, found {severity}; pass interpolate=True to "
+                "interpolate the parameters between two levels (our extension, not part of the benchmark)"
+            )
+        return values.astype(np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fraction:
+    """Severities in [0, 1], 0 mild and 1 severe, a fraction of a range; `None` draws one uniformly.
+
+    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at
+    fraction f, capped at hi, so that a uniform f draws the integers uniformly, both ends included.
+    """
+
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a fraction uniform in [0, 1)."""
+        del options
+        return jax.random.uniform(key)
+
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
+        """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
+        del options
+        if _dtype(severity).kind not in "iuf":
+            raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
+        if is_traced(severity):
+            return jnp.asarray(severity, jnp.float32)
+        values = np.asarray(severity)
+        if not np.all((values >= 0) & (values <= 1)):
+            raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
+        return values.astype(np.float32)
+
+
+def _dtype(severity: Any) -> np.dtype:
+    return np.dtype(getattr(severity, "dtype", type(severity)))
+
+
+def level_range(bounds: Any, count: int) -> tuple[float, float] | None:
+    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None.
+
+    Raises:
+      ValueError: no such range.
+    """
+    if bounds is None:
+        return None
+    try:
+        mild, severe = (float(v) for v in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected range=(mild, severe), two severities in 1..{count}, found {bounds!r}") from None
+    if not 1 <= mild <= severe <= count:
+        raise ValueError(f"expected range=(mild, severe) with 1 <= mild <= severe <= {count}, found {bounds!r}")
+    return mild, severe
+
+
+def selected(levels: Any, count: int) -> tuple[int, ...] | None:
+    """Returns the levels to draw from, whole numbers in 1..count, as a tuple; None for None.
+
+    Raises:
+      ValueError: no such levels.
+    """
+    if levels is None:
+        return None
+    if not isinstance(levels, tuple | list) or not levels or any(v not in range(1, count + 1) for v in levels):
+        raise ValueError(f"expected levels=(1, 3, ...), whole numbers in 1..{count}, found {levels!r}")
+    return tuple(levels)
 
 
 def nearest_table(sides: Mapping[str, int], shape: Sequence[int], table: str | None = None) -> str:
@@ -18,8 +145,8 @@ def nearest_table(sides: Mapping[str, int], shape: Sequence[int], table: str | N
       table: a name to use instead.
 
     Returns:
-      `table` where given, else the name whose side is nearest in ratio to min(H, W): the borders
-      between tables are the geometric means of neighbouring sides.
+      `table` if it is not None, else the name whose side is nearest in ratio to min(H, W): the
+      borders between tables are the geometric means of neighbouring sides.
 
     Raises:
       ValueError: `table` is not in `sides`.

@@ -13,7 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import batch, checks, forks, keys, one_image, padded, programs, registry
-from corruptions.contract import Array, Corruption
+from corruptions.record import Array, Corruption
 
 # Images read ahead and worked on at the same time, at most, and their values together.
 _WINDOW = 64

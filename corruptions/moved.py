@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from corruptions import batch, checks, forks, keys, programs, registry, rows
-from corruptions.contract import Array, Corruption
+from corruptions.record import Array, Corruption
 
 
 def coordinates(

@@ -6,7 +6,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import batch, channels, checks, keys, registry
-from corruptions.contract import Array, Corruption
+from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
 

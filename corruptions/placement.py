@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from corruptions.contract import Array
+from corruptions.record import Array
 
 
 def together(key: jax.Array, images: Array, *rows: Any) -> tuple[Any, ...]:

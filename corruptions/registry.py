@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from corruptions import checks, gradients
-from corruptions.contract import Applier, Corruption, Mapper, Parameter, Sampler
+from corruptions.levels import Fraction, Levels
 from corruptions.padded import Padding
-from corruptions.scales import Fraction, Levels
+from corruptions.record import Applier, Corruption, Mapper, Parameter, Sampler
 
 _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all
@@ -42,10 +42,10 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None, smooth=None,
-      moves="", mapper=None) -> Corruption`, see `Corruption`; each of `parameters` is a pair (name,
-      unit), or a `Parameter` where the source is another. `smooth` is the applier without its
-      roundings, where these take its gradient.
+      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None,
+      straight_through=None, moves="", mapper=None) -> Corruption`, see `Corruption`; each of
+      `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
+      `straight_through` is the applier without its roundings, where these take its gradient.
     """
 
     def registered(
@@ -57,11 +57,11 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         aliases: tuple[str, ...] = (),
         mixes: str = "",
         padding: Padding | None = None,
-        smooth: Applier | None = None,
+        straight_through: Applier | None = None,
         moves: str = "",
         mapper: Mapper | None = None,
     ) -> Corruption:
-        straight = gradients.with_derivative(applier, smooth) if smooth else None
+        straight = gradients.with_derivative(applier, straight_through) if straight_through else None
         described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
         return register(
             Corruption(

@@ -9,7 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import keys
-from corruptions.contract import Array, Corruption, split_key
+from corruptions.record import Array, Corruption, split_key
 
 _MADE_OF_OTHERS = ("choice", "composition")
 

@@ -54,7 +54,7 @@ def corruption_options(options: Mapping[str, Any]) -> None:
         corruptions.checks.options(one.qualified_name, one.options, given)
         scale = one.scale
         if isinstance(scale, corruptions.Levels):
-            for option, check in (("range", corruptions.checks.level_range), ("levels", corruptions.checks.levels)):
+            for option, check in (("range", corruptions.levels.level_range), ("levels", corruptions.levels.selected)):
                 check(given.get(option), scale.count)
         elif (bounds := given.get("range")) is not None and not _is_pair(bounds):
             raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")

@@ -15,8 +15,8 @@ import numpy as np
 from corruptions.augment import strengths
 from corruptions.augment.operations import BASE, CODES, IDENTITY, chain
 from corruptions.augment.packed import levels, nearest, pack, unpack
-from corruptions.contract import Params
 from corruptions.primitives import color, random
+from corruptions.record import Params
 
 
 def choices(names: Sequence[str]) -> dict[str, Any]:

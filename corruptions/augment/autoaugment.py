@@ -10,8 +10,8 @@ import numpy as np
 
 from corruptions.augment.operations import CODES, IDENTITY, chain
 from corruptions.augment.packed import pack, unpack
-from corruptions.contract import Params
 from corruptions.primitives import random
+from corruptions.record import Params
 
 # (operation, probability, magnitude 0..10) twice; None where the operation has no strength.
 POLICIES = {

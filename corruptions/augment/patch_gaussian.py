@@ -7,8 +7,8 @@ Augmentation" (2019), with the settings of Mintun et al. (2021).
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import Params
 from corruptions.primitives import random
+from corruptions.record import Params
 
 _SIDES = {"cifar": 32, "imagenet": 224}
 _WIDTHS = {"cifar": 25.0, "imagenet": 250.0}

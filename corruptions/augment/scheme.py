@@ -1,6 +1,6 @@
 """The contract of an augmentation scheme: all randomness in `sample`, none in `apply`.
 
-One image at a time, float32[H, W, 3] in [0, 1], as in `corruptions.contract`; batches live in
+One image at a time, float32[H, W, 3] in [0, 1], as in `corruptions.record`; batches live in
 `corruptions.augment.batch`. The params of a transform are a flat dictionary of small arrays without
 any image in it, so that thousands of transforms are drawn by `vmap` over keys, stored, concatenated
 and indexed, and one transform is shown to many images by `vmap(scheme.apply, (0, None))`.

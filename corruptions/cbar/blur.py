@@ -69,7 +69,7 @@ chromatic_aberration = candidate(
     aliases=("chromatic_abberation",),
     mixes="displaces red, green and blue differently",
     moves="displaces red, green and blue differently",
-    smooth=_displaced,
+    straight_through=_displaced,
 )
 
 
@@ -118,7 +118,7 @@ transverse_chromatic_aberration = candidate(
     aliases=("transverse_chromatic_abberation",),
     mixes="enlarges red, green and blue differently",
     moves="enlarges red, green and blue differently",
-    smooth=_scaled,
+    straight_through=_scaled,
 )
 
 _TURNS = np.linspace(-1, 1, 21, dtype=np.float32)

@@ -8,8 +8,8 @@ import numpy as np
 
 from corruptions import padded, registry
 from corruptions.cbar.severities import STEPS, table_for
+from corruptions.levels import Levels
 from corruptions.primitives import color
-from corruptions.scales import Levels
 
 candidate = registry.registrar("cbar", Levels(STEPS), "truncate", "Mintun, Kirillov & Xie (2021), released code")
 

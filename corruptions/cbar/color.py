@@ -54,7 +54,7 @@ def _filter(name, mixed, mixes):
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
     parameters = (("weight", "1"), ("wrap", "bool"))
-    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, smooth=smooth, padding=padding())
+    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, straight_through=smooth, padding=padding())
 
 
 def _bleached(image, params):
@@ -230,6 +230,6 @@ color_balance = candidate(
     _apply_balance,
     (("factor", "1"),),
     mixes="scales the distance from the luma of red, green and blue",
-    smooth=_smooth_balance,
+    straight_through=_smooth_balance,
     padding=padding(),
 )

@@ -60,6 +60,6 @@ color_dither = candidate(
     _sample,
     _apply,
     (("levels", "count"),),
-    smooth=lambda image, params: image,
+    straight_through=lambda image, params: image,
     padding=padding(),
 )

@@ -121,7 +121,7 @@ lines = candidate(
     _sample_lines,
     _apply_lines,
     (("count", "lines"), ("ends", "pixels: row and column of both ends, of as many lines as there can be")),
-    smooth=_smooth_lines,
+    straight_through=_smooth_lines,
     padding=padding(),
 )
 

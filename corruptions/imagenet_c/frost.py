@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.contract import Parameter
 from corruptions.imagenet_c import photographs as folders
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.imagenet_c.photographs import TEXTURE_SCALE, resize_taps
 from corruptions.primitives import color
 from corruptions.primitives.textures import frost_texture
+from corruptions.record import Parameter
 
 # (weight of the image, weight of the frost)
 _LEVELS = {

@@ -3,10 +3,10 @@
 import dataclasses
 import os
 
-from corruptions.contract import Corruption, Parameter
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.frost import frost, weights
 from corruptions.imagenet_c.photographs import Photographs
+from corruptions.record import Corruption, Parameter
 
 
 def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:

@@ -201,6 +201,6 @@ glass_blur = member(
     _apply,
     (("sigma", "pixels"), ("reach", "pixels"), ("passes", "count")),
     padding=padding("edge"),
-    smooth=_smooth,
+    straight_through=_smooth,
     moves="copies pixels from neighbours, between two blurs",
 )

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 
 from corruptions import padded
-from corruptions.contract import Array
 from corruptions.imagenet_c import tables
 from corruptions.imagenet_c.member import member, padding
 from corruptions.primitives import color, jpeg
+from corruptions.record import Array
 
 _QUALITY = {
     "cifar": (80, 65, 58, 50, 40),
@@ -65,5 +65,5 @@ jpeg_compression = member(
     (("quality", "JPEG quality 1..100"),),
     mixes="stores red, green and blue as luma and chroma",
     padding=padding("edge"),
-    smooth=_smooth,
+    straight_through=_smooth,
 )

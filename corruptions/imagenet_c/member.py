@@ -6,8 +6,8 @@ import functools
 
 from corruptions import registry
 from corruptions.imagenet_c import tables
+from corruptions.levels import Levels
 from corruptions.padded import Padding
-from corruptions.scales import Levels
 
 member = registry.registrar(
     "imagenet_c", Levels(5), "truncate", "Hendrycks & Dietterich (2019), appendix B and released code"

@@ -126,6 +126,6 @@ motion_blur = member(
     _apply,
     (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees")),
     padding=padding("edge"),
-    smooth=_smooth,
+    straight_through=_smooth,
     moves="smears what it shows to one side",
 )

@@ -110,7 +110,7 @@ shot_noise = member(
     _apply_shot,
     (("photons", "photons at white"),),
     padding=padding(),
-    smooth=_smooth_shot,
+    straight_through=_smooth_shot,
 )
 impulse_noise = member(
     "impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),), padding=padding()

@@ -171,5 +171,5 @@ pixelate = member(
     _apply,
     (("scale", "small side / side"),),
     padding=padding(tables=_tables),
-    smooth=_smooth,
+    straight_through=_smooth,
 )

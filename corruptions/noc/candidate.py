@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from corruptions import registry
+from corruptions.levels import Fraction
 from corruptions.noc import severities
 from corruptions.padded import Padding
-from corruptions.scales import Fraction
 
 candidate = registry.registrar("noc", Fraction(), "nearest", "ImageNet-NOC (2021), appendix A, and the released code")
 

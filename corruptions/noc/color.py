@@ -29,7 +29,7 @@ quantization = candidate(
     _sample_quantization,
     _apply_quantization,
     (("steps", "grey levels - 1"),),
-    smooth=lambda image, params: image,
+    straight_through=lambda image, params: image,
     padding=padding(),
 )
 

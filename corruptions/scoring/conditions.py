@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from corruptions import registry
-from corruptions.scales import Levels
+from corruptions.levels import Levels
 
 CLEAN = "clean"
 RANDOM = "random"

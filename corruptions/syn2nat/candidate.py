@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from corruptions import registry
+from corruptions.levels import Levels
 from corruptions.noc.stamps import scale
-from corruptions.scales import Levels
 
 candidate = registry.registrar("syn2nat", Levels(1), "nearest", "Laugros et al. (2021), albumentations 0.5.2")
 

@@ -40,7 +40,7 @@ posterize = candidate(
     _sample_posterize,
     _apply_posterize,
     (("step", "grey levels"),),
-    smooth=lambda image, params: image,
+    straight_through=lambda image, params: image,
 )
 
 

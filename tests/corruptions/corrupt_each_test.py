@@ -8,9 +8,9 @@ from PIL import Image
 
 import corruptions
 from corruptions import batch, many_sizes
-from corruptions.contract import Corruption
+from corruptions.levels import Fraction
 from corruptions.padded import Padding
-from corruptions.scales import Fraction
+from corruptions.record import Corruption
 from tests.pages import example_of
 from tests.reference.photographs import photograph
 

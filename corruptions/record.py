@@ -22,8 +22,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import channels, checks, forks, gradients, programs
+from corruptions.levels import Fraction, Levels
 from corruptions.padded import Padding
-from corruptions.scales import Fraction, Levels
 
 Array = jax.Array | np.ndarray
 Params = Mapping[str, Any]
