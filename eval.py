@@ -43,7 +43,7 @@ be compared with others. tools.adapt adapts to augmented training images instead
     python eval.py --workdir=runs/aug_fog --config.eval.enhance=clahe
 
 equalises every test image before the networks see it, after it was corrupted: rows
-MODEL+enhance=clahe (`evaluation.enhancements` has the others: nlm, ten_crop ...).
+MODEL+enhance=clahe (`corruptions.enhance` has the others: nlm, ten_crop ...).
 """
 
 from runtime import command  # isort: skip

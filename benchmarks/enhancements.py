@@ -20,8 +20,8 @@ import jax
 import numpy as np
 from absl import flags
 
-from evaluation import enhancements
-from evaluation.enhancements import clahe
+from corruptions import enhance as enhancements
+from corruptions.enhance import clahe
 from runtime.files import write_atomically
 from runtime.provenance import provenance
 

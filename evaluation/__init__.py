@@ -19,7 +19,6 @@ Around it:
     imported         a workdir made of weights that were trained elsewhere
     start            what a training run starts from: a model of a workdir, or weights in a file
     adaptation       BatchNorm statistics of other images in place of a network's
-    enhancements     what is done to images or answers at test time, by name
     robustness       R against severity, for the calibration of ranges
     strength         PSNR and SSIM of corrupted images to their originals
     natural          the sets of natural shift, with the classes that each shows

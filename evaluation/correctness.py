@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from evaluation import enhancements
+from corruptions import enhance as enhancements
 from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import distributed, meshes
 from training import augmentation
@@ -28,7 +28,7 @@ Model = tuple[nnx.GraphDef, TrainState]
 def of_models(
     models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
 ) -> dict[Hashable, np.ndarray]:
-    """Tells which of the images shown, with an enhancement of `evaluation.enhancements` or as they
+    """Tells which of the images shown, with an enhancement of `corruptions.enhance` or as they
     are, each model answers correctly: {key: bool [N]}.
     """
     correct = {key: [] for key in models}

@@ -37,7 +37,7 @@ def evaluate_models(
       conditions: under which they are shown.
       workdir: directory that keeps the answers, each condition as soon as it is done.
       prepare: gives the model for a condition from its images, such as one adapted to them.
-      enhance: enhancement that the models work with (`evaluation.enhancements`); their names tell
+      enhance: enhancement that the models work with (`corruptions.enhance`); their names tell
         which, see `marked`.
 
     Returns:

@@ -6,8 +6,9 @@ import pathlib
 from ml_collections import ConfigDict
 
 from analysis.tables import Count
+from corruptions import enhance as enhancements
 from data.corrupted import open_corrupted
-from evaluation import adaptation, enhancements, measured, natural, trained_models
+from evaluation import adaptation, measured, natural, trained_models
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
 from evaluation.results import Frame, asked_for, count_answers, write_tables

@@ -11,7 +11,7 @@ from flax import nnx
 
 import models
 from corruptions import augment
-from evaluation import enhancements
+from corruptions import enhance as enhancements
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ("corruptions", "models", "data", "runtime", "training", "evaluation", "analysis", "tools")

@@ -5,7 +5,7 @@
 
 Trains a standard model for each of config.study.seeds, shows all of them the same images under
 config.eval.corruptions, as they are and with each of config.study.enhancements
-(`evaluation.enhancements`), and writes, besides the tables of eval.py,
+(`corruptions.enhance`), and writes, besides the tables of eval.py,
 
     enhancements/table.md, .csv, .tex     clean error, mean error, mCE relative to the standard
                                           model (100), over seeds, with standard errors
@@ -24,7 +24,7 @@ from ml_collections import ConfigDict
 
 from analysis.errors import joint, markup
 from analysis.tables import STANDARD
-from evaluation import enhancements
+from corruptions import enhance as enhancements
 from evaluation.conditions import list_conditions, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models, marked
 from evaluation.results import Frame, asked_for, count_answers, write_tables

@@ -11,8 +11,8 @@ from jax.sharding import Mesh, PartitionSpec
 from ml_collections import ConfigDict
 
 import corruptions
+from corruptions import enhance as enhancements
 from corruptions.registry import with_levels
-from evaluation import enhancements
 from runtime import meshes
 
 STANDARD = "standard"
@@ -149,7 +149,7 @@ def scheme_on_mesh(
 
 
 def enhance_on_mesh(mesh: Mesh, name: str, images: jax.Array) -> jax.Array:
-    """Enhances images [M, H, W, 3], split over the mesh, as `evaluation.enhancements.enhance`."""
+    """Enhances images [M, H, W, 3], split over the mesh, as `corruptions.enhance.enhance`."""
     if _stays_whole(mesh, images):
         return enhancements.enhance(images, name, validate=False)
     return _enhance_shards(mesh, name)(None, images, jnp.arange(images.shape[0]), None)

@@ -14,8 +14,8 @@ from ml_collections import ConfigDict
 import corruptions
 import data
 import models
+from corruptions import enhance as enhancements
 from corruptions.checks import suggest
-from evaluation import enhancements
 from runtime.bindings import TRAINED
 from training import augmentation, schemes, states
 from training import batch_norm as norms

@@ -13,8 +13,8 @@ from typing import Any
 from ml_collections import ConfigDict
 
 import models
+from corruptions import enhance as enhancements
 from data.natural.sets import listed as natural_sets
-from evaluation import enhancements
 from runtime import schema
 from runtime.schema import (
     SWITCH,

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from evaluation.enhancements import clahe, clahe_skimage, lab, noise, non_local_means
+from corruptions.enhance import clahe, clahe_skimage, denoise
 
 RNG = np.random.default_rng(0)
 
@@ -39,9 +39,9 @@ def test_lab_is_near_opencvs_fixed_point():
     grey, *colours = pictures(4, 96, 80)
     image = (grey[..., None] * 0.7 + np.stack(colours, -1) * 0.3).astype(np.uint8)
     expected = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
-    apart = np.abs(np.stack(jax.jit(lab.from_rgb)(image), -1).astype(int) - expected)
+    apart = np.abs(np.stack(jax.jit(clahe.lab_from_rgb)(image), -1).astype(int) - expected)
     assert (apart.max((0, 1)) <= [1, 2, 2]).all()
-    back = np.asarray(jax.jit(lab.to_rgb)(*np.moveaxis(expected, -1, 0))).astype(int)
+    back = np.asarray(jax.jit(clahe.rgb_from_lab)(*np.moveaxis(expected, -1, 0))).astype(int)
     assert np.abs(back - cv2.cvtColor(expected, cv2.COLOR_LAB2RGB)).max() <= 1
 
 
@@ -67,8 +67,8 @@ def test_scikit_images_denoising():
         image = 0.25 + np.stack([*pictures(3, *shape)], -1) / 510  # the error is that of the contrast
         image = (image + RNG.normal(scale=scale, size=image.shape)).clip(0, 1).astype(np.float32)
         sigma = float(restoration.estimate_sigma(image, channel_axis=-1, average_sigmas=True))
-        assert float(jax.jit(noise.estimate)(image)) == pytest.approx(sigma, rel=1e-4)
+        assert float(jax.jit(denoise.estimate)(image)) == pytest.approx(sigma, rel=1e-4)
         given = {"patch_size": 5, "patch_distance": 6, "h": 0.8 * sigma, "channel_axis": -1}
         expected = restoration.denoise_nl_means(image, **given, fast_mode=True)
-        apart = np.abs(np.asarray(jax.jit(non_local_means.denoise)(image, 0.8 * sigma)) - expected)
+        apart = np.abs(np.asarray(jax.jit(denoise.denoise)(image, 0.8 * sigma)) - expected)
         assert apart.max() < 3.6e-3 and apart.mean() < 3.6e-4

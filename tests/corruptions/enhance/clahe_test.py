@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evaluation.enhancements import clahe, clahe_skimage, lab, tiles
-from tests.evaluation.enhancements import references
+from corruptions.enhance import clahe, clahe_skimage
+from tests.corruptions.enhance import references
 
 RNG = np.random.default_rng(0)
 CASES = {  # (H, W), clip, grid: digest of what OpenCV 5.0.0 gives for `picture(H, W)`
@@ -69,10 +69,10 @@ def test_lab_is_the_formula_and_comes_back():
     xyz /= [0.950456, 1, 1.088754]
     x, y, z = np.moveaxis(np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116), -1, 0)
     expected = [(116 * y - 16) * 2.55, 500 * (x - y) + 128, 200 * (y - z) + 128]
-    found = jax.jit(lab.from_rgb)(colours)
+    found = jax.jit(clahe.lab_from_rgb)(colours)
     for channel, values in zip(found, expected):
         assert np.abs(np.asarray(channel) - values).max() <= 0.51
-    back = np.asarray(jax.jit(lab.to_rgb)(*found)).astype(int)
+    back = np.asarray(jax.jit(clahe.rgb_from_lab)(*found)).astype(int)
     assert np.abs(back - colours).mean() < 2.5  # what 8 bits of L, a and b leave of bright colours
 
 
@@ -107,6 +107,6 @@ def test_no_bin_of_scikit_images_variant_passes_the_limit():
 
 def test_histograms_count_every_pixel():
     values = RNG.integers(0, 9, (12, 10))
-    found = np.asarray(tiles.histograms(tiles.cut(jnp.asarray(values, jnp.int32), 3, 2), 9))
+    found = np.asarray(clahe.histograms(clahe.cut(jnp.asarray(values, jnp.int32), 3, 2), 9))
     np.testing.assert_array_equal(found[3], np.bincount(values[4:8, 5:].ravel(), minlength=9))
     assert found.sum() == values.size

@@ -1,18 +1,17 @@
 """The equalisation of scikit-image, `exposure.equalize_adapthist` with its defaults.
 
-It differs from OpenCV's (`clahe`): of the HSV value, stretched to 14 bits; tiles of an eighth of a
-side whatever is left over, half a tile of reflection around the image; a limit of 1 % of a tile
-that holds after what was cut off has been given back; interpolation from centre to centre; at last
-the value is stretched to the whole range.
+It differs from OpenCV's (`clahe`) in five ways: it takes the HSV value, stretched to 14 bits; a
+tile is an eighth of a side, whatever is left over, with half a tile of reflection around the image;
+the limit is 1 % of a tile and holds after the excess has been returned; it interpolates from centre
+to centre; at last it stretches the value to the whole range.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.enhance.clahe import Neighbours, blend, cut, histograms, neighbours, with_value
 from corruptions.primitives.color import value_and_chroma
-from evaluation.enhancements import tiles
-from evaluation.enhancements.clahe import with_value
 
 CLIP, TILES, BINS = 0.01, 8, 256
 _HIGHEST = 2**14 - 1
@@ -40,27 +39,27 @@ def equalize_value(value: jax.Array) -> jax.Array:
     padded = jnp.pad(levels, around, mode="reflect") // (1 + (_HIGHEST + 1) // BINS)
     numbers = [n // k - 1 for n, k in zip(padded.shape, sides)]
     inner = padded[tuple(slice(k // 2, k // 2 + n * k) for n, k in zip(numbers, sides))]
-    own = tiles.cut(inner, *numbers)
-    area = own.shape[1]
-    counts = clipped(tiles.histograms(own, BINS), max(int(CLIP * area), 1))
+    tiles = cut(inner, *numbers)
+    area = tiles.shape[1]
+    counts = clipped(histograms(tiles, BINS), max(int(CLIP * area), 1))
     running = jnp.cumsum(counts, axis=1).astype(jnp.uint32)  # times 16383 below 2^32 up to sides of 4,096 pixels
     tables = jnp.minimum(running * _HIGHEST // area, _HIGHEST).astype(jnp.int32).reshape(*numbers, BINS)
-    down, right = (_neighbours(*given) for given in zip(value.shape, sides, numbers))
+    down, right = (_neighbours(*axis) for axis in zip(value.shape, sides, numbers))
     bins = padded[tuple(slice(a, a + n) for (a, _), n in zip(around, value.shape))]
-    return tiles.blend(tables, bins, down, right, 16).astype(jnp.int32)
+    return blend(tables, bins, down, right, 16).astype(jnp.int32)
 
 
 def clipped(counts: jax.Array, limit: int) -> jax.Array:
-    """Cuts histograms off at a limit and gives back what was cut off, no bin beyond the limit.
+    """Clips histograms at a limit and returns the excess to their bins, no bin beyond the limit.
 
-    Every bin gets an equal part as far as the limit allows. The rest goes one by one to bins below
-    the limit: in turn from bin 0, 1, 2 .., with steps as long as what is left allows.
+    Every bin gets an equal part as far as the limit allows. The remainder goes one by one to bins
+    below the limit: in turn from bin 0, 1, 2 .., with steps as long as the remainder allows.
 
     Args:
       counts: int32 [T, bins].
       limit: of a bin.
     """
-    return jax.vmap(lambda own: _clipped(own, limit))(counts)
+    return jax.vmap(lambda histogram: _clipped(histogram, limit))(counts)
 
 
 def _clipped(counts, limit):
@@ -68,8 +67,8 @@ def _clipped(counts, limit):
     excess = jnp.maximum(counts - limit, 0).sum()
     counts = jnp.minimum(counts, limit)
     part = excess // bins
-    given = jnp.where(counts < limit - part, counts + part, counts)
-    given = jnp.where(given >= limit - part, limit, given)
+    filled = jnp.where(counts < limit - part, counts + part, counts)
+    filled = jnp.where(filled >= limit - part, limit, filled)
     level = jnp.arange(bins)
 
     def give(state):
@@ -79,19 +78,19 @@ def _clipped(counts, limit):
         chosen = below & (level >= start) & ((level - start) % step == 0)
         return counts + chosen.astype(counts.dtype), left - chosen.sum(), (start + 1) % bins
 
-    # All bins together hold more than a tile's pixels, so that something is given in every turn.
-    state = given, excess - (given - counts).sum(), jnp.zeros_like(excess)
+    # All bins together hold more than a tile's pixels, so every turn of the loop returns some.
+    state = filled, excess - (filled - counts).sum(), jnp.zeros_like(excess)
     return jax.lax.while_loop(lambda state: state[1] > 0, give, state)[0]
 
 
-def _neighbours(size: int, side: int, number: int) -> tiles.Neighbours:
-    """The tiles around each of `size` pixels."""
+def _neighbours(size: int, side: int, number: int) -> Neighbours:
+    """Finds the tiles around each of `size` pixels."""
     place = np.arange(size) + side // 2
-    return tiles.neighbours(place // side, place % side / side, number)
+    return neighbours(place // side, place % side / side, number)
 
 
 def _stretched(channel, highest):
-    """Stretches a channel to 0..highest; a constant one is cut off at `highest`."""
+    """Stretches a channel to 0..highest; a constant one is clipped at `highest`."""
     low, high = channel.min(), channel.max()
     spread = jnp.where(high > low, high - low, 1.0)
     return jnp.where(high > low, (channel - low) / spread * highest, jnp.minimum(channel, highest))

@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-from evaluation.enhancements import noise, non_local_means
-from tests.evaluation.enhancements import references
+from corruptions.enhance import denoise
+from tests.corruptions.enhance import references
 
 RNG = np.random.default_rng(0)
 STEP = np.where(np.arange(37)[None, :, None] < 18, 0.3, 0.7) * np.ones((34, 1, 3))
 NOISY = (STEP + RNG.normal(scale=0.08, size=STEP.shape)).astype(np.float32)
 
-estimate = jax.jit(noise.estimate)
+estimate = jax.jit(denoise.estimate)
 
 
 @pytest.mark.parametrize("shape", [(32, 32, 3), (33, 30, 3)])
@@ -36,28 +36,29 @@ def test_a_constant_image_has_no_noise():
 
 def test_means_are_those_of_loops():
     image = NOISY[:12, 9:22]
-    found = jax.jit(non_local_means.denoise, static_argnums=(2, 3))(image, 0.1, 3, 2)
+    found = jax.jit(denoise.denoise, static_argnums=(2, 3))(image, 0.1, 3, 2)
     np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2), atol=1e-5)
 
 
 def test_strips_of_a_taller_image_fit_together():
-    denoise = jax.jit(non_local_means.denoise, static_argnums=(2, 3))
-    found = np.asarray(denoise(NOISY[:, :16], 0.1, 3, 2))  # 34 rows: two strips of 17
+    found = np.asarray(
+        jax.jit(denoise.denoise, static_argnums=(2, 3))(NOISY[:, :16], 0.1, 3, 2)
+    )  # 34 rows: two strips of 17
     rows = slice(14, 20)
     expected = references.non_local_means(NOISY[8:26, :16], 0.1, 3, 2)[6:12]
     np.testing.assert_allclose(found[rows], expected, atol=1e-5)
 
 
 def test_denoising_keeps_constants_and_edges_and_removes_noise():
-    denoise = jax.jit(non_local_means.denoise)
+    denoised = jax.jit(denoise.denoise)
     constant = np.full((34, 37, 3), 0.3, np.float32)
-    np.testing.assert_allclose(denoise(constant, 0.05), constant, atol=1e-6)
-    found = np.asarray(denoise(NOISY, 0.064))
+    np.testing.assert_allclose(denoised(constant, 0.05), constant, atol=1e-6)
+    found = np.asarray(denoised(NOISY, 0.064))
     assert ((found - STEP) ** 2).mean() < 0.3 * ((NOISY - STEP) ** 2).mean()
     assert found.min() >= NOISY.min() and found.max() <= NOISY.max()
-    np.testing.assert_allclose(denoise(NOISY, 0.0), NOISY, atol=1e-6)
+    np.testing.assert_allclose(denoised(NOISY, 0.0), NOISY, atol=1e-6)
 
 
 def test_levels_without_noise_stay():
     constant = np.full((32, 32, 3), 77, np.uint8)
-    np.testing.assert_array_equal(jax.jit(non_local_means.denoise_levels)(constant), constant)
+    np.testing.assert_array_equal(jax.jit(denoise.denoise_levels)(constant), constant)

@@ -8,8 +8,9 @@ from flax import nnx
 
 import data
 import eval as evaluate
+from corruptions import enhance as enhancements
 from corruptions.keys import seed_key
-from evaluation import correctness, enhancements
+from evaluation import correctness
 from evaluation.shown import Shown
 from runtime import compiles, meshes
 from tests.training import tiny

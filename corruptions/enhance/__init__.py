@@ -1,4 +1,4 @@
-"""Enhancements: what is done to images, or to answers, of a trained classifier at test time.
+"""Enhancements: processing of images, or averaging of answers, by a trained classifier at test time.
 
     enhance(images, "clahe")                   images of any batch, uint8 or float32
     averaged(classify, "ten_crop")(images)     probabilities of a classifier, averaged over crops
@@ -8,12 +8,12 @@ clahe            contrast-limited adaptive histogram equalisation, as OpenCV def
 clahe_hsv        the same of the HSV value
 clahe_rgb        the same of each channel
 clahe_skimage    scikit-image's `equalize_adapthist`, with its defaults
-nlm              non-local means, with the strength that an estimate of the noise gives
+nlm              non-local means, with a strength in proportion to the estimated noise
 ten_crop         corners, centre and their mirror images; averaged probabilities
 
 D. Hendrycks's and T. Dietterich's draft on corruption and structural robustness names histogram
-equalisation, denoising and ten crops; it publishes neither clip limit, grid, colour space nor the
-settings of the denoising. Imports `jax` and `corruptions` alone: training takes them from here too.
+equalisation, denoising and ten crops. It publishes neither the clip limit, grid and colour space
+nor the settings of the denoising.
 """
 
 import functools
@@ -27,7 +27,7 @@ import numpy as np
 from corruptions import checks, forks, programs
 from corruptions.batch import dispatched, from_float, to_float
 from corruptions.checks import suggest
-from evaluation.enhancements import clahe, clahe_skimage, crops, non_local_means
+from corruptions.enhance import clahe, clahe_skimage, denoise
 
 TEN_CROP = "ten_crop"
 _OF_PIXELS: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -35,11 +35,12 @@ _OF_PIXELS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "clahe_hsv": clahe.of_value,
     "clahe_rgb": clahe.of_channels,
     "clahe_skimage": clahe_skimage.equalize,
-    "nlm": non_local_means.denoise_levels,
+    "nlm": denoise.denoise_levels,
 }
-# Values worked on at a time: on a CPU what stays in a core's cache, on an accelerator what bounds temporaries.
+# Values worked on at a time: as many as a core's cache holds, and as many as an accelerator's memory allows.
 _CPU_CHUNK = 2**14
 _CHUNK = 2**23
+_CROP_RATIO = 256 / 224
 
 
 def names() -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def names() -> tuple[str, ...]:
 
 
 def of_pixels() -> tuple[str, ...]:
-    """Lists the enhancements that give an image for an image; training takes these."""
+    """Lists the enhancements that return an image for an image. Training takes these too."""
     return tuple(_OF_PIXELS)
 
 
@@ -63,7 +64,7 @@ def check(name: str) -> None:
 
 
 def label(name: str) -> str:
-    """Names what marks a model whose images, or answers, are enhanced at test time: enhance=NAME."""
+    """Returns the mark of a model whose images or answers are enhanced at test time: enhance=NAME."""
     return f"enhance={name}"
 
 
@@ -71,7 +72,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     """Enhances a batch of images on the device, each by itself.
 
     Enhanced images have 256 levels, as they would on disk: float32 images are rounded to the
-    nearest level before, and all afterwards.
+    nearest level before, and all images afterwards.
 
     Args:
       images: [N, H, W, 3], H and W at least 16; uint8, or float32 in [0, 1].
@@ -83,8 +84,8 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
       The enhanced images, same shape and dtype.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range or name; the message names what was expected
-        and what was found.
+      ValueError, TypeError: wrong shape, dtype, range or name; the message names the expected and
+        the found value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     check(name)
@@ -116,13 +117,55 @@ programs.on_drop(_enhance.clear_cache)
 
 
 def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[[jax.Array], jax.Array]:
-    """Makes a classifier that averages probabilities over the ten crops of each image.
+    """Makes a classifier that averages the probabilities (softmax) of the ten crops of enlarged images.
+
+    Networks for 224 pixels are tested on crops of 224 from an image of 256. Stored corrupted images
+    have 224 pixels already, so they are enlarged first, in that ratio and bilinearly (32 pixels
+    become 37). The draft on structural robustness does not describe its crops.
 
     Args:
       classify: logits [N, C] of images [N, H, W, 3], pure.
-      name: `ten_crop`, or an enhancement of images or "", with which `classify` stays as it is.
+      name: `ten_crop`; with an enhancement of images, or with "", `classify` is returned unchanged.
 
     Returns:
-      The function of images; for ten crops its results are probabilities, float32 [N, C].
+      The function of images; for ten crops it returns probabilities, float32 [N, C].
     """
-    return crops.averaged(classify) if name == TEN_CROP else classify
+    if name != TEN_CROP:
+        return classify
+
+    def probabilities(images):
+        larger = jax.vmap(enlarged)(images)
+        crops = jax.vmap(lambda image: ten_crops(image, *images.shape[1:3]), out_axes=1)(larger)
+        of_crops = jax.lax.map(lambda crop: jax.nn.softmax(classify(crop).astype(jnp.float32)), crops)
+        return of_crops.mean(0)
+
+    return probabilities
+
+
+def ten_crops(image: jax.Array, height: int, width: int) -> jax.Array:
+    """Cuts the ten crops, in the order of fb.resnet.torch: centre, upper left, upper right, lower
+    left, lower right, then the same of the mirror image.
+
+    Args:
+      image: [H, W, C].
+      height, width: of a crop, at most H and W.
+
+    Returns:
+      [10, height, width, C].
+    """
+    down, right = image.shape[0] - height, image.shape[1] - width
+    corners = (((down + 1) // 2, (right + 1) // 2), (0, 0), (0, right), (down, 0), (down, right))
+    return jnp.stack(
+        [turned[top : top + height, left : left + width] for turned in (image, image[:, ::-1]) for top, left in corners]
+    )
+
+
+def enlarged(image: jax.Array) -> jax.Array:
+    """Enlarges an image by 256 / 224, bilinearly, to whole pixels; uint8 images stay uint8.
+
+    Args:
+      image: uint8, or float32 in [0, 1], [H, W, C].
+    """
+    height, width = (round(side * _CROP_RATIO) for side in image.shape[:2])
+    larger = jax.image.resize(to_float(image), (height, width, image.shape[2]), "bilinear")
+    return from_float(larger, image.dtype, "nearest")

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evaluation import enhancements
-from evaluation.enhancements import clahe, crops
+from corruptions import enhance as enhancements
+from corruptions.enhance import clahe
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 32, 32, 3)).astype(np.uint8)
@@ -39,7 +39,7 @@ def test_what_is_wrong_is_named():
 def test_ten_crops_are_corners_centre_and_their_mirror_images():
     rows, columns = np.mgrid[:37, :41]
     index = jnp.asarray(np.stack([rows, columns], -1))
-    found = np.asarray(crops.ten_crops(index, 32, 35))
+    found = np.asarray(enhancements.ten_crops(index, 32, 35))
     assert found.shape == (10, 32, 35, 2)
     starts = [(3, 3), (0, 0), (0, 6), (5, 0), (5, 6)]  # of the centre a half is rounded up
     assert [tuple(crop[0, 0]) for crop in found[:5]] == starts
@@ -51,9 +51,9 @@ def test_ten_crops_are_corners_centre_and_their_mirror_images():
 
 def test_an_image_that_is_stored_at_the_size_of_a_crop_is_enlarged():
     for side, larger in ((224, 256), (32, 37)):
-        assert jax.eval_shape(crops.enlarged, jax.ShapeDtypeStruct((side, side, 3), np.uint8)).shape[0] == larger
+        assert jax.eval_shape(enhancements.enlarged, jax.ShapeDtypeStruct((side, side, 3), np.uint8)).shape[0] == larger
     constant = jnp.full((32, 32, 3), 77, jnp.uint8)
-    np.testing.assert_array_equal(crops.enlarged(constant), np.full((37, 37, 3), 77))
+    np.testing.assert_array_equal(enhancements.enlarged(constant), np.full((37, 37, 3), 77))
 
 
 def test_probabilities_are_averaged_not_logits():
@@ -63,7 +63,7 @@ def test_probabilities_are_averaged_not_logits():
         return (images.astype(jnp.float32) / 255).reshape(images.shape[0], -1) @ weights
 
     found = np.asarray(jax.jit(enhancements.averaged(classify, "ten_crop"))(IMAGES))
-    cut = jax.jit(lambda image: crops.ten_crops(crops.enlarged(image), 32, 32))
+    cut = jax.jit(lambda image: enhancements.ten_crops(enhancements.enlarged(image), 32, 32))
     views = [classify(cut(image)) for image in IMAGES]
     expected = np.stack([jax.nn.softmax(view).mean(0) for view in views])
     np.testing.assert_allclose(found, expected, atol=1e-5)
