@@ -15,9 +15,9 @@ since. Tables are derived: what was edited in them is overwritten, and said.
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 
 evaluates on a stored corrupted dataset instead: a folder in the CIFAR-10-C or ImageNet-C layout, or
-a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME. Of a set that
-corruptions.write wrote, samples are compared with its checksums, with --config.eval.verify=True
-all.
+a tfds name such as cifar10_corrupted; results go to WORKDIR/stored/NAME. In a set that
+corruptions.write wrote, files of another size or time than they were left with are compared with their
+sha256, and all files with --config.eval.verify=True.
 
     python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50.safetensors \\
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50

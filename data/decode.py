@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from corruptions.write import preprocessing
+from corruptions.write import decoding
 
 # What Pillow raises on files that are cut off, are no image, or claim absurd sizes.
 DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
@@ -33,7 +33,7 @@ def sides(image_size: int, train_size: int | None = None, resize: str = "crop") 
     if image_size < 1:
         raise ValueError(f"expected image_size >= 1, found {image_size}")
     squash = resize == "squash"
-    usual = (image_size, BOTH if squash else preprocessing.shorter_side(image_size))
+    usual = (image_size, BOTH if squash else decoding.shorter_side(image_size))
     if train_size in (None, image_size):
         return {"train": usual, "test": usual}
     if train_size < image_size:
@@ -97,9 +97,9 @@ def square(image, image_size: int, short: int | None = None) -> np.ndarray:
     The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the
     proportion (rounded down), bilinear with antialiasing; then the centre is cut out. With `BOTH`
     as `short`, both sides become image_size. What the colours of each mode are, and how memory is
-    bounded, says `corruptions.write.pixels`.
+    bounded, says `corruptions.write.decoding`.
     """
     if short == BOTH:
-        return np.asarray(preprocessing.both_sides(image, image_size))
-    short = preprocessing.shorter_side(image_size) if short is None else short
-    return np.asarray(preprocessing.centre(image, image_size, short))
+        return np.asarray(decoding.both_sides(image, image_size))
+    short = decoding.shorter_side(image_size) if short is None else short
+    return np.asarray(decoding.centre(image, image_size, short))

@@ -15,9 +15,9 @@ from runtime import command  # isort: skip
 
 from absl import flags
 
-from corruptions.write import preprocessing, write_dataset
-from corruptions.write.layouts import LAYOUTS
-from corruptions.write.opening import open_source
+from corruptions.write import decoding, write_dataset
+from corruptions.write.sources import open_source
+from corruptions.write.writer import LAYOUTS
 from runtime import imports
 from training.style import weights
 
@@ -31,12 +31,12 @@ def define_flags():
     flags.DEFINE_integer("jpeg_quality", None, "Of folders, 1 to 95; by default PNG, without loss.")
     flags.DEFINE_string("split", "test", "Of a tfds source.")
     flags.DEFINE_string("data_dir", None, "Of a tfds source.")
-    flags.DEFINE_enum("preprocess", "none", list(preprocessing.PREPROCESS), "Of a folder or tfds source.")
+    flags.DEFINE_enum("preprocess", "none", list(decoding.RECIPES), "Of a folder or tfds source.")
     flags.DEFINE_integer("size", None, "Side of the images after --preprocess, in pixels.")
     flags.DEFINE_integer("limit", None, "Only the first so many images.")
     flags.DEFINE_integer("batch_size", None, "Images on the device at a time.")
     flags.DEFINE_integer("seed", 0, "Of the styles.")
-    flags.DEFINE_bool("verify", False, "Compare all of what is there with its sha256, not just samples of it.")
+    flags.DEFINE_bool("verify", False, "Compare all files that are there with their sha256, not only changed ones.")
 
 
 def stylize(given):

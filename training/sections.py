@@ -238,7 +238,9 @@ class EvalSettings(Section):
     stored: str = setting(
         "", "stored corrupted dataset in place of eval.corruptions (eval.py)", text("a folder, a tfds name, or ''")
     )
-    verify: bool = setting(False, "compare all of a stored dataset with its sha256, not just samples", SWITCH)
+    verify: bool = setting(
+        False, "compare all files of a stored dataset with their sha256, not only changed ones", SWITCH
+    )
     natural: str = setting(
         "",
         "naturally shifted test sets to evaluate on too: imagenet_r,objectnet (eval.py)",

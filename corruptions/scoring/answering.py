@@ -14,7 +14,7 @@ from corruptions.batch import to_float
 from corruptions.checks import image_shape
 from corruptions.keys import image_index, integers, seed_key
 from corruptions.scoring.conditions import Condition
-from corruptions.write import bars
+from corruptions.write import progress as bars
 
 DTYPES = ("float32", "uint8")
 Predict = Callable[[jax.Array], Any]
@@ -85,7 +85,7 @@ def answers(
       conditions: which; each finished one is kept before the next begins.
       batch_size: images for `predict`, always as many.
       dtype: of the images for `predict`.
-      progress: see `corruptions.write.bars`.
+      progress: see `corruptions.write.progress.bar`.
       kept: earlier answers.
 
     Returns:

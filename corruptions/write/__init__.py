@@ -1,4 +1,4 @@
-"""Corrupted datasets on disk, as published: `write_dataset`, and `python -m corruptions.write`."""
+"""Writes corrupted datasets in the published forms: `write_dataset`, and `python -m corruptions.write`."""
 
 from corruptions.write.files import WriteError
 from corruptions.write.sources import Source, from_arrays, from_folder, from_tfds

@@ -5,8 +5,7 @@
     python -m corruptions.write --source=images.npz --corruptions=imagenet_noc --severities=random --out=my-noc
     python -m corruptions.write --source=images.npz --layout=parquet --jpeg_quality=none --out=my-c
 
-Running the same command again continues where a killed run stopped, and writes again what was
-damaged since.
+The same command continues after a kill, and writes again files that were damaged since.
 """
 
 import argparse
@@ -16,10 +15,9 @@ import sys
 from collections.abc import Sequence
 
 from corruptions.imagenet_c import frost, use_photographs
-from corruptions.write import opening, preprocessing
+from corruptions.write import decoding, sources
 from corruptions.write.files import WriteError
-from corruptions.write.layouts import LAYOUTS
-from corruptions.write.writer import write_dataset
+from corruptions.write.writer import LAYOUTS, write_dataset
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         path = write_dataset(
             flags.out,
-            opening.open_source(
+            sources.open_source(
                 flags.source,
                 labels=flags.labels,
                 split=flags.split,
@@ -76,26 +74,30 @@ def _parser():
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
     add("--out", required=True, help="folder to write")
     add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
-    add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all the benchmark has")
+    add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all of the benchmark")
     add("--layout", choices=sorted(LAYOUTS), default="npy")
     add(
         "--jpeg_quality",
         "--jpeg-quality",
         type=_quality,
         default=85,
-        help="of all but npy: 1..95 (published: 85), or none",
+        help="for all layouts but npy: 1..95 (published: 85), or none",
     )
     add("--seed", type=int, default=0)
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     add("--frost", help="folder of frost photographs, such as ImageNet-C's five; default: procedural textures")
-    add("--split", default="test", help="of a tfds source")
-    add("--data_dir", "--data-dir", help="of a tfds source")
-    add("--preprocess", choices=tuple(preprocessing.PREPROCESS), default="none", help="of a folder or tfds source")
+    add("--split", default="test", help="for a tfds source")
+    add("--data_dir", "--data-dir", help="for a tfds source")
+    add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
     add("--size", type=int, help="side of the images after --preprocess, in pixels")
-    add("--limit", type=int, help="only the first so many images")
+    add("--limit", type=int, help="take only the first so many images")
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
-    add("--verify", action="store_true", help="compare all of what is there with its sha256, not just samples of it")
+    add(
+        "--verify",
+        action="store_true",
+        help="compare all files that are there with their sha256, also those of unchanged size and time",
+    )
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser
 

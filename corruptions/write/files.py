@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 
 class WriteError(RuntimeError):
-    """The dataset cannot be written as asked, or not now; what is complete on disk is kept."""
+    """The dataset cannot be written with these settings, or not now; finished files stay on disk."""
 
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:
@@ -19,34 +19,24 @@ def describe_file(path: str | os.PathLike) -> dict[str, Any]:
         return {"bytes": file.tell(), "sha256": digest}
 
 
-@contextlib.contextmanager
-def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Makes errors of writing name `path`: those of a file that is already open (a full disk) name
-    none.
-    """
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
-
-
 def replace(path: pathlib.Path, content: bytes) -> None:
-    """Writes bytes aside, forces them to disk and renames them to `path`.
+    """Writes bytes to a hidden file, forces them to disk and renames the file to `path`.
 
-    Aside has one name, so that what a killed process left there is gone when its work is done
-    again: a folder has one writer (`lock`), and that writes a file at one place at a time.
+    The hidden file has a fixed name, so the next write replaces the leftovers of a killed process. That is
+    safe because a folder has one writer (`lock`), which writes each file in one thread.
     """
     aside = path.with_name(f".{path.name}.part")
     try:
-        with naming(path), open(aside, "wb") as file:
+        with open(aside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(aside)
+        if isinstance(error, OSError):  # errors of an open file, such as a full disk, name no file
+            error.filename = error.filename or str(path)
         raise
 
 
@@ -55,7 +45,7 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
     """Makes the folder and holds it against other writers.
 
     Raises:
-      WriteError: it cannot be made or written, or another process is writing it.
+      WriteError: the folder cannot be made or written, or another process is writing it.
     """
     import fcntl  # not on Windows, where the rest of the package works
 
@@ -76,9 +66,9 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
 
 
 def reserve(file: BinaryIO, size: int) -> None:
-    """Makes an open file `size` bytes long and takes the space on disk, where the system can.
+    """Makes an open file `size` bytes long and allocates the disk space where the system can.
 
-    A full disk is met here, at once, and not after hours of work.
+    A full disk is then met at once and not after hours of work.
     """
     file.flush()
     if hasattr(os, "posix_fallocate"):  # not on macOS

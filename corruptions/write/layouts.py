@@ -1,7 +1,280 @@
-"""The forms of a corrupted dataset on disk, by name: the two published ones, and shards."""
+"""The forms of a corrupted dataset on disk: arrays as in CIFAR-10-C, image files as in ImageNet-C, and shards.
 
-from corruptions.write.folders import Folders
-from corruptions.write.npy import Npy
-from corruptions.write.shards import Parquet, WebDataset
+    npy          `fog.npy`, uint8[S N, H, W, 3], the N images of the first severity first; `labels.npy` [S N]
+    folders      `fog/3/class/name.JPEG` (quality 85 as published), or lossless `.png`
+    parquet, webdataset      see `corruptions.write.shards`
 
-LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
+A unit (`corruptions.write.verifying`) is written below `.part`, recorded in the manifest when it is complete,
+and only then takes its name. So each visible file is complete, and a killed run loses at most one block.
+"""
+
+import hashlib
+import io
+import logging
+import os
+import pathlib
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from corruptions.write import files, manifests, verifying
+from corruptions.write.manifests import Entry, Manifest, Severity
+from corruptions.write.sources import Source, require
+from corruptions.write.verifying import LABELS, Unit
+
+LOG = logging.getLogger("corruptions.write")
+
+
+class Layout:
+    """A dataset that is being written, one block (a corruption at a severity) after another.
+
+    Attributes:
+      folder: the dataset.
+      manifest: its manifest, kept up to date on disk.
+      source: clean images.
+      stamps: see `corruptions.write.verifying`; empty to compare all files with their sha256.
+    """
+
+    suffix = ""  # ends the path of a corruption
+
+    def __init__(self, folder: str | os.PathLike, manifest: Manifest, source: Source, everything: bool = False) -> None:
+        self.folder = pathlib.Path(folder)
+        self.manifest = manifest
+        self.source = source
+        self.stamps = {} if everything else verifying.load_stamps(self.folder)
+
+    def start(self) -> None:
+        """Prepares to write."""
+
+    def todo(self, entry: Entry) -> list[Severity]:
+        """Lists the severities to write, for the first time or because their unit was damaged.
+
+        Publishes units that were complete when a run was killed.
+        """
+        for unit in verifying.units(self.manifest, entry):
+            path, part = self.folder / unit.path, self._part(unit.path)
+            if verifying.finished(entry, unit):
+                if part.exists() and not path.exists():
+                    self._publish(unit)
+                if self._is_sound(unit):
+                    continue
+                entry["written"] = [severity for severity in entry["written"] if severity not in unit.severities]
+                del self.manifest["files"][unit.recorded]
+                if path.exists():  # aside in one rename: a kill here leaves no half of a folder under its name
+                    _remove(part)
+                    part.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(path, part)
+            self._refuse_foreign(path)
+        return [severity for severity in entry["severities"] if severity not in entry["written"]]
+
+    def missing_bytes(self, entry: Entry) -> int:
+        """Returns the disk space that a corruption still needs, as far as it is known before."""
+        del entry
+        return 0
+
+    def begin(self, entry: Entry, severity: Severity) -> None:
+        """Begins a block."""
+        raise NotImplementedError
+
+    def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
+        """Writes images uint8[n, H, W, 3] of a block, in order, from position `start`."""
+        raise NotImplementedError
+
+    def finish(self, entry: Entry, severity: Severity) -> None:
+        """Forces a block to disk and records it; a unit that it completes takes its name."""
+        entry["written"] = [other for other in entry["severities"] if other in (*entry["written"], severity)]
+        (unit,) = (unit for unit in verifying.units(self.manifest, entry) if severity in unit.severities)
+        complete = verifying.finished(entry, unit)
+        if complete:
+            self.manifest["files"][unit.recorded] = self._describe(unit)
+            self.stamps[unit.path] = verifying.stamp_of(self.folder / ".part", unit)
+            verifying.save_stamps(self.folder, self.stamps)
+        manifests.save(self.folder, self.manifest)
+        if complete:
+            self._publish(unit)
+
+    def close(self) -> None:
+        """Removes the folder of unfinished units; keeps the stamps of units that were compared."""
+        _remove(self.folder / ".part")
+        verifying.save_stamps(self.folder, self.stamps)
+
+    def _describe(self, unit: Unit) -> dict[str, Any]:
+        """The manifest's record of a complete unit."""
+        raise NotImplementedError
+
+    def _is_sound(self, unit):
+        damage, foreign = verifying.compare(self.folder, self.manifest, unit, self.stamps)
+        for line in foreign:
+            LOG.warning("%s; left as it is", line)
+        if damage:
+            LOG.warning("%s; written again", damage)
+        return not damage
+
+    def _refuse_foreign(self, path):
+        if path.exists():
+            raise files.WriteError(f"{path} is there and was not written by this program; move it away")
+
+    def _part(self, path):
+        return self.folder / ".part" / path
+
+    def _publish(self, unit):
+        path = self.folder / unit.path
+        path.parent.mkdir(exist_ok=True)
+        os.replace(self._part(unit.path), path)
+
+
+class Npy(Layout):
+    """Writes one array for each corruption."""
+
+    suffix = ".npy"
+
+    def start(self) -> None:
+        """Writes labels.npy, once."""
+        severities = {len(entry["severities"]) for entry in self.manifest["corruptions"].values()}
+        if len(severities) > 1:
+            raise files.WriteError(
+                f"expected as many severities for every corruption, as labels.npy serves all; found {sorted(severities)}"
+            )
+        path, unit = self.folder / LABELS, Unit(LABELS, ())
+        if LABELS not in self.manifest["files"]:
+            self._refuse_foreign(path)
+        elif self._is_sound(unit):
+            return
+        content = io.BytesIO()
+        np.save(content, np.tile(self.source.labels, severities.pop()))
+        facts = {"bytes": content.tell(), "sha256": hashlib.sha256(content.getvalue()).hexdigest()}
+        self.manifest["files"][LABELS] = facts
+        manifests.save(self.folder, self.manifest)
+        files.replace(path, content.getvalue())
+
+    def todo(self, entry: Entry) -> list[Severity]:
+        missing, part = super().todo(entry), self._part(entry["path"])
+        if len(missing) == len(entry["severities"]) or (missing and not self._is_started(part, entry)):
+            _remove(part)
+            entry["written"] = []
+        return [severity for severity in entry["severities"] if severity not in entry["written"]]
+
+    def missing_bytes(self, entry: Entry) -> int:
+        started = self._part(entry["path"]).exists()  # at its whole size
+        return 0 if started else self._file_bytes(entry)
+
+    def begin(self, entry: Entry, severity: Severity) -> None:
+        """Makes the file at its whole size with the first severity."""
+        del severity
+        part = self._part(entry["path"])
+        if part.exists():
+            return
+        part.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(part, "wb") as file:
+                file.write(self._header(entry))
+                files.reserve(file, self._file_bytes(entry))
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+
+    def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
+        # No memory map: on a full disk a plain write raises an error, but a store into a map kills the process.
+        with open(self._part(entry["path"]), "r+b") as file:
+            position = entry["severities"].index(severity) * self.manifest["images"] + start
+            file.seek(len(self._header(entry)) + position * images[0].size)
+            file.write(np.ascontiguousarray(images).data)
+
+    def finish(self, entry: Entry, severity: Severity) -> None:
+        with open(self._part(entry["path"]), "r+b") as file:
+            os.fsync(file.fileno())
+        super().finish(entry, severity)
+
+    def _describe(self, unit):
+        return files.describe_file(self._part(unit.path))
+
+    def _is_started(self, part, entry):
+        return part.exists() and part.stat().st_size == self._file_bytes(entry)
+
+    def _file_bytes(self, entry):
+        image = int(np.prod(self.manifest["image_shape"]))
+        return len(self._header(entry)) + len(entry["severities"]) * self.manifest["images"] * image
+
+    def _header(self, entry):
+        rows = len(entry["severities"]) * self.manifest["images"]
+        file = io.BytesIO()
+        facts = {"descr": "|u1", "fortran_order": False, "shape": (rows, *self.manifest["image_shape"])}
+        np.lib.format.write_array_header_1_0(file, facts)
+        return file.getvalue()
+
+
+class Folders(Layout):
+    """Writes image files."""
+
+    counted = "images"  # the name of the number of files in the manifest
+
+    def start(self) -> None:
+        require("PIL", "writing image files needs Pillow")
+        self.pool = ThreadPoolExecutor(os.cpu_count())
+        self.digests: dict[str, str] = {}  # path in the block -> sha256
+
+    def begin(self, entry: Entry, severity: Severity) -> None:
+        part = self._fresh(entry, severity)
+        for name in self.source.class_names:  # empty classes too: readers number classes by their folders
+            (part / name).mkdir(parents=True)
+
+    def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
+        part = self._block(entry, severity)
+        positions = range(start, start + len(images))
+        self.digests.update(self.pool.map(lambda i: self._write_image(part, i, images[i - start]), positions))
+
+    def finish(self, entry: Entry, severity: Severity) -> None:
+        os.sync()  # one call for thousands of files
+        super().finish(entry, severity)
+
+    def close(self) -> None:
+        self.pool.shutdown()
+        super().close()
+
+    def name(self, position: int) -> str:
+        """Returns the file name of an image: its class, its name in the source and a suffix."""
+        class_name = self.source.class_names[self.source.labels[position]]
+        suffix = ".png" if self.manifest["jpeg_quality"] is None else ".JPEG"
+        return f"{class_name}/{self.source.names[position]}{suffix}"
+
+    def encode(self, image: np.ndarray) -> bytes:
+        """Encodes uint8[H, W, 3] as an image file."""
+        from PIL import Image
+
+        quality = self.manifest["jpeg_quality"]
+        kind = {"format": "PNG"} if quality is None else {"format": "JPEG", "quality": quality, "optimize": True}
+        content = io.BytesIO()
+        Image.fromarray(image).save(content, **kind)  # Pillow's default for JPEG is 4:2:0, as published
+        return content.getvalue()
+
+    def _write_image(self, part, position, image):
+        content, name = self.encode(image), self.name(position)
+        path = part / name
+        if "/" in self.source.names[position]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return name, hashlib.sha256(content).hexdigest()
+
+    def _describe(self, unit):
+        lines = [f"{digest}  {unit.path}/{name}\n" for name, digest in sorted(self.digests.items())]
+        listing = self.folder / unit.recorded
+        listing.parent.mkdir(exist_ok=True)
+        files.replace(listing, "".join(lines).encode())
+        return {self.counted: len(lines), **files.describe_file(listing)}
+
+    def _block(self, entry, severity):
+        return self._part(entry["path"]) / manifests.token(severity)
+
+    def _fresh(self, entry, severity):
+        """Makes the empty folder of an unfinished block."""
+        self.digests = {}
+        part = self._block(entry, severity)
+        _remove(part)
+        part.mkdir(parents=True)
+        return part
+
+
+def _remove(path):
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

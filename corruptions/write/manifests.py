@@ -1,83 +1,95 @@
-"""`manifest.json`: what a written dataset is, and how much is done; rewritten after every block."""
+"""`manifest.json`: what a written dataset holds, its settings, and how much is finished.
 
+The file is rewritten after each block (one corruption at one severity). Its field `sha256` is the digest
+of the other fields, so that a changed manifest is refused.
+"""
+
+import collections
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import os
 import pathlib
 import shlex
 import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
 
+from corruptions import cbar, checks, imagenet_c, registry
 from corruptions.write import files
 from corruptions.write.files import WriteError
 
 Manifest = dict[str, Any]
+Entry = dict[str, Any]  # the manifest's record of one corruption
+Severity = int | float | str
+
 NAME = "manifest.json"
-FORMAT = 1
-# What decides the pixels; a folder is continued only with the same.
+FORMAT = 2
+# The settings that decide the pixels: a folder is continued only with equal ones.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
 _SETTINGS = ("path", "severities", "levels", "table", "options", "rounding")
+_TABLE_FOR = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 
 
-def new(identity: Manifest, corruptions: Manifest) -> Manifest:
-    """Makes a manifest of nothing done yet."""
+def new(identity: Manifest, corruptions: dict[str, Entry]) -> Manifest:
+    """Makes the manifest of a dataset of which nothing is written."""
     return {"format": FORMAT, **identity, "corruptions": corruptions, "files": {}, "complete": False, "runs": []}
 
 
 def load(folder: str | os.PathLike) -> Manifest | None:
-    """Reads the manifest in `folder`; None where there is none.
+    """Reads the manifest of a folder; None where there is none.
 
     Raises:
-      WriteError: it is there and not readable.
+      WriteError: it is not readable, or is not the one that this program wrote.
     """
     path = pathlib.Path(folder) / NAME
-    if not path.exists():
-        return None
     try:
         manifest = json.loads(path.read_text())
-        if not isinstance(manifest["corruptions"], dict) or not isinstance(manifest["files"], dict):
-            raise ValueError("corruptions or files is no object")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WriteError(f"{path} is not a readable manifest ({error}); move it away or use another folder") from error
+        if manifest["sha256"] != _seal(manifest):
+            raise ValueError(f"expected fields of sha256 {manifest['sha256']}, found {_seal(manifest)}")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise WriteError(
+            f"{path} is not a readable manifest ({type(error).__name__}: {error}); restore it, or write the dataset again "
+            "to another folder"
+        ) from error
     return manifest
 
 
 def save(folder: str | os.PathLike, manifest: Manifest) -> None:
-    """Writes the manifest: the file is the old one or the new one, never half of it."""
+    """Seals and writes the manifest: the file holds the old one or the new one, never half of it."""
+    manifest["sha256"] = _seal(manifest)
     files.replace(pathlib.Path(folder) / NAME, (json.dumps(manifest, indent=1) + "\n").encode())
 
 
-def merged(stored: Manifest, asked: Manifest) -> Manifest:
-    """Adds to the stored manifest the corruptions of `asked` that it lacks.
+def _seal(manifest):
+    fields = {name: value for name, value in manifest.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def merged(stored: Manifest, requested: Manifest) -> Manifest:
+    """Adds to the stored manifest those corruptions of the requested one that it lacks.
 
     Raises:
       WriteError: the two disagree; every difference is named.
     """
-    asked = json.loads(json.dumps(asked))  # tuples become the lists they are in the stored one
+    requested = json.loads(json.dumps(requested))  # tuples become lists, as in the stored one
     before = {key: stored.get(key) for key in _IDENTITY}
-    now = {key: asked.get(key) for key in _IDENTITY}
-    for name in stored["corruptions"].keys() & asked["corruptions"].keys():
+    now = {key: requested.get(key) for key in _IDENTITY}
+    for name in stored["corruptions"].keys() & requested["corruptions"].keys():
         before[name] = {key: stored["corruptions"][name].get(key) for key in _SETTINGS}
-        now[name] = {key: asked["corruptions"][name].get(key) for key in _SETTINGS}
+        now[name] = {key: requested["corruptions"][name].get(key) for key in _SETTINGS}
     differences = list(_differences(before, now))
     if differences:
         raise WriteError(
             f"{NAME} tells of a dataset written with other settings; use another folder or the same settings:\n  "
             + "\n  ".join(differences)
         )
-    return stored | {"corruptions": asked["corruptions"] | stored["corruptions"]}
-
-
-def command(manifest: Manifest) -> str:
-    """Gives the command that wrote the dataset, which continues and mends it."""
-    runs = manifest.get("runs") or [{"command": ""}]
-    program, *flags = shlex.split(runs[-1]["command"]) or [""]
-    if not program or program.endswith(os.path.join("corruptions", "write", "__main__.py")):
-        return shlex.join(["python", "-m", "corruptions.write", *flags])
-    return shlex.join([program, *flags])
+    return stored | {"corruptions": requested["corruptions"] | stored["corruptions"]}
 
 
 def _differences(before, now, prefix=""):
@@ -95,7 +107,7 @@ def _short(value):
 
 
 def run_record() -> dict[str, Any]:
-    """Records command, versions, device and time of this run."""
+    """Describes this run: command, time, versions and device."""
     packages = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
     device = jax.devices()[0]
     return {
@@ -111,3 +123,101 @@ def _version(package):
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
+
+
+def command(manifest: Manifest) -> str:
+    """Returns the command that wrote the dataset; repeated, it continues and repairs it."""
+    program, *flags = shlex.split(manifest["runs"][-1]["command"] if manifest["runs"] else "") or [""]
+    if not program or program.endswith(os.path.join("corruptions", "write", "__main__.py")):
+        return shlex.join(["python", "-m", "corruptions.write", *flags])
+    return shlex.join([program, *flags])
+
+
+def token(severity: Severity) -> str:
+    """Formats a severity for paths: `3`, `0.25` or `random`."""
+    return f"{severity:g}" if isinstance(severity, float) else str(severity)
+
+
+def level(entry: Mapping[str, Any], severity: Severity) -> Severity | None:
+    """Returns the severity that `corruptions.corrupt` takes for a severity of an entry; None draws it."""
+    if entry["levels"] is not None:
+        return entry["levels"][entry["severities"].index(severity)]
+    return None if severity == "random" else severity
+
+
+def entries(
+    names: str | Iterable[str],
+    severities: Any,
+    options: Mapping[str, Mapping[str, Any]],
+    table: str | None,
+    shape: tuple[int, ...],
+    suffix: str,
+) -> dict[str, Entry]:
+    """Plans the entry of each corruption; `suffix` ends its path, other arguments as in `write_dataset`.
+
+    Raises:
+      ValueError: an unknown name, severity, option or table, or two corruptions with one path.
+    """
+    members = _members([names] if isinstance(names, str) else names)
+    options = {registry.get(name).qualified_name: dict(own) for name, own in options.items()}
+    if isinstance(severities, Mapping):
+        severities = {registry.get(name).qualified_name: own for name, own in severities.items()}
+    planned = {}
+    for corruption, (selected, benchmark) in members.items():
+        name = corruption.qualified_name
+        own = options.get(name, {})
+        ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark selects levels of its own table
+        if ranges is not None and "table" in corruption.options:
+            own = {"table": ranges, **own}
+        checks.options(name, corruption.options, own)
+        listed = severities.get(name) if isinstance(severities, Mapping) else severities
+        listed = _severities(corruption, listed, own, selected)
+        table_for = _TABLE_FOR.get(corruption.benchmark)
+        planned[name] = {
+            "path": corruption.name + suffix,
+            "severities": listed,
+            "levels": None if selected is None else [selected[severity - 1] for severity in listed],
+            "table": table_for(shape, own.get("table")) if table_for and "table" in corruption.options else None,
+            "options": own,
+            "rounding": corruption.rounding,
+            "written": [],
+        }
+    counts = collections.Counter(entry["path"] for entry in planned.values())
+    if twins := [path for path, count in counts.items() if count > 1]:
+        raise ValueError(f"several benchmarks have a corruption called {twins[0]}; write them to folders of their own")
+    return planned
+
+
+def _members(names):
+    """{corruption: (the levels that its benchmark numbers 1, 2, ..., or None; that benchmark or None)}."""
+    members = {}
+    for name in names:
+        benchmark = name if name in registry.benchmarks() else None
+        for member in registry.names(benchmark) if benchmark else (name,):
+            selected = registry.selected_levels(member, benchmark) if benchmark else None
+            corruption = registry.get(member)
+            if members.setdefault(corruption, (selected, benchmark))[0] != selected:
+                raise ValueError(
+                    f"{corruption.qualified_name} is asked for with two selections of its levels; write them to folders "
+                    "of their own"
+                )
+    if not members:
+        raise ValueError("expected at least one corruption, found none")
+    return members
+
+
+def _severities(corruption, requested, options, selected):
+    if requested is None:
+        requested = registry.severities(corruption) if selected is None else range(1, len(selected) + 1)
+    severities = [s if s == "random" or s != int(s) else int(s) for s in requested]
+    for severity in severities:
+        if selected is not None and severity not in range(1, len(selected) + 1):
+            raise ValueError(
+                f"expected severities 1..{len(selected)} of {corruption.qualified_name}, as its benchmark has them, found "
+                f"{severity}"
+            )
+        if severity != "random":
+            corruption.scale.check(severity, options)
+    if not severities or len(set(severities)) < len(severities):
+        raise ValueError(f"expected severities of {corruption.qualified_name} without repetition, found {requested}")
+    return severities

@@ -1,29 +1,31 @@
 """Shards: the images of a block one after another in few files, and a dataset card.
 
-    parquet       contrast/3/00000.parquet    columns image {bytes, path} and label, as Hugging Face has images
+    parquet       contrast/3/00000.parquet    columns image {bytes, path} and label, as Hugging Face stores images
     webdataset    contrast/3/00000.tar        00000042.jpg (or .png) and 00000042.cls, the label, for each image
 
-Blocks, their checksums and what is done about damage are those of `Folders`. A shard holds 10,000
-images: the same images give the same files, whatever the batch size.
+A shard holds 10,000 images. The same images give the same files, whatever the batch size.
 """
 
+import hashlib
 import importlib
 import io
 import json
 import pathlib
 import tarfile
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
-from corruptions.write import card, files
-from corruptions.write.checks import Damage
-from corruptions.write.folders import Folders
-from corruptions.write.layout import Entry, Severity
+from corruptions.write import files
+from corruptions.write.layouts import LOG, Folders
+from corruptions.write.manifests import Entry, Manifest, Severity, token
 from corruptions.write.sources import require
 
-IMAGES = 10_000  # of a shard: a few hundred megabytes of photographs
-ROWS = 100  # of a row group of Parquet, which readers load as a whole
+IMAGES = 10_000  # in a shard: a few hundred megabytes of photographs
+ROWS = 100  # in a row group of Parquet, which readers load as a whole
+CARD = "README.md"
+_SEAL = "<!-- Written by corruptions.write, and again by its next call unless edited: sha256 {} -->\n"
 
 
 class Shard(Protocol):
@@ -37,7 +39,7 @@ class Shard(Protocol):
 
 
 class Shards(Folders):
-    """Writes shards; of which form, `open_shard` says."""
+    """Writes shards; a subclass opens them."""
 
     counted = "shards"
     file_suffix: str
@@ -54,7 +56,7 @@ class Shards(Folders):
         for position, content in enumerate(self.pool.map(self.encode, images), start):
             if position % IMAGES == 0:
                 self._end_shard()
-                self._file = self._part(entry, severity) / f"{position // IMAGES:05d}{self.file_suffix}"
+                self._file = self._block(entry, severity) / f"{position // IMAGES:05d}{self.file_suffix}"
                 self._shard = self.open_shard(self._file)
             assert self._shard is not None  # images come in order, from the first
             self._shard.add(position, self.name(position), int(self.source.labels[position]), content)
@@ -65,11 +67,11 @@ class Shards(Folders):
 
     def close(self) -> None:
         """Writes the dataset card too, unless it was edited."""
-        path = self.folder / card.NAME
-        if path.exists() and not card.is_own(path.read_text("utf-8")):
-            self.say(Damage(f"{path} was edited", ()))
+        path = self.folder / CARD
+        if path.exists() and not _is_own(path.read_text("utf-8")):
+            LOG.warning("%s was edited; left as it is", path)
         else:
-            files.replace(path, card.text(self.manifest, self.file_suffix).encode())
+            files.replace(path, card(self.manifest, self.file_suffix).encode())
         super().close()
 
     def _end_shard(self):
@@ -84,7 +86,7 @@ class Parquet(Shards):
     file_suffix = ".parquet"
 
     def start(self) -> None:
-        _pyarrow()  # before anything is written
+        _pyarrow()  # refused before anything is written
         super().start()
 
     def open_shard(self, path: pathlib.Path) -> Shard:
@@ -101,7 +103,7 @@ class WebDataset(Shards):
 
 
 class _Rows:
-    """A Parquet file. Encoded images do not become smaller: nothing is compressed."""
+    """A Parquet file, without compression: encoded images do not become smaller."""
 
     def __init__(self, path, class_names):
         pyarrow = _pyarrow()
@@ -111,7 +113,7 @@ class _Rows:
         schema = pyarrow.schema([("image", image), ("label", pyarrow.int64())])
         self._schema = schema.with_metadata({"huggingface": json.dumps(features)})
         self._table = pyarrow.Table.from_pylist
-        plain = {"use_dictionary": False, "write_statistics": False}  # which would hold images, too
+        plain = {"use_dictionary": False, "write_statistics": False}  # both would store images a second time
         self._file = pyarrow.parquet.ParquetWriter(path, self._schema, compression="NONE", **plain)
         self._rows = []
 
@@ -143,10 +145,73 @@ class _Members:
 
     def add(self, position, name, label, content):
         image = ".png" if name.endswith(".png") else ".jpg"
-        for suffix, of_suffix in ((image, content), (".cls", str(label).encode())):
+        for suffix, member_content in ((image, content), (".cls", str(label).encode())):
             member = tarfile.TarInfo(f"{position:08d}{suffix}")
-            member.size = len(of_suffix)
-            self._file.addfile(member, io.BytesIO(of_suffix))
+            member.size = len(member_content)
+            self._file.addfile(member, io.BytesIO(member_content))
 
     def close(self):
         self._file.close()
+
+
+def card(manifest: Manifest, suffix: str) -> str:
+    """Makes the dataset card, README.md, with the metadata that Hugging Face reads on top.
+
+    Nothing in it depends on time or machine. Its last line holds the digest of the others, which tells an edited
+    card from one to be written again.
+
+    Args:
+      manifest: the dataset's manifest.
+      suffix: the suffix of its shards.
+    """
+    source, (height, width, _), quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
+    name, split = source.get("name", source["kind"]), source.get("split", "all")
+    encoded = "PNG, without loss" if quality is None else f"JPEG of quality {quality}, 4:2:0"
+    lines = [
+        "---",
+        "task_categories:",
+        "- image-classification",
+        "configs:",
+        *_configurations(manifest["corruptions"], suffix),
+        "---",
+        "",
+        "# Images under corruptions",
+        "",
+        f"{manifest['images']} images of {width}x{height} pixels in {len(manifest['class_names'])} classes, corrupted by "
+        "`jax-corruptions`. A configuration is one corruption at one severity.",
+        "",
+        "| corruption | severities | levels | table | options |",
+        "|---|---|---|---|---|",
+        *_rows(manifest["corruptions"]),
+        "",
+        f"- Source: {name}, split {split}. Its licence is that of this copy.",
+        f"- Draws: seed {manifest['seed']}; image i has the key `{manifest['key']}`.",
+        f"- Files: {encoded}, labels beside the images. `checksums/` has the sha256 of each, for `sha256sum -c`;",
+        "  `manifest.json` has all settings, versions and commands.",
+        "",
+    ]
+    return _sealed("\n".join(lines))
+
+
+def _is_own(content):
+    return content == _sealed(content[: content.rfind("<!--")])
+
+
+def _sealed(lines):
+    return lines + _SEAL.format(hashlib.sha256(lines.encode()).hexdigest())
+
+
+def _configurations(entries: Mapping[str, Entry], suffix: str) -> Iterator[str]:
+    for _, entry in sorted(entries.items()):
+        for severity in map(token, entry["written"]):
+            name, path = f"{entry['path']}-{severity}", f"{entry['path']}/{severity}/*{suffix}"
+            yield from (f"- config_name: {json.dumps(name)}", "  data_files:")
+            yield from ("  - split: test", f"    path: {json.dumps(path)}")
+
+
+def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for name, entry in sorted(entries.items()):
+        severities = ", ".join(map(token, entry["written"]))
+        levels = ", ".join(map(str, entry["levels"] or ())) or "-"
+        options = f"`{json.dumps(entry['options'], sort_keys=True)}`" if entry["options"] else "-"
+        yield f"| `{name}` | {severities} | {levels} | {entry['table'] or '-'} | {options} |"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import preprocessing
+from corruptions.write import decoding
 
-_BULK = 1000  # records of array_record are read faster together
+_BULK = 1000  # records of array_record that are read at a time
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -23,12 +23,12 @@ class Source:
     """Clean images of one size with their labels.
 
     Attributes:
-      read: positions -> uint8[n, H, W, 3].
+      read: a function positions -> uint8[n, H, W, 3].
       labels: int32[N], 0..C-1.
       names: N file names without suffix, unique within a class; may contain `/`.
       class_names: C names, the folders of the classes.
       description: JSON-ready; two sources with equal descriptions have equal pixels.
-      encoded: whether reading means decoding, which is then done once and kept beside the result.
+      encoded: True if reading means decoding; it is then done once, into a temporary file beside the result.
     """
 
     read: Callable[[Sequence[int]], np.ndarray]
@@ -42,12 +42,66 @@ class Source:
         return len(self.labels)
 
 
+def open_source(
+    name: str,
+    *,
+    labels: str | None = None,
+    split: str = "test",
+    data_dir: str | None = None,
+    preprocess: str = "none",
+    size: int | None = None,
+    limit: int | None = None,
+) -> Source:
+    """Opens the source that a command line names.
+
+    Args:
+      name: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder root/class/* or `tfds:NAME`.
+      labels: FILE.npy with the labels of a FILE.npy.
+      split, data_dir: for a tfds source.
+      preprocess, size: for a folder or tfds source, see `from_folder`.
+      limit: take only the first so many images.
+
+    Raises:
+      ValueError: a flag that does not fit the source, or a file that holds no arrays.
+      FileNotFoundError, ModuleNotFoundError: see `from_folder` and `from_tfds`.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"expected a --limit of at least 1, found {limit}")
+    if name.startswith("tfds:"):
+        name = name.removeprefix("tfds:")
+        return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit)
+    path = pathlib.Path(name).expanduser()
+    if path.suffix not in (".npy", ".npz"):
+        return from_folder(path, preprocess=preprocess, size=size, limit=limit)
+    if preprocess != "none" or size is not None:
+        raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
+    if path.suffix == ".npz":
+        arrays = _load(path)
+        content = arrays.keys() if isinstance(arrays, dict) else {"a single one"}
+        if not {"images", "labels"} <= content:
+            raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(content)}")
+        return from_arrays(arrays["images"][:limit], arrays["labels"][:limit])
+    if labels is None:
+        raise ValueError(f"expected --labels=FILE.npy beside --source={name}, found none")
+    return from_arrays(_load(path, mmap_mode="r")[:limit], _load(labels)[:limit])
+
+
+def _load(path: Any, **options: Any) -> Any:
+    """Reads the array of an .npy file, or {name: array} of an .npz file; ValueError for anything else."""
+    try:
+        content = np.load(path, **options)
+        return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # a dozen types, depending on the damaged byte
+        raise ValueError(f"{path}: expected a NumPy file, found one that cannot be read ({error})") from error
+
+
 def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[str] | None = None) -> Source:
     """Takes images uint8[N, H, W, 3] and labels int[N] in memory (or memory-mapped).
 
     Args:
-      class_names: one name per class; by default the labels, padded with zeros so that they sort as
-        numbers do.
+      class_names: one name per class; by default the labels, padded with zeros so that they sort as numbers do.
 
     Raises:
       ValueError, TypeError: other shapes or dtypes, or labels without a name.
@@ -63,20 +117,19 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
     if class_names is None:
         class_names = _numbered(classes)
     if labels.min() < 0 or classes > len(class_names):
-        given = f"{labels.min()}..{labels.max()}"
-        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {given}")
+        found = f"{labels.min()}..{labels.max()}"
+        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {found}")
+
+    def read(positions):
+        # A range as a slice: a view instead of a copy.
+        return images[slice(positions.start, positions.stop) if isinstance(positions, range) else positions]
+
     description = {
         "kind": "arrays",
         "images_sha256": hashlib.sha256(np.ascontiguousarray(images).data).hexdigest(),
         "labels_sha256": hashlib.sha256(labels.astype(np.int32).data).hexdigest(),
     }
-    return Source(
-        lambda positions: images[_as_slice(positions)],
-        labels.astype(np.int32),
-        _numbered(len(images)),
-        tuple(map(str, class_names)),
-        description,
-    )
+    return Source(read, labels.astype(np.int32), _numbered(len(images)), tuple(map(str, class_names)), description)
 
 
 def from_folder(
@@ -85,14 +138,15 @@ def from_folder(
     """Reads a tree `root/class/*.png|jpg|...`; classes and images in sorted order.
 
     Args:
-      preprocess: what makes the images equal in size, one of `PREPROCESS`.
+      preprocess: recipe that makes the images equal in size: `none`, `imagenet` (the shorter side to size * 256 /
+        224, then the centre), `resize` (both sides), `inception` (the centre 87.5 %, resized).
       size: side of the square result in pixels; needed by every `preprocess` but `none`.
-      limit: only the first so many images.
+      limit: take only the first so many images.
 
     Raises:
       FileNotFoundError: no such folder, or no images in it.
-      ValueError: a damaged image, a link that leads nowhere or a name that is not UTF-8 (named),
-        images of different sizes, two images with one name.
+      ValueError: a damaged image, a link that leads nowhere or a name that is not UTF-8 (named), images of
+        different sizes, two images with one name.
     """
     root = pathlib.Path(root).expanduser()
     if not root.is_dir():
@@ -106,25 +160,24 @@ def from_folder(
     ][:limit]
     if not items:
         raise FileNotFoundError(f"{root}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
+    labels = [label for _, label in items]
     names = [path.relative_to(root / classes[label]).with_suffix("").as_posix() for path, label in items]
-    _refuse_twins(names, [label for _, label in items], classes)
     listing = hashlib.sha256()
     for path, _ in items:
         try:
             stat = path.stat()
             listing.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
         except (OSError, UnicodeEncodeError) as error:
-            what = str(path).encode("utf-8", "backslashreplace").decode()
+            printable = str(path).encode("utf-8", "backslashreplace").decode()
             reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
-            raise ValueError(f"{what} cannot be read as an image ({reason}); remove it or rename it") from error
+            raise ValueError(f"{printable} cannot be read as an image ({reason}); remove it or rename it") from error
     description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": listing.hexdigest()}
-    return Source(
-        _decoder(lambda positions: [(items[i][0], items[i][0]) for i in positions], preprocess, size),
-        np.array([label for _, label in items], np.int32),
-        tuple(names),
-        tuple(classes),
+    return _encoded(
+        lambda positions: [(items[i][0], items[i][0]) for i in positions],
+        labels,
+        names,
+        classes,
         description | {"preprocess": preprocess, "size": size, "limit": limit},
-        encoded=True,
     )
 
 
@@ -137,26 +190,22 @@ def from_tfds(
     size: int | None = None,
     limit: int | None = None,
 ) -> Source:
-    """Reads a prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g.
-    `cifar10`.
+    """Reads a prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g. `cifar10`.
 
     Args:
-      name: of the dataset, `name[/config][:version]`.
+      name: `name[/config][:version]` of the dataset.
       split: e.g. `test`, `validation`.
-      data_dir: where datasets lie; `~/tensorflow_datasets` when None.
-      preprocess: see `from_folder`.
-      size: see `from_folder`.
-      limit: see `from_folder`.
+      data_dir: the folder of all datasets; `~/tensorflow_datasets` when None.
+      preprocess, size, limit: see `from_folder`.
 
     Raises:
-      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; says
+      ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; the message says
         what to do.
     """
     tfds = require("tensorflow_datasets", "reading TensorFlow Datasets needs tensorflow-datasets and array-record")
     require("PIL", "reading images needs Pillow")
     try:
-        # Encoded images: decoded here in threads, at their own size.
-        decoders = {"image": tfds.decode.SkipDecoding()}
+        decoders = {"image": tfds.decode.SkipDecoding()}  # decoded here, in threads
         builder = tfds.builder(name, data_dir=data_dir, file_format="array_record")
         source = builder.as_data_source(split, decoders=decoders)
     except (tfds.core.DatasetNotFoundError, AssertionError, FileNotFoundError, ValueError) as error:
@@ -171,23 +220,18 @@ def from_tfds(
         for record in source.__getitems__(list(range(start, min(start + _BULK, number)))):
             labels.append(int(record["label"]))
             names.append(pathlib.PurePosixPath(record.get("file_name", b"").decode()).stem)
-    classes = builder.info.features["label"].names or _numbered(max(labels) + 1)
-    if not all(names):
-        names = _numbered(number)
 
     def fetch(positions):
         records = source.__getitems__(list(positions))
         return [(record["image"], f"{name} {split}[{i}]") for i, record in zip(positions, records)]
 
-    _refuse_twins(names, labels, classes)
-    description = {"kind": "tfds", "name": builder.info.full_name, "split": split}
-    return Source(
-        _decoder(fetch, preprocess, size),
-        np.array(labels, np.int32),
-        tuple(names),
-        tuple(map(str, classes)),
-        description | {"records": len(source), "preprocess": preprocess, "size": size, "limit": limit},
-        encoded=True,
+    description = {"kind": "tfds", "name": builder.info.full_name, "split": split, "records": len(source)}
+    return _encoded(
+        fetch,
+        labels,
+        names if all(names) else _numbered(number),
+        builder.info.features["label"].names or _numbered(max(labels) + 1),
+        description | {"preprocess": preprocess, "size": size, "limit": limit},
     )
 
 
@@ -201,41 +245,32 @@ def require(module: str, why: str, extra: str = "study") -> ModuleType:
         ) from error
 
 
-def _decoder(fetch, preprocess, size):
-    """positions -> uint8[n, H, W, 3], decoded in threads; `fetch` gives, for positions, what to
-    open and its name.
-    """
-    prepare = preprocessing.get(preprocess, size)
+def _encoded(fetch, labels, names, class_names, description):
+    """Makes a source of image files; `fetch` returns, for positions, each file (or its bytes) and its name in errors."""
+    seen = set()
+    for name, label in zip(names, labels):
+        if (label, name) in seen:
+            raise ValueError(f"expected one image per name, found two called {name!r} in class {class_names[label]}")
+        seen.add((label, name))
+    prepare = decoding.recipe(description["preprocess"], description["size"])
 
     def read(positions):
         files = fetch(positions)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            images = list(pool.map(lambda file: preprocessing.decode(*file, prepare), files))
+            images = list(pool.map(lambda file: decoding.decode(*file, prepare), files))
         shape = images[0].shape
-        for (_, what), image in zip(files, images):
+        for (_, name), image in zip(files, images):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
-                    f"({what}); choose a preprocess ({', '.join(preprocessing.PREPROCESS)}) and a size"
+                    f"({name}); choose a preprocess ({', '.join(decoding.RECIPES)}) and a size"
                 )
         return np.stack(images)
 
-    return read
-
-
-def _refuse_twins(names, labels, classes):
-    seen = set()
-    for name, label in zip(names, labels):
-        if (label, name) in seen:
-            raise ValueError(f"expected one image per name, found two called {name!r} in class {classes[label]}")
-        seen.add((label, name))
+    classes = tuple(map(str, class_names))
+    return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True)
 
 
 def _numbered(count):
     width = len(str(count - 1))
     return tuple(f"{i:0{width}d}" for i in range(count))
-
-
-def _as_slice(positions):
-    """Ranges as slices: a view instead of a copy."""
-    return slice(positions.start, positions.stop) if isinstance(positions, range) else positions

@@ -1,9 +1,8 @@
-"""Corrupts a whole dataset, block by block, and hands the blocks to a layout."""
+"""Corrupts a whole dataset, block by block (one corruption at one severity), and hands the blocks to a layout."""
 
 import contextlib
 import errno
 import hashlib
-import logging
 import os
 import pathlib
 import shutil
@@ -17,13 +16,16 @@ import numpy as np
 from corruptions import checks, forks
 from corruptions.batch import corrupt, cpu_batch
 from corruptions.keys import named_key, prng, seed_key
-from corruptions.write import bars, files, layouts, manifests, plan, sources
-from corruptions.write.background import Background
+from corruptions.write import files, manifests, sources
 from corruptions.write.files import WriteError
+from corruptions.write.layouts import LOG, Folders, Npy
+from corruptions.write.progress import Background, bar
+from corruptions.write.shards import Parquet, WebDataset
+
+LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_ACCELERATOR_VALUES = 2**25  # of a batch: ten thousand images of 32x32, two hundred of 224x224
-_log = logging.getLogger("corruptions.write")
+_ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
 
 
 def write_dataset(
@@ -43,54 +45,49 @@ def write_dataset(
 ) -> pathlib.Path:
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C, or as shards.
 
-    Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name,
-    severity)[i]`, with the qualified name (`imagenet_c/fog`) and i the position in the source,
-    whatever the batch size. Severities 1..5 of a benchmark that selects levels (`cifar10_c_bar`)
-    stand for those levels (`corruptions.severities`).
+    Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with the
+    qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size. Severities 1..5 of a
+    benchmark that selects levels (`cifar10_c_bar`) stand for those levels (`corruptions.severities`).
 
-    A run that was killed is continued by the same call; blocks (one corruption at one severity)
-    that are complete and are what was written are not written again, those that were damaged since
-    are (see `corruptions.write.verify`). A later call may add corruptions. Files get their names
-    when they are complete.
+    The same call continues a run that was killed. It skips blocks (one corruption at one severity) that are complete,
+    and writes damaged files again (see `corruptions.write.verify`). A later call may add corruptions. Files get their
+    names when they are complete.
 
     Args:
       out: the folder to write; made when missing.
       source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source`
         (`corruptions.write.from_arrays`, `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
-      severities: severities of every corruption, or a mapping name -> severities; `random` draws
-        one per image. By default every severity of the benchmark, every level, or the fractions 0,
-        1/4 .. 1 of a range.
-      layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy`
-        [S N]; `folders`: `corruption/severity/class/name.JPEG`; `parquet` and `webdataset`:
-        `corruption/severity/00000.parquet` (or `.tar`), 10,000 images each, and a dataset card.
-      jpeg_quality: of all but `npy`, Pillow's 1..95 with optimised Huffman tables and 4:2:0 (85 as
-        published); None writes lossless PNG.
-      seed: of the random draws.
-      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`)
-        and of C-bar's (`cifar`, `imagenet`); by default chosen from the image size.
+      severities: severities of every corruption, or a mapping name -> severities; `random` draws one per image. By
+        default every severity of the benchmark, every level, or the fractions 0, 1/4 .. 1 of a range.
+      layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy` [S N]; `folders`:
+        `corruption/severity/class/name.JPEG`; `parquet` and `webdataset`: `corruption/severity/00000.parquet` (or
+        `.tar`), 10,000 images each, and a dataset card.
+      jpeg_quality: Pillow's 1..95 with optimised Huffman tables and 4:2:0, for all layouts but `npy` (85 as published);
+        None writes lossless PNG.
+      seed: seed of the random draws.
+      table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`) and of C-bar's
+        (`cifar`, `imagenet`); by default chosen from the image size.
       options: corruption name -> its options (see `get(name).options`).
-      batch_size: images on the device at a time; by default what suits it.
-      progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
-      verify: compare all of what is there with its sha256, not just samples.
+      batch_size: images on the device at a time; by default a size that suits it.
+      progress: True, False, or None for a progress bar (tqdm) if there is a terminal and tqdm.
+      verify: compare all files that are there with their sha256, also those whose size and time did not change.
 
     Returns:
-      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the
-        files.
+      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
 
     Raises:
-      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with
-        other settings.
-      ValueError, TypeError: arguments that are not as described.
+      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
+      ValueError, TypeError: an argument is not as described.
     """
     forks.refuse()
-    if layout not in layouts.LAYOUTS:
-        raise ValueError(f"expected a layout among {', '.join(layouts.LAYOUTS)}, found {layout!r}")
+    if layout not in LAYOUTS:
+        raise ValueError(f"expected a layout among {', '.join(LAYOUTS)}, found {layout!r}")
     if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
         raise ValueError(f"expected a jpeg_quality 1..95 or None for PNG, found {jpeg_quality!r}")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
-    seed_key(seed)  # which refuses what is no seed
+    seed_key(seed)  # refuses a value that is no seed
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     shape = source.read(range(1)).shape[1:]
     checks.image_shape(shape)
@@ -105,19 +102,19 @@ def write_dataset(
         "image_shape": [int(side) for side in shape],
         "class_names": list(source.class_names),
     }
-    planned = plan.entries(corruptions, severities, options or {}, table, shape, layouts.LAYOUTS[layout].suffix)
+    planned = manifests.entries(corruptions, severities, options or {}, table, shape, LAYOUTS[layout].suffix)
     with files.lock(out):
         folder = pathlib.Path(out)
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
             images = _materialised(folder, source, shape, progress)
-            form = layouts.LAYOUTS[layout](folder, manifest, source, verify)
+            form = LAYOUTS[layout](folder, manifest, source, verify)
             _write(form, images, list(planned), batch_size, progress)
     return folder / manifests.NAME
 
 
-def _open(folder, asked):
-    """The manifest to continue, or the new one where the folder is empty."""
+def _open(folder, requested):
+    """Returns the manifest to continue, or the requested one where the folder is empty."""
     stored = manifests.load(folder)
     if stored is None:
         foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
@@ -126,13 +123,11 @@ def _open(folder, asked):
                 f"expected an empty folder or one written by this program (with {manifests.NAME}), found {folder} "
                 f"holding {', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
             )
-    return manifests.merged(stored, asked) if stored else asked
+    return manifests.merged(stored, requested) if stored else requested
 
 
 def _materialised(folder, source, shape, progress):
-    """Images as one array; encoded ones are decoded once, into a file beside the result that is
-    removed at the end.
-    """
+    """Returns the images as one array; decodes encoded ones once, into a file that is removed at the end."""
     if not source.encoded:
         return source.read(range(len(source)))
     description = hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
@@ -142,18 +137,18 @@ def _materialised(folder, source, shape, progress):
         images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(source), *shape))
         with open(part, "r+b") as file:
             files.reserve(file, os.fstat(file.fileno()).st_size)
-        with bars.bar(len(source), "decoding", progress) as bar:
+        with bar(len(source), "decoding", progress) as counter:
             for start in range(0, len(source), 512):
                 positions = range(start, min(start + 512, len(source)))
                 images[start : positions.stop] = source.read(positions)
-                bar.update(len(positions))
+                counter.update(len(positions))
         images.flush()
         os.replace(part, path)
     return np.load(path, mmap_mode="r")
 
 
 def _write(layout, images, names, batch_size, progress):
-    """All blocks that are missing."""
+    """Writes all blocks that are missing."""
     manifest = layout.manifest
     layout.start()
     todo = {name: layout.todo(manifest["corruptions"][name]) for name in names}
@@ -163,17 +158,17 @@ def _write(layout, images, names, batch_size, progress):
         manifest["runs"].append(manifests.run_record())
     manifest["complete"] = False
     manifests.save(layout.folder, manifest)
-    asked = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
-    _log.info("%s: %d of %d blocks to write", layout.folder, blocks, asked)
+    requested = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
+    LOG.info("%s: %d of %d blocks to write", layout.folder, blocks, requested)
     size = batch_size or _batch_size(images)
     with (
-        bars.bar(blocks * len(images), "corrupting", progress) as bar,
+        bar(blocks * len(images), "corrupting", progress) as counter,
         Background(3 * jax.local_device_count()) as disk,
     ):
 
         def save(entry, severity, start, corrupted, count):
             layout.write(entry, severity, start, np.asarray(corrupted)[:count])
-            bar.update(count)
+            counter.update(count)
 
         for name, missing in todo.items():
             entry, started = manifest["corruptions"][name], time.perf_counter()
@@ -184,7 +179,7 @@ def _write(layout, images, names, batch_size, progress):
                 disk.run(layout.finish, entry, severity)
             if missing:
                 rate = len(missing) * len(images) / (time.perf_counter() - started)
-                _log.info("%s: %d x %d images, %.0f images/s", name, len(missing), len(images), rate)
+                LOG.info("%s: %d x %d images, %.0f images/s", name, len(missing), len(images), rate)
     entries = manifest["corruptions"].values()
     manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
     manifests.save(layout.folder, manifest)
@@ -194,9 +189,7 @@ def _write(layout, images, names, batch_size, progress):
 
 
 def _corrupted(images, name, entry, severity, seed, size):
-    """(start, count, corrupted batch on a device) through the images; the last batch is padded to
-    the common shape.
-    """
+    """Yields (start, count, corrupted batch on a device); the last batch is padded to the common shape."""
     key = named_key(seed, name)
     devices = jax.local_devices()
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
@@ -205,7 +198,7 @@ def _corrupted(images, name, entry, severity, seed, size):
         count = min(size, len(images) - start)
         part = images[start : start + count] if count == size else images[positions]
         part, index = jax.device_put((part, positions.astype(np.int32)), devices[turn % len(devices)])
-        level = plan.level(entry, severity)
+        level = manifests.level(entry, severity)
         yield start, count, corrupt(key, part, name, level, index=index, **options)
 
 
@@ -214,7 +207,7 @@ def _batch_size(images):
     if jax.default_backend() != "cpu":
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
-    # On a CPU padding costs as much as images do: no more than what all cores work on at a time.
+    # On a CPU a padded image costs as much as any other: take only as many as all cores work on at a time.
     return min(number, cpu_batch(images.shape))
 
 

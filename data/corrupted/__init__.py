@@ -1,17 +1,16 @@
-"""Corrupted datasets that are on disk already: published ones, and those of `python -m
-corruptions.write`.
+"""Corrupted datasets on disk: published ones, and those of `python -m corruptions.write`.
 
-    CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`     (`data.corrupted.arrays`)
-    ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`                   (`data.corrupted.folders`)
-    Parquet, WebDataset           `corruption/severity/shard` and `manifest.json`     (`data.corrupted.shards`)
-    cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, array_record    (`data.corrupted.tfds`)
+    CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`
+    ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`
+    Parquet, WebDataset           `corruption/severity/shard` and `manifest.json`
+    cifar10_corrupted, imagenet2012_corrupted of TensorFlow Datasets, in array_record
 
     dataset = data.corrupted.open_corrupted("CIFAR-10-C")
     for corruption, severity in dataset.conditions():
         for images, labels in dataset.batches(corruption, severity, batch_size=256):
             ...
 
-Nothing is held in memory but the batch at hand and the next.
+Memory holds one batch and the next.
 """
 
 import importlib
@@ -24,6 +23,7 @@ from data.corrupted.dataset import Batch, CorruptedDataset, read_manifest
 __all__ = ["Batch", "CorruptedDataset", "open_corrupted"]
 
 TFDS = ("cifar10_corrupted", "imagenet2012_corrupted")
+_READERS = {"parquet": "CorruptedShards", "webdataset": "CorruptedShards", "npy": "CorruptedArrays"}
 
 
 def open_corrupted(
@@ -33,25 +33,23 @@ def open_corrupted(
     threads: int | None = None,
     verify: bool = False,
 ) -> CorruptedDataset:
-    """Opens a corrupted dataset; images are read when `batches` asks for them.
+    """Opens a corrupted dataset; `batches` reads the images.
 
     Args:
-      path_or_name: a folder of `.npy` files, a folder tree, shards that `corruptions.write` wrote, or a name of TensorFlow Datasets:
-        `cifar10_corrupted`, `imagenet2012_corrupted`, or one condition of it,
+      path_or_name: a folder of `.npy` files, a folder tree, shards that `corruptions.write` wrote, or a name of
+        TensorFlow Datasets: `cifar10_corrupted`, `imagenet2012_corrupted`, or one condition of it,
         `cifar10_corrupted/brightness_1`.
-      data_dir: where tfds datasets lie; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
-      threads: that decode image files; None is one per core.
-      verify: compare all files of what `corruptions.write` wrote with their sha256. Otherwise those
-        of another time than they were left with, and samples of the rest; published sets have
-        nothing to be compared with.
+      data_dir: the folder of tfds datasets; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      threads: threads that decode image files; None is one per core.
+      verify: compare all files that `corruptions.write` wrote with their sha256, not only those whose size or time
+        changed. Published sets have no checksums.
 
     Raises:
-      FileNotFoundError: nothing is there, or files are missing; says what was expected.
-      ValueError: the files do not fit together, are damaged, or the dataset was not written to its
-        end.
+      FileNotFoundError: nothing is there, or files are missing; the message says what was expected.
+      ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
     """
     name, _, config = str(path_or_name).partition("/")
-    # Modules are imported when asked for: arrays must not wait for what reads tfds.
+    # Modules are imported on demand: arrays must not wait for the import of tfds.
     if name in TFDS and not Path(path_or_name).exists():
         return importlib.import_module("data.corrupted.tfds").CorruptedTfds(name, config, data_dir, threads)
     path = Path(path_or_name).expanduser()
@@ -62,8 +60,6 @@ def open_corrupted(
     manifest = read_manifest(path, verify)
     if manifest is None and verify:
         logging.warning("%s has no manifest: there are no checksums to verify it by", path)
-    if manifest is not None and manifest["layout"] in ("parquet", "webdataset"):
-        return importlib.import_module("data.corrupted.shards").CorruptedShards(path, manifest, threads)
-    if any(path.glob("*.npy")):
-        return importlib.import_module("data.corrupted.arrays").CorruptedArrays(path, manifest)
-    return importlib.import_module("data.corrupted.folders").CorruptedFolders(path, manifest, threads)
+    layout = manifest["layout"] if manifest is not None else "npy" if any(path.glob("*.npy")) else "folders"
+    readers = importlib.import_module("data.corrupted.readers")
+    return getattr(readers, _READERS.get(layout, "CorruptedFolders"))(path, manifest, threads)

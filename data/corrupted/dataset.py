@@ -1,34 +1,43 @@
-"""One corrupted dataset on disk: conditions, batches, and the manifest beside it."""
+"""One corrupted dataset on disk: conditions, batches, the manifest beside it, and published names."""
 
 import abc
 import difflib
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from corruptions.write import WriteError, manifests, verifying
-from corruptions.write.layout import token
-from runtime import files
+import corruptions
+from corruptions import cbar
+from corruptions.write import WriteError, manifests, verify
+from corruptions.write.manifests import Severity
 
-MANIFEST = "manifest.json"
+MANIFEST = manifests.NAME
 RANDOM = "random"
 
-# A severity: a level, a fraction of a range, or RANDOM, drawn per image.
-Severity = int | float | str
 Batch = tuple[np.ndarray, np.ndarray]
+
+_PUBLISHED = ("imagenet_c", "imagenet_c_extra", "imagenet_c_bar", "cifar10_c_bar", "cbar_candidates")
+_ORDER = list(dict.fromkeys(name for benchmark in _PUBLISHED for name in corruptions.names(benchmark)))
+# The registry's aliases hold the spellings of C-bar's files; these two are those of tfds' cifar10_corrupted.
+_QUALIFIED = {"elastic": "imagenet_c/elastic_transform", "frosted_glass_blur": "imagenet_c/glass_blur"} | {
+    spelling: name for name in reversed(_ORDER) for c in [corruptions.get(name)] for spelling in (c.name, *c.aliases)
+}
 
 
 class CorruptedDataset(abc.ABC):
     """One set of test images under several conditions (corruption, severity).
 
+    A severity is a level, a fraction of a range, or `random`, drawn for each image.
+
     Attributes:
-      path: where it is.
+      path: the folder.
       number: images in each condition.
       image_shape: (H, W, 3).
-      class_names: names in the order of the labels, or None where the files do not say.
-      provenance: JSON-ready description of where the pixels come from.
+      class_names: names in the order of the labels, or None where the files do not tell.
+      provenance: JSON-ready description of the source of the pixels.
     """
 
     path: Path
@@ -38,34 +47,32 @@ class CorruptedDataset(abc.ABC):
     provenance: Mapping[str, Any]
 
     def __init__(self, path: Path, places: Mapping[tuple[str, Severity], Any]):
-        """`places`: what is there, in order; where each condition is found."""
+        """Takes the place of each condition, in order."""
         if not places:
             raise FileNotFoundError(f"{path}: expected a corrupted dataset, found no corruption in it")
         self.path = path
         self._places = dict(places)
 
     def conditions(self) -> tuple[tuple[str, Severity], ...]:
-        """Every (corruption, severity) that is there.
+        """Lists every (corruption, severity).
 
-        Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files
-        tell the benchmark: a manifest, or one of the published names of ImageNet-C and C-bar
-        (`data.corrupted.names`); otherwise the name of the file or folder. Severities of released
-        ImageNet-C-bar folders are 1 to 5, as those of its papers.
+        Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files tell the benchmark:
+        a manifest, or a published name of ImageNet-C or C-bar (`qualified`); otherwise the name of the file or
+        folder. Severities of released ImageNet-C-bar folders are 1 to 5, as in its papers.
         """
         return tuple(self._places)
 
     def batches(self, corruption: str, severity: Severity, batch_size: int) -> Iterator[Batch]:
-        """Images uint8[n, H, W, 3] and labels int32[n] of one condition, in the order of the files.
+        """Yields images uint8[n, H, W, 3] and labels int32[n] of one condition, in the order of the files.
 
-        n is `batch_size` but for the last batch, which holds the rest.
+        n is `batch_size`, but less in the last batch, which holds the rest.
 
         Args:
           corruption: as in `conditions()`, or without its benchmark.
           severity: as in `conditions()`, or its text.
 
         Raises:
-          ValueError: no such corruption or severity; a file is damaged or of another shape than the
-            others (named).
+          ValueError: no such corruption or severity; a file is damaged or of another shape than the others (named).
         """
         if batch_size < 1:
             raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
@@ -73,9 +80,9 @@ class CorruptedDataset(abc.ABC):
 
     @abc.abstractmethod
     def _read(self, place: Any, batch_size: int) -> Iterator[Batch]:
-        """The batches of the condition at `place`."""
+        """Yields the batches of the condition at `place`."""
 
-    def _find(self, corruption: str, severity: Severity) -> tuple[str, Severity]:
+    def _find(self, corruption, severity):
         there = list(dict.fromkeys(name for name, _ in self._places))
         matches = [name for name in there if corruption in (name, name.rpartition("/")[2])]
         if not matches:
@@ -91,71 +98,55 @@ class CorruptedDataset(abc.ABC):
         return matches[0], severity
 
 
-def read_manifest(path: Path, verify: bool = False) -> dict[str, Any] | None:
-    """The manifest of a dataset written by `corruptions.write`, None for others.
+def read_manifest(path: Path, everything: bool = False) -> dict[str, Any] | None:
+    """Reads the manifest of a dataset written by `corruptions.write`; None for other datasets.
 
     Args:
-      path: of the dataset.
-      verify: compare all files with their sha256; otherwise see `corruptions.write.verify`.
+      path: the dataset.
+      everything: compare all files with their sha256; otherwise see `corruptions.write.verify`.
 
     Raises:
-      ValueError: it is damaged, or says that the dataset is not complete, or files are not what was
-        written.
+      ValueError: it is damaged, or the dataset is not complete, or files are damaged.
     """
-    file = path / MANIFEST
-    if not file.exists():
-        return None
-    manifest = files.read_json(file, remedy="write or copy the dataset again")
     try:
-        corruptions = manifest["corruptions"]
-        missing = [name for name, e in corruptions.items() if len(e["written"]) < len(e["severities"])]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{file} is damaged: {type(error).__name__}: {error}") from error
+        manifest = manifests.load(path)
+        if manifest is None:
+            return None
+        missing = [name for name, e in manifest["corruptions"].items() if len(e["written"]) < len(e["severities"])]
+        wrong = [] if missing else verify(path, everything=everything)
+    except WriteError as error:
+        raise ValueError(str(error)) from error
     if missing:
         raise ValueError(
             f"{path} is not written to its end ({', '.join(missing)}); run its command again, which continues: "
             f"{manifests.command(manifest)}"
         )
-    try:
-        wrong = verifying.verify(path, everything=verify)
-    except WriteError as error:
-        raise ValueError(str(error)) from error
     if wrong:
-        shown = "\n  ".join(wrong[:10])
+        some = "\n  ".join(wrong[:10])
         raise ValueError(
-            f"{path}: {len(wrong)} of its files are not what was written:\n  {shown}\n"
-            f"Mend them with:\n  {mending(manifest)}"
+            f"{path}: {len(wrong)} of its files are not what was written:\n  {some}\nMend them with:\n  {mending(manifest)}"
         )
     return manifest
-
-
-def written_places(path: Path, manifest: Mapping[str, Any]) -> dict[tuple[str, Severity], Path]:
-    """The folder of each condition of a dataset that `corruptions.write` wrote in folders."""
-    return {
-        (name, severity): path / entry["path"] / token(severity)
-        for name, entry in manifest["corruptions"].items()
-        for severity in entry["severities"]
-    }
 
 
 def problems(path: Path) -> list[str]:
     """Compares all files of a dataset that `corruptions.write` wrote with their sha256.
 
     Returns:
-      A line for each that is wrong, with what mends it.
+      A line for each damaged file, with the command that mends it.
 
     Raises:
       FileNotFoundError: there is no manifest.
     """
     try:
-        wrong = verifying.verify(path, everything=True)
+        wrong = verify(path, everything=True)
         return [f"{line}; mend it with {mending(manifests.load(path))}" for line in wrong]
     except WriteError as error:
         return [str(error)]
 
 
 def mending(manifest: Mapping[str, Any]) -> str:
-    """Gives the command that writes again what is wrong with a written dataset."""
+    """Returns the command that writes damaged files of a dataset again."""
     return f"{manifests.command(manifest)} --verify"
 
 
@@ -168,3 +159,33 @@ def parse_severity(text: str) -> Severity | None:
     except ValueError:
         return None
     return int(number) if number == int(number) else number
+
+
+def qualified(name: str) -> str:
+    """Returns the qualified name of a corruption for the name of a published file or folder.
+
+    `imagenet_c/...` for the 19 of ImageNet-C, `cbar/...` for the 30 of C-bar in either spelling, unchanged for
+    others.
+    """
+    return _QUALIFIED.get(name, name)
+
+
+def published_order(names: Iterable[str]) -> list[str]:
+    """Sorts names in the order of ImageNet-C, then of the C-bar benchmarks; others follow by the alphabet."""
+    rank = {name: i for i, name in enumerate(_ORDER)}
+    return sorted(names, key=lambda name: (rank.get(qualified(name), len(rank)), name))
+
+
+def published_severities(name: str, folders: Sequence[str]) -> dict[str, int]:
+    """Maps folders to severities 1..5, where their names are the strengths of a member of ImageNet-C-bar; else {}.
+
+    The authors' program prints strengths with two decimals (`2.35`); their redistributed archive has 1 to 5.
+    """
+    name = qualified(name).removeprefix("cbar/")
+    levels = cbar.SELECTED["imagenet_c_bar"].get(name, ())
+    if len(folders) != len(levels) or not levels or not all(folder[-3:-2] == "." for folder in folders):
+        return {}
+    strengths = [cbar.severities.scan(name, "imagenet")[level - 1] for level in levels]
+    ordered = sorted(folders, key=float)
+    same = all(math.isclose(float(folder), strength) for folder, strength in zip(ordered, strengths))
+    return {folder: severity for severity, folder in enumerate(ordered, 1)} if same else {}

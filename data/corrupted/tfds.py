@@ -1,6 +1,4 @@
-"""`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, prepared as
-array_record: no TensorFlow.
-"""
+"""`cifar10_corrupted` and `imagenet2012_corrupted` of TensorFlow Datasets, read from array_record without TensorFlow."""
 
 import io
 import os
@@ -10,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from data import tfds_source
-from data.corrupted.dataset import Batch, CorruptedDataset
-from data.corrupted.folders import in_batches, read_image
-from data.corrupted.names import published_order, qualified
+from data.corrupted.dataset import Batch, CorruptedDataset, published_order, qualified
+from data.corrupted.readers import in_batches, read_image
 
 _SPLITS = ("test", "validation")
-_CHUNK = 2000  # records of array_record are read faster together
+_CHUNK = 2000  # records of array_record that are read at a time
 
 
 class CorruptedTfds(CorruptedDataset):
-    """The configurations `<corruption>_<severity>` that are prepared, or the one that is asked
-    for.
-    """
+    """The prepared configurations `<corruption>_<severity>`, or the named one."""
 
     def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
         parent = tfds_source.data_folder(data_dir) / name
@@ -50,7 +45,7 @@ class CorruptedTfds(CorruptedDataset):
         yield from in_batches(self._items(source, folder), self.image_shape, batch_size, self._threads)
 
     def _items(self, source: Any, folder: Path) -> Iterator[tuple[Callable[[], tuple[str, Any]], int]]:
-        """For each record what decodes its image, and its label."""
+        """Yields for each record a function that decodes its image, and its label."""
         for start in range(0, self.number, _CHUNK):
             records = source.__getitems__(list(range(start, min(start + _CHUNK, self.number))))
             for position, record in enumerate(records, start):
@@ -59,7 +54,7 @@ class CorruptedTfds(CorruptedDataset):
 
 
 def _prepared(parent: Path) -> dict[str, Path]:
-    """Configuration -> the folder of its newest version."""
+    """{configuration: the folder of its newest version}."""
     configs = [folder for folder in parent.glob("*") if re.fullmatch(r"\w+_\d+", folder.name)]
     return {config.name: version for config in configs if (version := tfds_source.newest(config))}
 
@@ -76,7 +71,7 @@ def _in_order(configs: Any) -> list[str]:
 
 
 def _open(folder: Path) -> tuple[Any, Any]:
-    """The source of still encoded records, and the dataset's info."""
+    """Returns the source of encoded records, and the dataset's info."""
     import tensorflow_datasets as tfds
 
     if (found := tfds_source.file_format(folder)) != "array_record":

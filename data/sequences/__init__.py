@@ -20,7 +20,7 @@ import numpy as np
 
 from corruptions.write.sources import SUFFIXES
 from data import cache, tree
-from data.corrupted.folders import read_image
+from data.corrupted.readers import read_image
 from runtime import files
 
 

@@ -234,7 +234,7 @@ def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
     for harm in ({"layout": 3, "images": "x"}, {"corruptions": {"noc/contrast": []}}, {"files": {"contrast.npy": 1}}):
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | harm))
         (line,) = check.check(tmp_path).problems
-        assert "manifest.json is not a readable manifest" in line or "contrast" in line
+        assert "manifest.json is not a readable manifest" in line
 
 
 def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path):

@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from corruptions.write import WriteError, files, write_dataset
+from corruptions.write import WriteError, files, write_dataset, writer
 from tests import compiling
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -130,9 +130,7 @@ def test_a_block_whose_writing_failed_is_not_called_complete(tmp_path, monkeypat
     source = arrays(10)
     options = {"corruptions": NAMES.split(","), "layout": layout, "severities": [0, 0.5, 1]}
     out, whole = tmp_path / "out", tmp_path / "whole"
-    from corruptions.write import layouts
-
-    original, calls = layouts.LAYOUTS[layout].write, []
+    original, calls = writer.LAYOUTS[layout].write, []
 
     def fails_on_the_second_block(self, *arguments):
         calls.append(1)
@@ -141,7 +139,7 @@ def test_a_block_whose_writing_failed_is_not_called_complete(tmp_path, monkeypat
         return original(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(layouts.LAYOUTS[layout], "write", fails_on_the_second_block)
+        patch.setattr(writer.LAYOUTS[layout], "write", fails_on_the_second_block)
         with pytest.raises(WriteError, match=r"No space left on device.*continues"):
             write_dataset(out, source, **options)
     assert written(out) == {"noc/contrast": [0], "noc/hue": []}
@@ -164,7 +162,7 @@ def test_space_is_counted_before_anything_is_written(tmp_path, monkeypatch):
 def test_a_kill_between_record_and_rename_loses_nothing(tmp_path, layout):
     write_dataset(tmp_path, arrays(10), corruptions=["noc/hue"], severities=[0, 1], layout=layout)
     before = contents(tmp_path)
-    named, aside = ("hue.npy", ".hue.npy.part") if layout == "npy" else ("hue/1", ".part/hue/1")
+    named, aside = ("hue.npy", ".part/hue.npy") if layout == "npy" else ("hue/1", ".part/hue/1")
     (tmp_path / aside).parent.mkdir(parents=True, exist_ok=True)
     os.rename(tmp_path / named, tmp_path / aside)
     runs = json.loads((tmp_path / "manifest.json").read_text())["runs"]

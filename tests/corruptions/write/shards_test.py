@@ -84,7 +84,7 @@ def test_again_and_after_damage_the_bytes_are_the_same(layout, stub, tmp_path, c
     damaged = tmp_path / f"hue/0.5/00001.{SUFFIX[layout]}"
     damaged.write_bytes(damaged.read_bytes()[:-9] + b"otherwise")
     (tmp_path / "README.md").unlink()
-    assert [f"hue/0.5/00001.{SUFFIX[layout]} is not of the sha256" in line for line in verify(tmp_path)] == [True]
+    assert [f"hue/0.5/00001.{SUFFIX[layout]}: expected sha256" in line for line in verify(tmp_path)] == [True]
     with caplog.at_level("INFO"):
         write_dataset(tmp_path, (IMAGES, LABELS), layout=layout, batch_size=12, **OPTIONS)
     assert "1 of 6 blocks to write" in caplog.text and contents(tmp_path) == before

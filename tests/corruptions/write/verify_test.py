@@ -1,6 +1,4 @@
-"""Written datasets that were damaged: what is found fast, what by reading everything, and that
-writing again writes just what is wrong.
-"""
+"""Written datasets that were damaged: what is found by stamps, what by reading everything, and what is written again."""
 
 import json
 import logging
@@ -13,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from corruptions.write import __main__, checks, verify, write_dataset
+from corruptions.write import WriteError, __main__, verify, write_dataset
 from data.corrupted import open_corrupted
 
 NUMBER = 12
@@ -36,11 +34,11 @@ def copy(originals, tmp_path):
 
 
 def contents(folder):
-    """{file: bytes} of all but what tells of the run, which no two runs have alike."""
+    """{file: bytes} without the records of runs, which differ between any two runs."""
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     contents = {name: path.read_bytes() for name, path in found.items() if name not in (".lock", ".checks.json")}
     manifest = json.loads(contents.pop("manifest.json"))
-    return contents | {"manifest": {key: value for key, value in manifest.items() if key != "runs"}}
+    return contents | {"manifest": {key: value for key, value in manifest.items() if key not in ("runs", "sha256")}}
 
 
 def change(path, position, keep_time=False):
@@ -52,7 +50,7 @@ def change(path, position, keep_time=False):
 
 
 def rot(path, position):
-    """A bit that changes on the disk itself: size and time stay."""
+    """Flips a bit and keeps size and time, as a failing disk does."""
     change(path, position, keep_time=True)
 
 
@@ -60,36 +58,25 @@ HUE = 128 + NUMBER * 32 * 32 * 3  # where severity 0.5 begins in hue.npy
 IMAGE = "hue/0.5/1/04.png"
 HARMS = {  # layout, harm, what is said, blocks to write
     "nothing": ("npy", lambda f: None, None, 0),
-    "a bit": ("npy", lambda f: change(f / "hue.npy", HUE), "hue.npy: severities 0.5 changed", 1),
-    "a bit that rots": ("npy", lambda f: rot(f / "hue.npy", HUE), "hue.npy: severities 0.5 changed", 1),
-    "bits of two": (
-        "npy",
-        lambda f: (change(f / "hue.npy", HUE - 1), change(f / "hue.npy", -1)),
-        "hue.npy: severities 0, 1 changed",
-        2,
-    ),
-    "the header": ("npy", lambda f: change(f / "hue.npy", 3), "hue.npy: its header is damaged", 3),
+    "a bit": ("npy", lambda f: change(f / "hue.npy", HUE), "hue.npy: expected sha256", 3),
+    "the header": ("npy", lambda f: change(f / "hue.npy", 3), "hue.npy: expected sha256", 3),
     "another time": ("npy", lambda f: os.utime(f / "hue.npy"), None, 0),
-    "a shorter file": (
-        "npy",
-        lambda f: os.truncate(f / "hue.npy", 9000),
-        "hue.npy: expected 110720 bytes, found 9000",
-        3,
-    ),
+    "a shorter file": ("npy", lambda f: os.truncate(f / "hue.npy", 9000), "hue.npy: expected sha256", 3),
     "no file": ("npy", lambda f: (f / "hue.npy").unlink(), "hue.npy is missing", 3),
-    "labels": ("npy", lambda f: rot(f / "labels.npy", -8), "labels.npy: expected {'bytes'", 0),
+    "labels": ("npy", lambda f: change(f / "labels.npy", -8), "labels.npy: expected sha256", 0),
     "no labels": ("npy", lambda f: (f / "labels.npy").unlink(), "labels.npy is missing", 0),
-    "no checks": ("npy", lambda f: (f / ".checks.json").unlink(), None, 0),
-    "no checks, and a bit": (
+    "no stamps": ("npy", lambda f: (f / ".checks.json").unlink(), None, 0),
+    "no stamps, and a bit": (
         "npy",
         lambda f: ((f / ".checks.json").unlink(), rot(f / "hue.npy", HUE)),
         "hue.npy: expected sha256",
         3,
     ),
-    "damaged checks": ("npy", lambda f: (f / ".checks.json").write_text('{"hue.npy": {"blocks": 3}}'), None, 0),
-    "an image": ("folders", lambda f: change(f / IMAGE, -20), f"{IMAGE} is not of the sha256", 1),
+    "damaged stamps": ("npy", lambda f: (f / ".checks.json").write_text('{"hue.npy": {"blocks": 3}}'), None, 0),
+    "stamps of another kind": ("folders", lambda f: (f / ".checks.json").write_text("[]"), None, 0),
+    "an image": ("folders", lambda f: change(f / IMAGE, -20), f"{IMAGE}: expected sha256", 1),
     "no image": ("folders", lambda f: (f / IMAGE).unlink(), f"{IMAGE} is missing", 1),
-    "half an image": ("folders", lambda f: os.truncate(f / IMAGE, 50), f"{IMAGE} is not of the sha256", 1),
+    "half an image": ("folders", lambda f: os.truncate(f / IMAGE, 50), f"{IMAGE}: expected sha256", 1),
     "no severity": ("folders", lambda f: shutil.rmtree(f / "hue/0.5"), "hue/0.5 is missing", 1),
     "a list": ("folders", lambda f: change(f / "checksums/hue-1.sha256", 0), "hue-1.sha256 is not the list", 1),
     "no list": ("folders", lambda f: (f / "checksums/hue-1.sha256").unlink(), "hue-1.sha256 is not the list", 1),
@@ -98,11 +85,10 @@ HARMS = {  # layout, harm, what is said, blocks to write
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_damage_is_named_and_written_again(originals, copy, caplog, monkeypatch, harm):
+def test_damage_is_named_and_written_again(originals, copy, caplog, harm):
     layout, do, message, blocks = HARMS[harm]
     folder = copy(layout)
     do(folder)
-    monkeypatch.setattr(checks, "SAMPLES", 2 * NUMBER)  # all there are
     for everything in (False, True):
         lines = verify(folder, everything=everything)
         assert len(lines) == (message is not None), lines
@@ -118,39 +104,12 @@ def test_damage_is_named_and_written_again(originals, copy, caplog, monkeypatch,
     assert message is None or (message in caplog.text and "written again" in caplog.text)
     assert contents(folder) == contents(originals / layout)
     assert verify(folder, everything=True) == []
-    known = checks.load(folder)
-    assert all(name in known for name in ("contrast.npy", "hue.npy") if layout == "npy")
+    stamps = json.loads((folder / ".checks.json").read_text())
+    units = {"hue.npy", "contrast.npy"} if layout == "npy" else {"hue/0.5", "hue/1", "contrast/0"}
+    assert units <= stamps.keys()
 
 
-def test_samples_are_drawn_where_times_are_as_they_were(originals, copy, monkeypatch):
-    read = []
-    real = checks.equal
-    monkeypatch.setattr(
-        checks, "equal", lambda content, known, all_of_it: read.append(all_of_it) or real(content, known, all_of_it)
-    )
-    folder = copy("npy")
-    assert verify(folder) == [] and read == [False] * 6
-    os.utime(folder / "hue.npy")
-    read.clear()
-    assert verify(folder) == [] and read == [False] * 3  # hue is compared with its sha256
-
-
-def test_blocks_are_sampled(monkeypatch):
-    content = RNG.integers(0, 256, 5000, np.uint8)
-    monkeypatch.setattr(checks, "_BLOCK", 100)
-    known = checks.blocks(content)
-    assert known["bytes"] == 100 and len(known["crc32"]) == 50
-    assert checks.equal(content, known, True) and checks.equal(content, known, False)
-    content[4321] ^= 1
-    assert not checks.equal(content, known, True)
-    found = np.mean([not checks.equal(content, known, False) for _ in range(2000)])
-    assert abs(found - checks.SAMPLES / 50) < 4 * np.sqrt(0.08 * 0.92 / 2000)  # four standard errors
-    monkeypatch.setattr(checks, "_BLOCKS", 10)
-    assert checks.blocks(content)["bytes"] == 500
-
-
-def test_rot_that_samples_miss_is_found_by_verify(copy, monkeypatch):
-    monkeypatch.setattr(checks, "SAMPLES", 0)
+def test_rot_at_the_same_size_and_time_is_found_by_verify(copy):
     for layout, file, position in (("npy", "hue.npy", HUE), ("folders", IMAGE, -20)):
         folder = copy(layout)
         rot(folder / file, position)
@@ -165,7 +124,6 @@ def test_rot_that_samples_miss_is_found_by_verify(copy, monkeypatch):
 
 
 def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch):
-    monkeypatch.setattr(checks, "SAMPLES", 0)
     np.savez(tmp_path / "source.npz", images=SOURCE[0], labels=SOURCE[1])
     out = tmp_path / "out"
     flags = [f"--source={tmp_path / 'source.npz'}", f"--out={out}", "--corruptions=noc/contrast,noc/hue"]
@@ -191,20 +149,25 @@ def test_a_foreign_image_is_named_and_left_alone(copy, caplog):
     assert "mine.png was not written by this program" in caplog.text and (folder / "hue/0.5/1/mine.png").exists()
 
 
-def test_a_block_of_an_unfinished_file_that_was_damaged_is_written_again(originals, copy, caplog):
+@pytest.mark.parametrize(
+    "harm", [lambda m: m.update(seed=1), lambda m: m["files"].popitem(), lambda m: m.pop("sha256")]
+)
+def test_a_manifest_that_was_changed_is_refused(copy, harm):
     folder = copy("npy")
-    os.rename(folder / "hue.npy", folder / ".hue.npy.part")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["files"]["hue.npy"]
-    manifest["corruptions"]["noc/hue"]["written"] = [0, 0.5]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    rot(folder / ".hue.npy.part", HUE)
-    with caplog.at_level(logging.INFO):
-        write_dataset(folder, SOURCE, **OPTIONS)
-    assert "severity 0.5 changed" in caplog.text and "2 of 6 blocks to write" in caplog.text
-    assert contents(folder) == contents(originals / "npy")
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    harm(manifest)
+    path.write_text(json.dumps(manifest))
+    before = path.read_bytes()
+    message = (
+        r"manifest\.json is not a readable manifest \((ValueError: expected fields of sha256 \w+, found \w|KeyError)"
+    )
+    for call in (verify, lambda f: write_dataset(f, SOURCE, **OPTIONS), open_corrupted):
+        with pytest.raises((WriteError, ValueError), match=message):
+            call(folder)
+    assert path.read_bytes() == before
 
 
-def test_what_is_no_written_dataset(tmp_path):
+def test_a_folder_without_a_manifest_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"with manifest\.json, in"):
         verify(tmp_path)

@@ -7,7 +7,7 @@ from PIL import Image
 import corruptions
 from corruptions.cbar import SELECTED, severities
 from data.corrupted import open_corrupted
-from data.corrupted.names import published_order, published_severities, qualified
+from data.corrupted.dataset import published_order, published_severities, qualified
 
 # As the released archives call them.
 CIFAR10_C_BAR = (

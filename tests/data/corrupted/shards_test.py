@@ -6,8 +6,8 @@ import tarfile
 import pytest
 from PIL import Image
 
-from corruptions.write import shards, verifying, write_dataset, writer
-from data.corrupted import open_corrupted
+from corruptions.write import shards, write_dataset, writer
+from data.corrupted import dataset, open_corrupted
 from tests.data.corrupted.pictures import LABELS, pixels, whole
 
 SUFFIX = {"webdataset": "tar", "parquet": "parquet"}
@@ -27,7 +27,7 @@ def written(request, tmp_path, monkeypatch):
 def test_a_shard_that_was_changed_is_refused(written):
     folder, shard, _ = written
     shard.write_bytes(shard.read_bytes()[:-900])
-    with pytest.raises(ValueError, match=rf"{shard.name} is not of the sha256.*\nMend them with:\n.*--verify"):
+    with pytest.raises(ValueError, match=rf"{shard.name}: expected sha256.*\nMend them with:\n.*--verify"):
         open_corrupted(folder)
 
 
@@ -52,7 +52,7 @@ def rewritten(monkeypatch, written, labels):
         Image.fromarray(image).save(png, "PNG")
         opened.add(position, "x.png", label, png.getvalue())
     opened.close()
-    monkeypatch.setattr(verifying, "verify", lambda path, everything: [])
+    monkeypatch.setattr(dataset, "verify", lambda path, everything: [])
     return open_corrupted(folder)
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import pixels, preprocessing
+from corruptions.write import decoding
 from data import decode
-from data.corrupted.folders import read_image
+from data.corrupted.readers import read_image
 
 COLOURS = np.array([[0, 0, 0], [255, 255, 255], [10, 200, 30], [255, 1, 128]], np.uint8)
 
@@ -87,7 +87,7 @@ CASES = {
 def test_every_mode_has_its_colours(mode):
     image, expected = CASES[mode]
     assert image.mode == mode
-    found = np.asarray(pixels.rgb(image))
+    found = np.asarray(decoding.rgb(image))
     assert found.dtype == np.uint8 and found.shape == (1, len(expected), 3)
     # Fixed-point tables of Pillow: a level.
     assert np.abs(found[0].astype(int) - expected).max() <= (1 if mode in ("YCbCr", "HSV", "CMYK") else 0), found
@@ -111,7 +111,7 @@ def lab_to_srgb(lab):
 
 def test_lab_is_that_of_the_formula():
     lab = np.array([[255, 128, 128], [0, 128, 128], [128, 128, 128], [137, 190, 170], [224, 100, 180], [90, 140, 90]])
-    found = np.asarray(pixels.rgb(row("LAB", np.uint8(lab ^ [0, 128, 128]).tobytes())))[0]
+    found = np.asarray(decoding.rgb(row("LAB", np.uint8(lab ^ [0, 128, 128]).tobytes())))[0]
     assert np.abs(found - lab_to_srgb(lab)).max() <= 6
 
 
@@ -120,13 +120,13 @@ def test_an_unknown_mode_is_refused_by_name():
         mode = "BGR;24"
 
     with pytest.raises(ValueError, match=r"mode among RGB, 1, L.*found BGR;24"):
-        pixels.rgb(Strange())
+        decoding.rgb(Strange())
 
 
 READERS = {
     "data.decode": lambda path: decode.read(path, 32, 32),
     "corrupted folders": read_image,
-    "corruptions.write": lambda path: preprocessing.decode(path, path, preprocessing.get("none", None)),
+    "corruptions.write": lambda path: decoding.decode(path, path, decoding.recipe("none", None)),
 }
 
 
@@ -158,7 +158,7 @@ def test_no_file_takes_more_memory_or_time_than_its_pixels(size):
     resource.setrlimit(resource.RLIMIT_AS, (in_use + 350 * 10**6, limits[1]))
     try:
         found = [decode.read(io.BytesIO(content), 224, name="x")]
-        found += [preprocessing.decode(content, "x", preprocessing.get(name, 224)) for name in ("imagenet", "resize")]
+        found += [decoding.decode(content, "x", decoding.recipe(name, 224)) for name in ("imagenet", "resize")]
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     for image in found:
@@ -175,8 +175,8 @@ def test_what_is_too_large_looks_as_if_resized_as_a_whole(monkeypatch, size, mod
         image = Image.fromarray(np.asarray(image).astype(np.uint16) * 257)
     image = image.convert(mode) if mode != "I;16" else image
     expected = decode.square(image, 56).astype(int)
-    monkeypatch.setattr(pixels, "LARGE", 0)
-    monkeypatch.setattr(pixels, "_TILE", 100)  # many of them
+    monkeypatch.setattr(decoding, "LARGE", 0)
+    monkeypatch.setattr(decoding, "_TILE", 100)  # many of them
     assert np.abs(decode.square(image, 56) - expected).max() <= 3
 
 
@@ -185,12 +185,12 @@ def test_a_large_jpeg_is_decoded_at_a_part_of_its_size_and_others_are_not(monkey
     content = io.BytesIO()
     Image.fromarray(coarse).resize((1200, 900), Image.Resampling.BICUBIC).save(content, "JPEG", quality=95)
     decoded = []
-    monkeypatch.setattr(pixels, "_reduced", lambda *given: decoded.append(given[0].size) or reduced(*given))
+    monkeypatch.setattr(decoding, "_reduced", lambda *given: decoded.append(given[0].size) or reduced(*given))
     whole = decode.read(content, 56).astype(int)  # 64 pixels of the shorter side: 112 x 128 would do
     assert not decoded
-    monkeypatch.setattr(pixels, "LARGE", 1200 * 900 - 1)
+    monkeypatch.setattr(decoding, "LARGE", 1200 * 900 - 1)
     assert np.abs(decode.read(content, 56) - whole).max() <= 6
     assert decoded == [(300, 225)]
 
 
-reduced = pixels._reduced
+reduced = decoding._reduced

@@ -1,0 +1,189 @@
+"""Image files of any mode and size as uint8 RGB arrays, by the published recipes, in bounded memory and time.
+
+The colour of a pixel of each Pillow mode, red, green and blue from 0 to 255 (`rgb`):
+
+    RGB, RGBX                      unchanged; X is dropped
+    L, 1                           grey; in mode 1, 0 is black and 1 is white
+    P                              its colour in the palette
+    LA, PA, RGBA                   alpha is dropped: the colour, however transparent
+    La, RGBa                       the colour before it was multiplied by alpha: 255 c / a, rounded down
+    CMYK                           (255 - C) (255 - K) / 255 for red; green from M and blue from Y in the same way
+    YCbCr                          as in JPEG (JFIF 1.02): R = Y + 1.402 (Cr - 128), ...
+    HSV                            hue in 256ths of a turn
+    LAB                            CIE L*a*b* under D50 to sRGB, by LittleCMS: within 6 levels of the formula
+    I;16, I;16L, I;16B, I;16N, I   16-bit grey, v / 257 to the nearest level; in I, below 0 is 0, above 65535 is 65535
+    F                              grey in levels from 0 to 255, to the nearest level, clipped; NaN is 0
+
+Where Pillow has a conversion, the colour is Pillow's. The exceptions: Pillow turns 16-bit values above 255
+into white, and rounds floats down.
+"""
+
+import io
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGE = 2**26
+"""Pixels of a file above which it is reduced before anything else; photographs have fewer."""
+WIDE = 2**24
+"""Pixels of a resized image above which only the requested box is computed."""
+
+_TILE = 2**11  # side in pixels of the tiles that are converted one after another
+_CONVERTED = ("1", "L", "LA", "P", "PA", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")
+_SIXTEEN_BITS = ("I", "I;16", "I;16L", "I;16B", "I;16N")
+_DAMAGED = (OSError, ValueError, SyntaxError, EOFError)  # Pillow's errors for truncated files and for other files
+
+
+def decode(file: str | os.PathLike | bytes, name: object, prepare: Callable[[Any], Any]) -> np.ndarray:
+    """Decodes a path or encoded bytes to uint8[H, W, 3].
+
+    Args:
+      file: the path or the bytes.
+      name: the name of the file in errors.
+      prepare: a function image -> image, both of Pillow, see `recipe`.
+
+    Raises:
+      ValueError: the file is damaged or no image.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
+            return np.asarray(rgb(prepare(image)))
+    except (*_DAMAGED, Image.DecompressionBombError) as error:
+        raise ValueError(f"{name} cannot be read as an image ({type(error).__name__}: {error})") from error
+
+
+def recipe(name: str, size: int | None) -> Callable[[Any], Any]:
+    """Returns a preprocessing function image -> image, both of Pillow; it resizes bilinearly with antialiasing.
+
+    Raises:
+      ValueError: an unknown name, or a size that is missing, below 16, or combined with `none`.
+    """
+    if name not in RECIPES:
+        raise ValueError(f"expected a preprocess among {', '.join(RECIPES)}, found {name!r}")
+    if name == "none" and size is not None:
+        raise ValueError(f"expected no size with preprocess 'none', found {size}; 'resize' and 'imagenet' use it")
+    if name != "none" and (size is None or size < 16):
+        raise ValueError(f"expected a size of at least 16 pixels for preprocess {name!r}, found {size}")
+    return lambda image: RECIPES[name](image, size)
+
+
+def shorter_side(size: int) -> int:
+    """Computes the shorter side in pixels before the centre of side `size` is cut out: size * 256 / 224."""
+    return round(size * 256 / 224)
+
+
+def centre(image: Any, size: int, short: int) -> Any:
+    """Resizes the shorter side to `short` pixels and cuts out the centre, size x size.
+
+    The longer side is resized in proportion, rounded down.
+    """
+    width, height = (side * short // min(image.size) for side in image.size)
+    left, top = round((width - size) / 2), round((height - size) / 2)
+    return resized(image, (width, height), (left, top, left + size, top + size))
+
+
+def both_sides(image: Any, size: int) -> Any:
+    """Resizes both sides to `size` and changes the proportions, as in Tiny-ImageNet-C and ImageNet-64x64-C."""
+    return resized(image, (size, size))
+
+
+def _unchanged(image, size):
+    del size
+    return image
+
+
+def _imagenet(image, size):
+    """The recipe of ImageNet's test images, hence of ImageNet-C."""
+    return centre(image, size, shorter_side(size))
+
+
+def _inception(image, size):
+    """The centre, 87.5 % of each side, resized to `size`: ImageNet-C for Inception (299)."""
+    width, height = (round(0.875 * side) for side in image.size)
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    return resized(image.crop((left, top, left + width, top + height)), (size, size))
+
+
+RECIPES = {"none": _unchanged, "imagenet": _imagenet, "resize": both_sides, "inception": _inception}
+
+
+def rgb(image: Any) -> Any:
+    """Converts an image to mode RGB by the table of this module; returns an RGB image itself.
+
+    Raises:
+      ValueError: the mode is not in the table.
+    """
+    if image.mode == "RGB":
+        return image
+    if image.mode == "F":
+        return _grey(np.rint(np.clip(np.nan_to_num(np.asarray(image), nan=0), 0, 255)))
+    if image.mode in _SIXTEEN_BITS:
+        return _grey((np.clip(np.asarray(image), 0, 65535).astype(np.uint32) + 128) // 257)
+    if image.mode == "La":  # Pillow has no direct conversion
+        return image.convert("LA").convert("RGB")
+    if image.mode not in _CONVERTED:
+        modes = ", ".join(("RGB", *_CONVERTED, "La", *_SIXTEEN_BITS, "F"))
+        raise ValueError(f"expected an image of a mode among {modes}, found {image.mode}")
+    return image.convert("RGB")
+
+
+def resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | None = None) -> Any:
+    """Resizes an image bilinearly with antialiasing and cuts a box out of the result; in RGB.
+
+    Images up to `LARGE` pixels with a result up to `WIDE` pixels are resized as a whole and then cut. That
+    covers all photographs of ImageNet, and images up to 256 times as long as wide that are resized to 256
+    pixels. For larger images only the pixels behind the box are converted; where they are more than twice as
+    many as requested along a side, whole factors of them are averaged first, and a large JPEG is decoded at
+    1/2, 1/4 or 1/8 of its size. The colours then differ from a whole resize by a few levels at most. Memory
+    stays below that of the file's own pixels, at most Pillow's limit of 179 million, and some 200 MB.
+
+    Args:
+      image: a Pillow image of any mode, decoded or still to be decoded.
+      size: (width, height) in pixels of the resized whole.
+      box: (left, top, right, bottom) in the resized image; None is all of it.
+    """
+    from PIL import Image
+
+    box = (0, 0, *size) if box is None else box
+    if math.prod(image.size) <= LARGE and math.prod(size) <= WIDE:
+        return rgb(image).resize(size, Image.Resampling.BILINEAR).crop(box)
+    shape = (box[2] - box[0], box[3] - box[1])
+    if image.format in ("JPEG", "MPO"):
+        image.draft(None, (2 * size[0], 2 * size[1]))
+    scale = (image.width / size[0], image.height / size[1])
+    behind = [side * scale[i % 2] for i, side in enumerate(box)]
+    # The triangle filter reaches one pixel of the result beyond the centre of a pixel.
+    region = (
+        *(max(0, math.floor(behind[i] - scale[i]) - 1) for i in (0, 1)),
+        *(min(image.size[i], math.ceil(behind[2 + i] + scale[i]) + 1) for i in (0, 1)),
+    )
+    factors = tuple(max(1, math.floor(scale[i] / 2)) for i in (0, 1))
+    small = _reduced(image, region, factors)
+    within = [(side - region[i % 2]) / factors[i % 2] for i, side in enumerate(behind)]
+    within = [*(max(0.0, side) for side in within[:2]), *(min(within[2 + i], small.size[i]) for i in (0, 1))]
+    return small.resize(shape, Image.Resampling.BILINEAR, box=tuple(within))
+
+
+def _reduced(image, region, factors):
+    """Averages `factors` (x, y) pixels in a region of an image, in RGB, tile by tile."""
+    from PIL import Image
+
+    left, top, right, bottom = region
+    small = Image.new("RGB", (-(-(right - left) // factors[0]), -(-(bottom - top) // factors[1])))
+    columns, rows = (max(1, _TILE // factor) * factor for factor in factors)
+    for y in range(top, bottom, rows):
+        for x in range(left, right, columns):
+            tile = rgb(image.crop((x, y, min(x + columns, right), min(y + rows, bottom))))
+            small.paste(tile.reduce(factors), ((x - left) // factors[0], (y - top) // factors[1]))
+    return small
+
+
+def _grey(levels):
+    from PIL import Image
+
+    return Image.fromarray(levels.astype(np.uint8)).convert("RGB")

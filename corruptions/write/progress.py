@@ -1,0 +1,84 @@
+"""A progress bar, and jobs that run beside the main thread."""
+
+import collections
+import contextlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from corruptions.write import sources
+
+
+@contextlib.contextmanager
+def bar(total: int, description: str, progress: bool | None) -> Iterator[Any]:
+    """Yields a progress bar that counts images (tqdm), or one that shows nothing.
+
+    Args:
+      total: number of images.
+      description: text before the bar.
+      progress: True, False, or None for a bar if tqdm is installed and there is a terminal.
+
+    Raises:
+      ModuleNotFoundError: `progress` is True and tqdm is missing.
+    """
+    if progress is False:
+        yield _Silent()
+        return
+    try:
+        tqdm = sources.require("tqdm", "a progress bar needs tqdm").tqdm
+    except ModuleNotFoundError:
+        if progress:
+            raise
+        yield _Silent()
+        return
+    disable = None if progress is None else False
+    with tqdm(total=total, desc=description, unit="img", unit_scale=True, disable=disable) as counter:
+        yield counter
+
+
+class _Silent:
+    def set_description(self, text: str) -> None:
+        pass
+
+    def update(self, count: int) -> None:
+        pass
+
+
+class Background:
+    """One thread that runs jobs in order, so that the device computes while files are written.
+
+    Jobs after a failed one are skipped: a block whose images could not be written must not be recorded as
+    complete.
+    """
+
+    def __init__(self, ahead: int) -> None:
+        """Makes the thread; at most `ahead` jobs wait."""
+        self._ahead = ahead
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: collections.deque[Future[None]] = collections.deque()
+        self._failed = False
+
+    def run(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Queues a job; waits while the queue is full. Raises the error of an earlier job."""
+        self._pending.append(self._thread.submit(self._guarded, function, *arguments))
+        while len(self._pending) > self._ahead:
+            self._pending.popleft().result()
+
+    def _guarded(self, function, *arguments):
+        if self._failed:
+            return
+        try:
+            function(*arguments)
+        except BaseException:
+            self._failed = True
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self._failed = self._failed or kind is not None
+        self._thread.shutdown()
+        if kind is None:
+            for future in self._pending:
+                future.result()
