@@ -1,9 +1,9 @@
 """C-bar's search for ten corruptions far from ImageNet-C (Mintun, Kirillov and Xie 2021, supplement
 D).
 
-python -m tools.search_cbar --config=configs/cbar_search.py:cifar10 --workdir=runs/cbar_cifar10
-python -m tools.search_cbar --config=configs/cbar_search.py:imagenet --workdir=runs/cbar_imagenet
-python -m tools.search_cbar --config=configs/cbar_search.py:smoke --workdir=runs/cbar_smoke
+python -m tools.cbar --config=configs/cbar_search.py:cifar10 --workdir=runs/cbar_cifar10
+python -m tools.cbar --config=configs/cbar_search.py:imagenet --workdir=runs/cbar_imagenet
+python -m tools.cbar --config=configs/cbar_search.py:smoke --workdir=runs/cbar_smoke
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the dataset.
 

@@ -3,8 +3,8 @@
 python -m tools.msd --config=configs/msd.py --workdir=runs/overlap_shapes
 python -m tools.msd --config=configs/msd.py:paper --workdir=runs/subsets
 python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
-python -m tools.msd_subsets --config=configs/msd.py:subsets --workdir=runs/baseline
-python -m tools.msd_resampling --config=configs/msd.py:paper --workdir=runs/baseline
+python -m tools.msd --experiment=subsets --config=configs/msd.py:subsets --workdir=runs/baseline
+python -m tools.msd --experiment=resampling --config=configs/msd.py:paper --workdir=runs/baseline
 
 The workdir is one of train.py, overlap.py or tools.scheme_study; only the settings under `msd` are
 used. Without a variant it is the size of the notebook of the paper's code: 1,000 transforms of four
@@ -20,8 +20,8 @@ BatchNorm. Distances do not come out alike in both; how well they agree is told 
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg
-python -m tools.msd --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes/counts.csv"
-python -m tools.msd --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes/counts.csv"
+python -m tools.msd --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes"
+python -m tools.msd --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes"
 python -m tools.compare --first=runs/wrn/msd --second=runs/vgg/msd
 """
 

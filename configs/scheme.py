@@ -23,7 +23,7 @@ steps after 15, 30 and 45. Any dataset of the same classes and size can be mixed
 with config.train.mix_in.
 
 The cosine moves with every step, theirs with every epoch. Stored transforms are files of
-tools.msd_subsets. configs/scheme_study.py trains many schemes.
+tools.msd. configs/scheme_study.py trains many schemes.
 """
 
 from configs import default

@@ -14,7 +14,7 @@ cifar10                  none, AutoAugment, AugMix with its JSD loss and Patch G
                          100 epochs, 10 seeds; CIFAR-10-C and C-bar (supplement, Tables 2 and 3)
 subsets                  AugMix with each of the 512 subsets of its operations, without JSD, and the
                          other schemes, one seed (main figures 2 and 3)
-closest_random_farthest  every file of stored transforms that tools.msd_subsets wrote to
+closest_random_farthest  every file of stored transforms that tools.msd wrote to
                          runs/schemes/subsets, or `closest_random_farthest=FOLDER`, beside all of AugMix
                          (supplement A)
 imagenet                 the four schemes as made for ImageNet; ResNet-50 for 100 epochs, 5 seeds

@@ -85,7 +85,7 @@ def _verify(findings, workdir):
         _model(findings, folder)
     for folder in [workdir, *sorted(path for path in workdir.glob("stored/*") if path.is_dir())]:
         _results(findings, folder, workdir)
-    measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # of tools.search_cbar
+    measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # of tools.cbar
     for path in sorted(measured):
         _features(findings, path.parent, workdir)
     path = workdir / "ranges.json"

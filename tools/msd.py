@@ -13,31 +13,63 @@ anywhere, the same command continues, also in the middle of a scheme; more schem
 can be asked for later. After ten seconds it says how many images a second the network takes and
 how long the others will need: `configs/msd.py:paper` shows five billion images to it.
 
-    python -m tools.msd --workdir=runs/baseline --config.msd.errors="runs/schemes/counts.csv"
+    python -m tools.msd --workdir=runs/baseline --config.msd.errors=runs/schemes
 
 also writes correlations.csv, correlations.png and correlations_mmd.png: Spearman's rho, across schemes, between each
-corruption's distance and the error of models trained with the schemes (severities averaged), or
-adapted to them (tools.adapt) when all tables are of such models. One set of images serves all
-schemes, so that they are compared on the same; the original draws a new set for each scheme.
+corruption's distance and the error of models trained with the schemes (severities averaged), or adapted to them
+(tools.adapt) when all models are adapted. config.msd.errors names evaluated workdirs, a pattern in quotes. One set of
+images serves all schemes, so that they are compared on the same; the original draws a new set for each scheme.
+
+    python -m tools.msd --experiment=toy --config=configs/msd.py --workdir=runs/baseline
+
+measures mixtures of two corruptions against each of the two. A mixture of fraction p takes that part of its transforms
+from config.msd.toy.first and the others from second, both at config.msd.toy.severity. As long as a few transforms are of
+the second, a network can learn from them: MSD to it should stay low until p = 1, while MMD grows with p. Writes toy.csv
+and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and impulse noise.
+
+    python -m tools.msd --experiment=subsets --config=configs/msd.py --workdir=runs/baseline
+    python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
+
+draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
+config.msd.corruptions, puts them in order of closeness and writes to WORKDIR/subsets, for each size K: closest_K.npz (the
+first K), farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as schemes: every
+image draws one of the K transforms. subsets.csv holds the MSD of each, averaged over the corruptions and severities.
+Supplement A of the same paper; `configs/msd.py:subsets` has its pool and sizes.
+
+    python -m tools.msd --experiment=resampling --config=configs/msd.py --workdir=runs/baseline
+
+measures how far the distance of a transform to a corruption varies with images and draws. Takes
+config.msd.resampling.pairs pairs of one transform of config.msd.resampling.scheme and one (corruption, severity), and
+measures the distance config.msd.resampling.resamplings times, each with other training images and other draws, for every
+number of images and of draws. Writes to WORKDIR/resampling: resampling.csv (mean distance, and the standard deviation
+over resamplings in percent of it, means over the pairs with standard errors) and resampling.png. More pairs can be asked
+for later. The supplement's Figure 6; `configs/msd.py:paper` has its 100 pairs and 100 resamplings.
 """
 
 from runtime import command  # isort: skip
 
+import functools
+import glob
 import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from absl import flags
 from ml_collections import ConfigDict
 
-from analysis import tables
-from analysis.distances import files
-from analysis.distances.by_scheme import read_errors
-from analysis.distances.correlated import write_correlated
-from analysis.distances.msd_mmd import spread
-from analysis.distances.text import distances_text
+from analysis import figures, frames, tables
+from analysis.derived import read_counts
+from analysis.distances import experiments, results
+from analysis.distances.experiments import MixtureDistance, Spread, SubsetDistance
+from analysis.distances.figures import mixture_panel, spread_panel
+from analysis.distances.results import Distance
+from corruptions import augment
+from corruptions.augment import stored
 from evaluation import trained_models
-from evaluation.conditions import list_conditions, warn_of_tables
-from evaluation.distances import transforms
-from evaluation.distances.centres import Measured, setting
+from evaluation.conditions import Condition, expand, list_conditions, warn_of_tables
+from evaluation.distances import pool, resampled, transforms
+from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
 from evaluation.distances.forecast import Forecast
 from runtime import workdirs
 from runtime.log import log
@@ -45,74 +77,206 @@ from runtime.progress import bar
 from runtime.provenance import provenance, summary
 from training import augmentation, cli
 
-_DETERMINING = ("model", "model_seed", "seed", "images", "transforms", "draws", "halves")
+_NETWORK = ("model", "model_seed", "seed")
 _LEAST = {"images": 1, "transforms": 1, "draws": 1, "halves": 0}
 
 
-def run(config: ConfigDict, workdir: pathlib.Path) -> list[files.Distance]:
-    """Measures the distances of config.msd with a model of `workdir`; returns what msd.csv
-    holds.
-    """
+def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
+    """Measures the distances of config.msd with a model of `workdir`; returns the rows of msd.csv."""
     asked = config.msd
-    _check(asked)
+    for key, least in _LEAST.items():
+        if asked[key] < least:
+            raise ValueError(f"expected config.msd.{key} of at least {least}, found {asked[key]}")
+    if asked.halves == 1:
+        raise ValueError("expected config.msd.halves 0 or at least 2, found 1: a single half has no spread")
     conditions = list_conditions(asked.corruptions, asked.severity)
     targets = [(condition.corruption, condition.label) for condition in conditions]
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_ranges(trained, config)
         schemes = transforms.find(asked.schemes, augmentation.static_options(trained.train))
-        measured = Measured.by(trained, asked, workdir, asked.out, setting(asked, _DETERMINING))
+        determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
+        measured = Measured.by(trained, asked, workdir, asked.out, determining)
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
         centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
         all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
-        files.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
-        del centres[tables.CLEAN, 0]  # their centre is stored, no distance to it
+        results.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
+        del centres[tables.CLEAN, 0]  # the centre of clean images is stored, but no scheme is measured against it
         rows = []
         forecast = Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
         for scheme in bar("scheme", schemes):
-            for target, (msd, mmd) in measured.scheme_distances(scheme, centres, forecast.saw).items():
-                values = (msd[0], spread(msd), mmd[0], spread(mmd))
-                rows.append(files.Distance(scheme.name, *target, *map(float, values)))
+            found = measured.scheme_distances(scheme, centres, forecast.saw)
+            rows += [Distance.of(scheme.name, target, both) for target, both in found.items()]
         forecast.end()
-        _write(measured.folder, rows, errors, asked, trained)
+        record = provenance()
+        workdirs.write_json(measured.folder / "provenance.json", {"msd": asked.to_dict(), "provenance": record})
+        origin = (
+            f"{trained.dataset.name}, {trained.model.name}, {asked.model} seed {asked.model_seed}, {asked.images} "
+            f"images, {asked.transforms} transforms, {asked.draws} draws, {summary(record)}"
+        )
+        frames.write(measured.folder / "msd.csv", frames.of_rows(rows, Distance._fields), origin)
+        print("\n" + results.distances_text(rows))
+        if errors is not None:
+            print("\n" + results.write_correlations(measured.folder, rows, errors, origin))
         return rows
 
 
-def _check(asked: ConfigDict) -> None:
-    for key, least in _LEAST.items():
-        if asked[key] < least:
-            raise ValueError(f"expected config.msd.{key} of at least {least}, found {asked[key]}")
-    if asked.halves == 1:
-        raise ValueError("expected config.msd.halves 0 or at least 2, found 1: a single half has no spread")
+def read_errors(
+    pattern: str, model: str, targets: Sequence[tuple[str, int | float | str]]
+) -> dict[tuple[str, str], float]:
+    """Reads the errors of schemes from evaluated workdirs: {(scheme, corruption): error in percent}.
+
+    Args:
+      pattern: of the workdirs' paths; the models in them are trained with the schemes, or all of them adapted.
+      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is called SCHEME then.
+      targets: (corruption, severity) pairs that count.
+
+    Raises:
+      FileNotFoundError: no workdir there.
+    """
+    folders = sorted(glob.glob(pattern))
+    if not folders:
+        raise FileNotFoundError(f"expected evaluated workdirs at config.msd.errors={pattern!r}, found none")
+    counts = [count for folder in folders for count in read_counts(pathlib.Path(folder) / "counts.csv")]
+    adapted = f"{model}+bn="
+    if all(count.model.startswith(adapted) for count in counts):
+        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
+    return results.mean_errors(count for count in counts if (count.corruption, count.severity) in targets)
 
 
-def _write(
-    folder: pathlib.Path,
-    rows: list[files.Distance],
-    errors: dict[tuple[str, str], float] | None,
-    asked: ConfigDict,
-    trained: ConfigDict,
-) -> None:
-    """Writes and prints the distances and, with errors, the correlations."""
-    record = provenance()
-    workdirs.write_json(folder / "provenance.json", {"msd": asked.to_dict(), "provenance": record})
-    comment = (
-        f"{trained.dataset.name}, {trained.model.name}, {asked.model} seed {asked.model_seed}, {asked.images} images, "
-        f"{asked.transforms} transforms, {asked.draws} draws, {summary(record)}"
-    )
-    files.write_msd(folder / "msd.csv", rows, comment)
-    print("\n" + distances_text(rows))
-    if errors is None:
-        return
-    print("\n" + write_correlated(folder, rows, errors, comment))
+def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
+    """Measures the mixtures of config.msd.toy; returns the rows of toy.csv."""
+    asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
+    mixed = asked.toy
+    names = expand((mixed.first, mixed.second))
+    if len(names) != 2:
+        raise ValueError(f"expected two corruptions in config.msd.toy, found {mixed.first} and {mixed.second}")
+    conditions = list_conditions(names, str(mixed.severity))[1:]
+    if [condition.corruption for condition in conditions] != list(names):
+        raise ValueError(f"expected one severity in config.msd.toy.severity, found {mixed.severity!r}")
+    determining = setting(asked, (*_NETWORK, "images", "transforms", "draws"))
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
+        measured = Measured.by(trained, asked, workdir, mixed.out, determining)
+        centres = _centres(measured, conditions)
+        first, second = (measured.features(condition) for condition in conditions)
+        msd, mmd = experiments.mixture_distances(first, second, centres, tuple(mixed.fractions))
+        rows = [
+            MixtureDistance(float(fraction), name, float(msd[i, k]), float(mmd[i, k]))
+            for i, fraction in enumerate(mixed.fractions)
+            for k, name in enumerate(names)
+        ]
+        origin = (
+            f"fraction of {names[0]} against {names[1]}, severity {mixed.severity}; {trained.dataset.name}, "
+            f"{trained.model.name}, {asked.images} images, {asked.transforms} transforms, {asked.draws} draws, "
+            f"{summary(provenance())}"
+        )
+        frame = frames.of_rows(rows, MixtureDistance._fields)
+        frames.write(measured.folder / "toy.csv", frame, origin)
+        title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"
+        figures.save(mixture_panel(rows, title=title), measured.folder / "toy")
+        decimals = {"fraction": "{:.2f}".format, "msd": "{:.3f}".format, "mmd": "{:.3f}".format}
+        print("\n" + frame.to_string(index=False, formatters=decimals))
+    return rows
+
+
+def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
+    """Writes the subsets of config.msd.subsets; returns the rows of subsets.csv."""
+    asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
+    number, sizes = asked.subsets.pool, tuple(asked.subsets.sizes)
+    if augment.is_stored(asked.subsets.scheme):
+        raise ValueError(f"expected a scheme that transforms are drawn from, found {asked.subsets.scheme!r}")
+    scheme = transforms.of_scheme(asked.subsets.scheme)
+    if not sizes or not all(1 <= size <= number for size in sizes):
+        raise ValueError(f"expected config.msd.subsets.sizes in 1..{number}, the pool, found {sizes}")
+    conditions = list_conditions(asked.corruptions, asked.severity)[1:]
+    determining = setting(asked, (*_NETWORK, "images", "draws", "corruptions", "severity"))
+    determining |= {"pool": number, "scheme": scheme.name}
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
+        measured = Measured.by(trained, asked, workdir, asked.subsets.out, determining)
+        centres = _centres(measured, bar("condition", conditions))
+        of_transforms = pool.distances(measured, scheme, number, centres)
+        record = provenance()
+        settings = determining | {"options": measured.options}
+        origin = {"settings": settings, "dataset": trained.dataset.name, "provenance": record}
+        rows = list(_write_subsets(measured, scheme, of_transforms, sizes, origin))
+        frame = frames.of_rows(rows, SubsetDistance._fields)
+        frames.write(
+            measured.folder / "subsets.csv", frame, f"{trained.dataset.name}, {trained.model.name}, {summary(record)}"
+        )
+        print(f"\nmean MSD over {len(centres)} corruptions and severities")
+        print(frame.to_string(index=False, float_format="{:.3f}".format))
+    return rows
+
+
+def _write_subsets(
+    measured: Measured,
+    scheme: transforms.Transform,
+    of_transforms: np.ndarray,
+    sizes: Sequence[int],
+    origin: Mapping[str, Any],
+) -> Iterator[SubsetDistance]:
+    """Writes KIND_SIZE.npz for every kind of subset and size, from distances [pool, m]."""
+    order, shape = experiments.closest_first(of_transforms), tuple(measured.extractor.images.shape[1:])
+    for kind in experiments.KINDS:
+        for size in sizes:
+            numbers = experiments.choose(order, size, kind, measured.generator(SUBSETS, f"{kind} {size}"))
+            about = {**origin, "kind": kind, "size": size, "numbers": numbers.tolist()}
+            params = pool.params(measured, scheme, numbers)
+            content = stored.Stored(scheme.name, shape, f"{kind}_{size}", params, about)
+            stored.write(measured.folder / f"{kind}_{size}.npz", content)
+            yield SubsetDistance(kind, size, float(of_transforms[numbers].min(axis=0).mean()))
+
+
+def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
+    """Measures the pairs of config.msd.resampling; returns the rows of resampling.csv."""
+    grid = config.msd.resampling
+    images, draws = tuple(grid.images), tuple(grid.draws)
+    asked = ConfigDict(config.msd.to_dict() | {"images": max(images), "halves": 0})
+    scheme = transforms.of_scheme(grid.scheme)
+    conditions = list_conditions(asked.corruptions, asked.severity)[1:]
+    determining = setting(asked, (*_NETWORK, "corruptions", "severity"))
+    determining |= setting(grid, ("scheme", "resamplings", "images", "draws"))
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
+        measured = Measured.by(trained, asked, workdir, grid.out, determining)
+        of_pairs = []
+        for number in bar("pair", range(grid.pairs)):
+            condition = conditions[measured.generator(PAIRS, f"pair {number}").integers(len(conditions))]
+            corruption = measured.transform(condition)
+            measure = functools.partial(
+                resampled.pair_distances, measured, scheme, number, corruption, grid.resamplings, images, draws
+            )
+            of_pairs.append(measured.once(f"pairs/{number}.npz", "distances", measure))
+        rows = experiments.spreads(np.stack(of_pairs), images, draws)
+        origin = (
+            f"{scheme.name} to {', '.join(asked.corruptions)}; {trained.dataset.name}, {trained.model.name}, "
+            f"{grid.pairs} pairs, {grid.resamplings} resamplings, {summary(provenance())}"
+        )
+        frames.write(measured.folder / "resampling.csv", frames.of_rows(rows, Spread._fields), origin)
+        title = f"Spread of the distance of a transform of {scheme.name} to a corruption"
+        figures.save(spread_panel(rows, title=title), measured.folder / "resampling")
+        print("\n" + experiments.spreads_text(rows))
+    return rows
+
+
+def _centres(measured: Measured, conditions: Sequence[Condition]) -> np.ndarray:
+    """Centres [m, D] over all images."""
+    return np.stack([measured.centre(condition)[0] for condition in conditions])
+
+
+EXPERIMENTS = {"distances": distances, "toy": toy, "subsets": subsets, "resampling": resampling}
 
 
 def main(argv):
     config, workdir = cli.start(argv)
-    run(config, workdir)
-    log.info("Results are in %s.", workdir / config.msd.out)
+    out = {"distances": config.msd.out} | {name: config.msd[name].out for name in EXPERIMENTS if name != "distances"}
+    EXPERIMENTS[flags.FLAGS.experiment](config, workdir)
+    log.info("Results are in %s.", workdir / out[flags.FLAGS.experiment])
 
 
 if __name__ == "__main__":
     cli.define_flags("configs/msd.py")
+    flags.DEFINE_enum("experiment", "distances", list(EXPERIMENTS), "Which experiment of the paper.")
     command.run(main, cli.parse)

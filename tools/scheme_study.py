@@ -5,7 +5,7 @@ brings.
 
 Trains one model for each of config.study.schemes (`standard` is none, `NAME+jsd` adds AugMix's
 consistency loss, `augmix=*` stands for the 512 subsets of its operations, `stored=FOLDER/*.npz` for
-files of tools.msd_subsets) and each of config.study.seeds: config.study.parallel at once, one
+files of tools.msd) and each of config.study.seeds: config.study.parallel at once, one
 compiled train step for all with the same kind of images. Shows all of them the same images under
 config.eval.corruptions, and writes
 
@@ -27,7 +27,8 @@ import pathlib
 
 from ml_collections import ConfigDict
 
-from analysis.schemes import study as results
+from analysis import schemes as results
+from analysis.errors import summary
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import digests, evaluate_models
 from evaluation.results import Frame, asked_for, count_answers, write_tables
@@ -84,7 +85,8 @@ def _write(config, path, counts, known, frame, names):
     study.write_timing(config, path, known)
     number = len(config.study.seeds)
     comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
-    print("\n" + results.write_results(path, counts, names, path / config.msd.out / "msd.csv", comment))
+    summaries = summary.read(path / summary.NAME)
+    print("\n" + results.write_results(path, summaries, counts, names, path / config.msd.out, comment))
 
 
 def main(argv):

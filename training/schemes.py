@@ -4,7 +4,7 @@ standard              no augmentation but mirror and crop
 NAME                  a scheme of corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian
 NAME+jsd              the same with the consistency loss of AugMix
 augmix=*              in settings: AugMix with each of the 512 subsets of its operations
-stored=FOLDER/*.npz   in settings: the transforms of each of these files (tools.msd_subsets)
+stored=FOLDER/*.npz   in settings: the transforms of each of these files (tools.msd)
 """
 
 import glob
@@ -71,7 +71,7 @@ def _members(name):
     ending = JSD if pattern.endswith(JSD) else ""
     paths = sorted(glob.glob(pattern.removesuffix(JSD)))
     if not paths:
-        raise ValueError(f"expected files of stored transforms at {pattern}, found none; tools.msd_subsets writes them")
+        raise ValueError(f"expected files of stored transforms at {pattern}, found none; tools.msd writes them")
     return [f"{head}={path}{ending}" for path in paths]
 
 

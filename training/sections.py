@@ -362,7 +362,7 @@ class AdainSettings(Section):
 
 @dataclasses.dataclass(frozen=True)
 class ToySettings(Section):
-    """`msd.toy`: mixtures of two corruptions (tools.msd_toy)."""
+    """`msd.toy`: mixtures of two corruptions (tools.msd)."""
 
     first: str = setting("imagenet_c/motion_blur", "first of the two corruptions to mix", _CORRUPTION)
     second: str = setting("imagenet_c/impulse_noise", "second of the two corruptions to mix", _CORRUPTION)
@@ -373,7 +373,7 @@ class ToySettings(Section):
 
 @dataclasses.dataclass(frozen=True)
 class SubsetsSettings(Section):
-    """`msd.subsets`: closest, random and farthest transforms (tools.msd_subsets)."""
+    """`msd.subsets`: closest, random and farthest transforms (tools.msd)."""
 
     scheme: str = setting("augmix", "scheme whose transforms are drawn", _SCHEME)
     pool: int = setting(4000, "number of transforms that are put in order; the paper takes 100,000", whole(1))
@@ -383,7 +383,7 @@ class SubsetsSettings(Section):
 
 @dataclasses.dataclass(frozen=True)
 class ResamplingSettings(Section):
-    """`msd.resampling`: spread of distances over images and draws (tools.msd_resampling)."""
+    """`msd.resampling`: spread of distances over images and draws (tools.msd)."""
 
     scheme: str = setting("augmix", "scheme of the transforms whose distance is measured", _SCHEME)
     pairs: int = setting(20, "pairs of a transform and a corruption; the paper takes 100", whole(1))
@@ -423,7 +423,7 @@ class MsdSettings(Section):
     )
     chunk: int = setting(0, "transforms at a time, for speed and memory only; 0 fits the device", whole())
     errors: str = setting(
-        "", "counts.csv with the schemes as models: correlates distance with error", text("a pattern of paths, or ''")
+        "", "evaluated workdirs with the schemes as models: correlates distance with error", text("a pattern of paths, or ''")
     )
     out: str = setting("msd", "folder of results in the workdir", _FOLDER)
     toy: ToySettings = group(ToySettings)
@@ -433,7 +433,7 @@ class MsdSettings(Section):
 
 @dataclasses.dataclass(frozen=True)
 class SearchSettings(Section):
-    """`search`: C-bar's search for a benchmark (tools.search_cbar)."""
+    """`search`: C-bar's search for a benchmark (tools.cbar)."""
 
     seeds: tuple[int, ...] = setting(
         (), "seeds of the networks that give the features, one for each of study.seeds", several(_SEED)

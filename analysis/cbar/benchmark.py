@@ -11,7 +11,6 @@ from tqdm import tqdm
 
 from analysis import figures
 from analysis.cbar import half_sets, scans, selection
-from analysis.cbar.groups import group_table
 from runtime.files import without_nan, write_json
 from runtime.provenance import record_inputs
 
@@ -51,7 +50,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
     """Reads every scan and measures what each candidate contributes to the distance in it.
 
     Args:
-      paths: tables of the scans, one per run.
+      paths: scans, one per run.
       target: mean error of the benchmark to be made, in percent.
       seed: of the random half-sets and benchmarks.
 
@@ -61,7 +60,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
     """
     runs = []
     for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True, disable=None)):
-        table = group_table(scans.read_scan(path))
+        table = half_sets.group_table(scans.read_scan(path))
         try:
             runs.append(selection.measure(table, target, (seed, number)))
         except ValueError as error:
@@ -114,7 +113,7 @@ def content(
             ],
             "precision": half_sets.PRECISION,
             "seed": seed,
-            **record_inputs({str(file): file for path in paths for file in (path, scans.features_path(path))}),
+            **record_inputs({str(path): path for path in paths}),
         }
     )
 

@@ -1,29 +1,27 @@
-"""Files of a severity scan: what a benchmark of dissimilar corruptions is selected from. One run is
-two files.
+"""Severity scans, from which a benchmark of dissimilar corruptions is selected: errors and features of every level.
 
-    NAME.csv   role,corruption,level,error         error rate of network M in percent, on the whole test set
-    NAME.npz   `role|corruption|level` -> [D]      mean penultimate feature of network Phi
+    NAME.npz   candidate_errors [n, 10], reference_errors [m, 5]            errors of network M in percent, on the whole test set
+               candidate_features [n, 10, D], reference_features [m, 5, D]  mean penultimate features of network Phi
+               candidates [n], references [m]                               names of the corruptions
 
-`role` is `candidate` (levels 1..10) or `reference` (levels 1..5). M and Phi are trained with
-different seeds; each run has its own two and its own images. Both files hold the same (role,
-corruption, level).
+M and Phi are trained with different seeds; each run of the search has its own two networks and its own images.
 
-What the published rankings were made from is not published. In the released code the features of
-two CIFAR candidates (concentric_sine_waves, chromatic_aberration) come from misread parameters, so
-a ranking may differ for that alone.
+What the published rankings were made from is not published. In the released code the features of two CIFAR candidates
+(concentric_sine_waves, chromatic_aberration) come from misread parameters, so a ranking may differ for that alone.
 """
 
 import dataclasses
 import pathlib
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from analysis.lines import read_lines, write_rows
-from runtime import files
+import corruptions
+from analysis.tables import Count
+from runtime import bindings, files
 
-HEADER = ("role", "corruption", "level", "error")
 LEVELS = {"candidate": 10, "reference": 5}
-_NAMED = 8  # missing rows that an error lists
+BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +43,9 @@ class Scan:
 
     def __post_init__(self):
         widths = set()
-        for role, names, errors, features in self.parts():
-            shape = (len(names), LEVELS[role])
+        for role, levels in LEVELS.items():
+            names, errors, features = (getattr(self, f"{role}{part}") for part in ("s", "_errors", "_features"))
+            shape = (len(names), levels)
             if not names or len(set(names)) != len(names):
                 raise ValueError(f"expected at least one {role}, each once, found {list(names)}")
             if errors.shape != shape or features.ndim != 3 or features.shape[:2] != shape:
@@ -63,124 +62,74 @@ class Scan:
         if len(widths) > 1:
             raise ValueError(f"expected features of one width, found {sorted(widths)}")
 
-    def parts(self):
-        """(role, names, errors, features) of the candidates and of the references."""
-        return (
-            ("candidate", self.candidates, self.candidate_errors, self.candidate_features),
-            ("reference", self.references, self.reference_errors, self.reference_features),
-        )
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Scan))
 
 
-def features_path(path: str | pathlib.Path) -> pathlib.Path:
-    """Tells where the features of the scan with the table `path` are."""
-    return pathlib.Path(path).with_suffix(".npz")
-
-
-def write_scan(path: str | pathlib.Path, scan: Scan, comment: str | None = None) -> None:
-    """Writes a scan, each file atomically, the table last.
-
-    Args:
-      path: the table, `*.csv`.
-      scan: a `Scan`.
-      comment: optional text for the table's first line.
-    """
-    path = _table_path(path)
-    rows, features = [], {}
-    for role, names, errors, values in scan.parts():
-        for i, name in enumerate(names):
-            for k in range(LEVELS[role]):
-                rows.append((role, name, k + 1, float(errors[i, k])))
-                features[_key(role, name, k + 1)] = np.asarray(values[i, k], np.float32)
-    files.write_arrays(features_path(path), features)
-    write_rows(path, HEADER, rows, comment)
+def write_scan(path: str | pathlib.Path, scan: Scan, origin: str = "") -> None:
+    """Writes a scan to NAME.npz atomically, with a sentence on where it comes from."""
+    path = pathlib.Path(path)
+    if path.suffix != ".npz":
+        raise ValueError(f"expected a scan, *.npz, found {path}")
+    arrays = {name: np.asarray(getattr(scan, name)) for name in _FIELDS}
+    bindings.write_arrays(path, arrays, {"origin": origin})
 
 
 def read_scan(path: str | pathlib.Path) -> Scan:
-    """Reads a scan; names come in the order of the table.
+    """Reads a scan.
 
     Raises:
-      FileNotFoundError: no table, or no features beside it.
-      ValueError: another header, a row of the wrong kind or given twice; rows or features that are
-        missing or have no counterpart (they are named); features of different widths.
+      FileNotFoundError: no such file.
+      DamagedFileError: no archive of arrays.
+      ValueError: other arrays, or arrays that do not fit each other.
     """
-    path = _table_path(path)
-    errors = _read_errors(path)
-    features = _read_features(features_path(path))
-    names = {role: tuple(dict.fromkeys(name for r, name, _ in errors if r == role)) for role in LEVELS}
-    expected = [(role, name, k) for role in LEVELS for name in names[role] for k in range(1, LEVELS[role] + 1)]
-    _refuse_missing(path, "a row for every level", [row for row in expected if row not in errors])
-    beside = features_path(path)
-    _refuse_missing(beside, "features for every row", [row for row in expected if _key(*row) not in features])
-    foreign = sorted(set(features) - {_key(*row) for row in expected})
-    if foreign:
-        raise ValueError(f"{beside}: expected features of the rows of {path.name} only, found {foreign[:_NAMED]}")
-    width = features[_key(*expected[0])].shape if expected else ()
-    for row in expected:
-        if features[_key(*row)].shape != width or len(width) != 1:
-            raise ValueError(
-                f"{beside}: expected one vector of the same width for every row, found shape "
-                f"{features[_key(*row)].shape} for {_show(row)} and {width} for {_show(expected[0])}"
-            )
-
-    def table(values, role):
-        levels = range(1, LEVELS[role] + 1)
-        return np.array([[values(role, name, k) for k in levels] for name in names[role]])
-
-    parts = []
-    for role in LEVELS:
-        parts += [names[role], table(lambda *row: errors[row], role), table(lambda *row: features[_key(*row)], role)]
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"expected a scan at {path}, found no file")
+    arrays, _ = bindings.read_arrays(path)
+    kinds = {"s": "U"} | dict.fromkeys(("_errors", "_features"), "fiu")
+    expected = {f"{role}{part}": kind for role in LEVELS for part, kind in kinds.items()}
+    if arrays.keys() != expected.keys() or any(arrays[name].dtype.kind not in kind for name, kind in expected.items()):
+        found = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items())
+        raise files.DamagedFileError(f"{path}: expected the arrays {', '.join(_FIELDS)} of a scan, found {found}")
+    names = {role: tuple(arrays.pop(role).tolist()) for role in ("candidates", "references")}
     try:
-        return Scan(*parts)
+        return Scan(**arrays, **names)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _read_errors(path):
-    """{(role, corruption, level): error in percent} in the order of the table."""
-    errors = {}
-    for number, (role, name, level, error) in read_lines(path, HEADER):
-        where = f"{path}, line {number}"
-        if role not in LEVELS:
-            raise ValueError(f"{where}: expected the role {' or '.join(LEVELS)}, found {role!r}")
-        if level not in {str(k) for k in range(1, LEVELS[role] + 1)}:
-            raise ValueError(f"{where}: expected a level 1..{LEVELS[role]} of a {role}, found {level!r}")
-        row = (role, name, int(level))
-        if row in errors:
-            raise ValueError(f"{where}: expected every (role, corruption, level) once, found {_show(row)} again")
-        try:
-            errors[row] = float(error)
-        except ValueError:
-            raise ValueError(f"{where}: expected an error in percent, found {error!r}") from None
-        if not 0 <= errors[row] <= 100:
-            raise ValueError(f"{where}: expected an error in percent, 0..100, found {error}")
-    return errors
+def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray], model: str) -> Scan:
+    """Joins the errors of one network, seeds averaged, with the mean features of another.
 
+    Args:
+      counts: correct answers to every level of both benchmarks in `BENCHMARKS`.
+      centres: (corruption, level) -> mean feature [D] (`analysis.distances.results.read_centres`).
+      model: which model of `counts`: what it was trained with.
 
-def _read_features(path):
-    if not path.is_file():
-        raise FileNotFoundError(f"expected the features of the scan at {path}, found no file")
-    features = files.read_arrays(path)
-    if wrong := [name for name, array in features.items() if array.dtype.kind not in "fiu"]:
-        raise files.DamagedFileError(f"{path}: expected features that are numbers, found others for {wrong[:_NAMED]}")
-    return features
-
-
-def _refuse_missing(path, expected, missing):
-    if missing:
-        shown = ", ".join(map(_show, missing[:_NAMED])) + (" ..." if len(missing) > _NAMED else "")
-        raise ValueError(f"{path}: expected {expected}, found {len(missing)} missing: {shown}")
-
-
-def _key(role, name, level):
-    return f"{role}|{name}|{level}"
-
-
-def _show(row):
-    return "{} {} level {}".format(*row)
-
-
-def _table_path(path):
-    path = pathlib.Path(path)
-    if path.suffix != ".csv":
-        raise ValueError(f"expected the table of a scan, *.csv, found {path}")
-    return path
+    Raises:
+      ValueError: no such model, or levels that one of the two lacks (some are named).
+    """
+    counts, errors = list(counts), {}
+    for count in counts:
+        if count.model == model:
+            errors.setdefault((count.corruption, count.severity), []).append(100 * count.error)
+    if not errors:
+        raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
+    parts = []
+    for role, benchmark in BENCHMARKS.items():
+        names = corruptions.names(benchmark)
+        shape = (len(names), LEVELS[role])
+        conditions = [(name, level) for name in names for level in range(1, shape[1] + 1)]
+        for what, known in (("errors", errors), ("features", centres)):
+            missing = [f"{name} level {level}" for name, level in conditions if (name, level) not in known]
+            if missing:
+                raise ValueError(
+                    f"expected {what} of every level of {benchmark}, missing {len(missing)}: {', '.join(missing[:5])} ..."
+                )
+        parts += [
+            names,
+            np.reshape([np.mean(errors[condition]) for condition in conditions], shape),
+            np.reshape([centres[condition] for condition in conditions], (*shape, -1)),
+        ]
+    return Scan(*parts)

@@ -1,7 +1,7 @@
 """The search for a benchmark of given mean error whose corruptions lie far from a reference
 benchmark.
 
-Each run (its own networks and images; `analysis.cbar.groups`) gives half-sets of five candidates,
+Each run (its own networks and images; `analysis.cbar.half_sets`) gives half-sets of five candidates,
 each with a group of severities, and 100,000 benchmarks of two disjoint half-sets. A corruption's
 contribution is by how much benchmarks with it are more distant. The ten of largest contribution,
 averaged over runs, are chosen; among the ways to cut them into two half-sets the one whose error is
@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.cbar.groups import GroupTable
-from analysis.cbar.half_sets import HALF, PRECISION, HalfSets, half_sets
+from analysis.cbar.half_sets import HALF, PRECISION, GroupTable, HalfSets, half_sets
 
 CANDIDATES = 100_000
 _BLOCK = 1 << 17
@@ -29,14 +28,14 @@ class Run(NamedTuple):
     """What one run contributes.
 
     Attributes:
-      table: its `analysis.cbar.groups.GroupTable`.
+      table: its `analysis.cbar.half_sets.GroupTable`.
       halves: its `HalfSets`.
       contribution: name -> contribution in standard deviations; NaN when no benchmark holds the
         candidate.
       distances: distances of its random benchmarks, [100,000].
     """
 
-    table: object
+    table: GroupTable
     halves: HalfSets
     contribution: dict[str, float]
     distances: np.ndarray
@@ -107,7 +106,7 @@ def measure(
     table: GroupTable, target: float, seed: int | Sequence[int], number: int = CANDIDATES, precision: float = PRECISION
 ) -> Run:
     """Makes one run of the search: half-sets, random benchmarks and contributions. `seed`: int or a
-    sequence of them. `seed`: int or a sequence of them.
+    sequence of them.
     """
     rng = np.random.default_rng(seed)
     halves = half_sets(table.error, table.distance, target, rng, precision)

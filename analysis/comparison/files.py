@@ -1,6 +1,4 @@
-"""comparison.json: how two studies of the same corruptions agree, or two feature extractors on the
-same distances.
-"""
+"""comparison.json: how two studies of the same corruptions agree."""
 
 import pathlib
 from collections.abc import Sequence
@@ -8,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.comparison import extractors, studies
-from analysis.distances.files import read_correlations, read_msd
+from analysis.comparison import studies
 from analysis.overlap.files import MeasuredOverlap, read_measured
 from analysis.shapes import TIMING
 from runtime.files import read_json, without_nan
@@ -63,42 +60,6 @@ def compare_studies(first: pathlib.Path, second: pathlib.Path, threshold: float)
         "training_seconds": seconds,
     }
     return content, _studies_text(agreement, threshold, benchmarks, seconds)
-
-
-def compare_extractors(first: pathlib.Path, second: pathlib.Path) -> tuple[dict[str, Any], str]:
-    """Compares two folders of results of tools.msd: ranks of distances, and correlations with
-    error.
-
-    Args:
-      first, second: folders with msd.csv and, for the correlations, correlations.csv.
-
-    Returns:
-      (content of comparison.json, text for people).
-
-    Raises:
-      FileNotFoundError, ValueError: a missing or broken table, or too little in common.
-    """
-    distances = [read_msd(folder / "msd.csv") for folder in (first, second)]
-    content = {"first": str(first), "second": str(second), **_record((first, second), "msd.csv")}
-    lines = []
-    for measure in ("msd", "mmd"):
-        agreement = extractors.agreement(*distances, measure)
-        content[measure] = without_nan(agreement)
-        low, high = agreement.interval
-        ordering_low, ordering_high = agreement.ordering_interval
-        lines.append(
-            f"{measure}: Spearman {agreement.spearman:.3f} ({low:.3f} to {high:.3f}) over {len(agreement.schemes)} schemes "
-            f"x {len(agreement.corruptions)} corruptions; across schemes, mean over corruptions {agreement.ordering:.3f} "
-            f"({ordering_low:.3f} to {ordering_high:.3f})"
-        )
-    tables = [folder / "correlations.csv" for folder in (first, second)]
-    if all(table.is_file() for table in tables):
-        correlations = [{row.corruption: row.msd for row in read_correlations(table)} for table in tables]
-        shared = [name for name in correlations[0] if name in correlations[1]]
-        content["correlation_with_error"] = without_nan({name: [rho[name] for rho in correlations] for name in shared})
-        lines += ["", "Spearman of MSD with error across schemes:  first  second"]
-        lines += [f"  {name:40s}  {correlations[0][name]:+.2f}   {correlations[1][name]:+.2f}" for name in shared]
-    return content, "\n".join(lines)
 
 
 def _read_study(workdir) -> MeasuredOverlap:

@@ -1,4 +1,4 @@
-"""Figure: error against distance, a panel for each corruption, a point for each scheme."""
+"""Figures of distances: error against distance, mixtures of two corruptions, spread over resamplings."""
 
 import math
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from analysis.distances.experiments import Spread
 from analysis.figures import BLUE, GREY, ORANGE
 
 _COLUMNS = 5
@@ -96,5 +97,36 @@ def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str
     axes.set_ylim(0)
     figure.legend(loc="outside lower center", ncols=2, fontsize=7, frameon=False)
     axes.tick_params(labelsize=7)
+    figure.suptitle(title, fontsize=8)
+    return figure
+
+
+def spread_panel(rows: Sequence[Spread], *, title: str = "") -> Figure:
+    """Draws the spread against the number of images, a line for each number of draws, with standard
+    errors over the pairs.
+    """
+    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for draws in dict.fromkeys(row.draws for row in rows):
+        own = [row for row in rows if row.draws == draws]
+        axes.errorbar(
+            [row.images for row in own],
+            [row.spread for row in own],
+            [row.spread_error for row in own],
+            fmt="o-",
+            markersize=4,
+            linewidth=1,
+            capsize=2,
+            label=f"{draws} draws",
+        )
+    axes.set_xscale("log")
+    numbers = list(dict.fromkeys(row.images for row in rows))
+    axes.set_xticks(numbers, map(str, numbers))
+    axes.minorticks_off()
+    axes.set_xlabel("images", fontsize=8)
+    axes.set_ylabel("standard deviation (% of the distance)", fontsize=8)
+    axes.set_ylim(0)
+    axes.tick_params(labelsize=7)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     figure.suptitle(title, fontsize=8)
     return figure

@@ -19,14 +19,16 @@ spread says how stable it is and is no standard error, and the minimum over a ha
 average than that over all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from analysis.intervals import percentile_interval
+from analysis.frames import percentile_interval
+
+SCHEME = "scheme"  # in the record of stored distances: name of the scheme
 
 
 def halves(number, replicates, rng):
@@ -64,7 +66,7 @@ class Stream:
     """
 
     def __init__(self, centres):
-        self._centres = _finite("centres", centres, 3)
+        self._centres = finite("centres", centres, 3)
         groups, targets, width = self._centres.shape
         self._minimum = np.full((groups, targets), np.inf)
         self._sum = np.zeros((groups, width))
@@ -74,7 +76,7 @@ class Stream:
         """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which
         weighting.
         """
-        features = _finite("features", features, 3)
+        features = finite("features", features, 3)
         groups, _, width = self._centres.shape
         if features.shape[1:] != (groups, width):
             raise ValueError(f"expected features [K, {groups}, {width}], found shape {features.shape}")
@@ -122,35 +124,6 @@ class Stream:
             raise ValueError(f"expected transforms in every weighting, found {self.number.tolist()}")
 
 
-def mixture_distances(
-    first: ArrayLike, second: ArrayLike, centres: ArrayLike, fractions: Sequence[float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy
-    experiment.
-
-    A mixture of fraction p takes round(p n) transforms of the first and the others of the second.
-    With centres of the second, MSD should stay low until the fraction is 1, while MMD grows with
-    it.
-
-    Args:
-      first, second: features [n, D] each.
-      centres: [m, D].
-      fractions: of the first, in [0, 1].
-
-    Returns:
-      (msd, mmd), each [len(fractions), m].
-    """
-    first, second = _finite("features", first, 2), _finite("features", second, 2)
-    if first.shape != second.shape:
-        raise ValueError(f"expected as many features of both, found shapes {first.shape} and {second.shape}")
-    if not all(0 <= p <= 1 for p in fractions):
-        raise ValueError(f"expected fractions in [0, 1], found {list(fractions)}")
-    number = len(first)
-    mixed = [np.concatenate([first[:k], second[k:]]) for k in (round(p * number) for p in fractions)]
-    streams = [measure_distances(features, centres) for features in mixed]
-    return np.stack([stream.msd[0] for stream in streams]), np.stack([stream.mmd[0] for stream in streams])
-
-
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y
     is constant.
@@ -191,12 +164,12 @@ def measure_distances(features: np.ndarray, centres: np.ndarray) -> "Stream":
     """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result
     are [1, m].
     """
-    stream = Stream(_finite("centres", centres, 2)[None])
-    stream.add(_finite("features", features, 2)[:, None])
+    stream = Stream(finite("centres", centres, 2)[None])
+    stream.add(finite("features", features, 2)[:, None])
     return stream
 
 
-def _finite(what, values, rank):
+def finite(what, values, rank):
     values = np.asarray(values, np.float64)
     if values.ndim != rank or not values.size:
         raise ValueError(f"expected {what} of rank {rank}, none of them empty, found shape {values.shape}")

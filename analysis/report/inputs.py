@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis import accuracies, answers, derived, shapes
 from analysis.comparison import mixtures
-from analysis.distances.files import Distance, read_msd
+from analysis.distances.results import Distance, read_distances
 from analysis.errors import summary
 from analysis.errors.summary import Summary
 from analysis.lines import read_lines
@@ -63,7 +63,7 @@ class Study(NamedTuple):
       mixtures: rows of mixtures.csv as dictionaries, or None.
       samples: bytes of samples.png, or None.
       error_summaries: rows of errors_summary.csv (`analysis.errors.summary.Summary`), or None.
-      distances: rows of msd/msd.csv (`analysis.distances.files.Distance`), or None.
+      distances: distances of schemes that tools.msd measured, or None.
       natural: content of natural_shift/natural_shift.json, or None; natural_pictures: the PNG files
         beside it, by name.
       files: (name, bytes, SHA-256) of every file that was read.
@@ -144,7 +144,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
         summary.read(workdir / summary.NAME) if summary.NAME in present else None,
-        read_msd(workdir / "msd" / "msd.csv") if "msd/msd.csv" in present else None,
+        read_distances(workdir / "msd") if "msd/msd.csv" in present else None,
         _optional(natural, OPTIONAL["natural_shift/natural_shift.json"]),
         {n: p.read_bytes() for n in NATURAL_PICTURES if (p := natural.with_name(f"{n}.png")).is_file()},
         tuple(_file(workdir / name) for name in present),

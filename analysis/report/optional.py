@@ -5,7 +5,7 @@ Errors, calibrated ranges, coverage, categories, mixtures, comparison with anoth
 augmentation schemes, natural shifts.
 """
 
-from analysis.distances.by_scheme import mean_distances
+from analysis.distances.results import mean_distances
 from analysis.report.errors import errors_part
 from analysis.report.html import Html, join, missing, section, table, tag
 from analysis.report.inputs import Study

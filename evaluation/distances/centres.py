@@ -169,7 +169,7 @@ class Measured:
                 running.add(chunk)
                 saw(len(chunk) * images)
             known |= running.distances()
-            bindings.write_arrays(path, known, self.made_from)
+            bindings.write_arrays(path, known, {**self.made_from, msd_mmd.SCHEME: scheme.name})
             running.remove()
         return {target: known[_name(target)] for target in centres}
 

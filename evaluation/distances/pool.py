@@ -1,5 +1,5 @@
 """A pool of transforms drawn from one scheme, by number: their distances to centres, and what they
-are (`analysis.distances.subsets`).
+are (`analysis.distances.experiments`).
 """
 
 import functools

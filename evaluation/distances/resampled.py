@@ -1,5 +1,5 @@
 """Distances of single transforms to single corruptions, measured again and again with other images
-and draws (`analysis.distances.resampling`).
+and draws (`analysis.distances.experiments`).
 """
 
 import dataclasses
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from analysis.distances.resampling import nested_distances
+from analysis.distances.experiments import nested_distances
 from evaluation.distances.centres import IMAGES, Measured
 from evaluation.distances.transforms import Transform
 

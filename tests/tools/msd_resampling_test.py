@@ -1,4 +1,4 @@
-"""tools.msd_resampling on a tiny network: the distances of its pairs from the images it chose."""
+"""tools.msd --experiment=resampling on a tiny network: the distances of its pairs from the images it chose."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from evaluation import trained_models
 from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from tests.training import tiny
-from tools import msd_resampling
+from tools import msd
 
 TRAINING = 10
 NAME = "imagenet_c/contrast"  # which draws nothing, as the scheme
@@ -37,7 +37,7 @@ def measured(tmp_path_factory):
     rows, with_images = [], centres.Measured.with_images
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(centres.Measured, "with_images", lambda self, r, w: rows.append(r) or with_images(self, r, w))
-        found = msd_resampling.run(settings(), folder)
+        found = msd.resampling(settings(), folder)
     return folder, found, rows
 
 
@@ -65,16 +65,16 @@ def test_a_pairs_distances_are_those_of_its_images(measured):
 def test_results_are_files_and_only_what_is_missing_is_measured(measured, monkeypatch):
     folder, found, _ = measured
     assert (folder / "resampling" / "resampling.png").stat().st_size > 1000
-    assert len((folder / "resampling" / "resampling.csv").read_text().splitlines()) == 2 + 4
-    numbers, pair_distances = [], msd_resampling.resampled.pair_distances
+    assert len((folder / "resampling" / "resampling.csv").read_text().splitlines()) == 1 + 4
+    numbers, pair_distances = [], msd.resampled.pair_distances
     monkeypatch.setattr(
-        msd_resampling.resampled, "pair_distances", lambda *given: numbers.append(given[2]) or pair_distances(*given)
+        msd.resampled, "pair_distances", lambda *given: numbers.append(given[2]) or pair_distances(*given)
     )
-    more = msd_resampling.run(settings(pairs=2), folder)
+    more = msd.resampling(settings(pairs=2), folder)
     assert numbers == [1] and {row.pairs for row in more} == {2}
-    assert str(msd_resampling.run(settings(), folder)) == str(found) and numbers == [1]
+    assert str(msd.resampling(settings(), folder)) == str(found) and numbers == [1]
     with pytest.raises(workdirs.WorkdirError, match="resamplings: stored 3, asked 4"):
-        msd_resampling.run(settings(resamplings=4), folder)
+        msd.resampling(settings(resamplings=4), folder)
 
 
 def test_features_that_are_not_finite_are_refused(measured, monkeypatch):
@@ -82,5 +82,5 @@ def test_features_that_are_not_finite_are_refused(measured, monkeypatch):
     mean_features = features.mean_features
     monkeypatch.setattr(features, "mean_features", lambda *given: mean_features(*given) * jnp.nan)
     with pytest.raises(ValueError, match="expected finite outputs for images under imagenet_c/contrast"):
-        msd_resampling.run(settings(pairs=3), folder)
+        msd.resampling(settings(pairs=3), folder)
     assert not (folder / "resampling" / "pairs" / "2.npz").exists()

@@ -1,4 +1,4 @@
-"""tools.msd_subsets on a tiny network: the files it writes are the nearest, the farthest and random
+"""tools.msd --experiment=subsets on a tiny network: the files it writes are the nearest, the farthest and random
 transforms, and train.
 """
 
@@ -17,7 +17,7 @@ from evaluation import trained_models
 from evaluation.distances import features, pool
 from runtime import meshes, workdirs
 from tests.training import tiny
-from tools import msd_subsets
+from tools import msd
 from training import batches, study
 
 IMAGES = 10  # all of them, so that the test knows which
@@ -50,7 +50,7 @@ def trained(tmp_path_factory):
 def measured(trained):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "PART", 8)  # two parts
-        return trained, msd_subsets.run(settings(), trained)
+        return trained, msd.subsets(settings(), trained)
 
 
 def distances(folder, params):
@@ -88,17 +88,17 @@ def test_a_second_run_measures_nothing_again(measured, monkeypatch):
     folder, rows = measured
     monkeypatch.setattr(pool, "PART", 8)
     monkeypatch.setattr(features.Extractor, "stream", None)
-    assert msd_subsets.run(settings(), folder) == rows
-    more = msd_subsets.run(settings(sizes=(12,)), folder)  # the whole pool: three times the same set
+    assert msd.subsets(settings(), folder) == rows
+    more = msd.subsets(settings(sizes=(12,)), folder)  # the whole pool: three times the same set
     assert len({row[2] for row in more}) == 1
     with pytest.raises(workdirs.WorkdirError, match="pool: stored 12, asked 13"):
-        msd_subsets.run(settings(pool=13), folder)
+        msd.subsets(settings(pool=13), folder)
 
 
 @pytest.mark.parametrize("sizes", [(), (13,), (0, 3)])
 def test_sizes_outside_of_the_pool_are_refused(measured, sizes):
     with pytest.raises(ValueError, match=r"sizes in 1\.\.12, the pool"):
-        msd_subsets.run(settings(sizes=sizes), measured[0])
+        msd.subsets(settings(sizes=sizes), measured[0])
 
 
 def test_a_stored_subset_trains_and_is_known_by_its_content(measured, tmp_path):

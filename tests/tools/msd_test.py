@@ -12,6 +12,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 
@@ -19,15 +20,13 @@ import configs.msd
 import corruptions
 import data
 from analysis import tables
-from analysis.comparison import feature_distances
-from analysis.distances.by_scheme import mean_distances
-from analysis.distances.files import read_centres, read_msd
+from analysis.distances.results import mean_distances, read_centres, read_distances
 from evaluation import trained_models
 from evaluation.distances import centres, features, running, transforms
 from runtime import bindings, meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
-from tools import msd, msd_resampling, msd_subsets, msd_toy
+from tools import msd
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = 40  # all of them, so that the test knows which
@@ -53,7 +52,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def measured(trained):
-    return trained, msd.run(settings(), trained)
+    return trained, msd.distances(settings(), trained)
 
 
 def settings(**changed):
@@ -105,17 +104,16 @@ def test_a_corruption_as_scheme_meets_itself(measured):
     for level in LEVELS:  # thirty draws of five levels hold both
         own = of["imagenet_c/brightness", "imagenet_c/brightness", level]
         assert own.msd < 1e-3 * own.mmd
-    means = mean_distances(rows)
-    with pytest.raises(ValueError, match="found 1 missing"):  # noise is no scheme here
-        feature_distances.msd_distances(means, SETTINGS["corruptions"])
 
 
 def test_the_table_is_what_is_returned_and_says_where_it_is_from(measured):
     folder, rows = measured
-    assert read_msd(folder / "msd" / "msd.csv") == rows
-    comment = (folder / "msd" / "msd.csv").read_text().splitlines()[0]
-    assert "shapes, small_resnet, standard seed 0, 40 images, 30 transforms, 3 draws" in comment
+    table = pd.read_csv(folder / "msd" / "msd.csv")
+    assert list(table.itertuples(index=False, name=None)) == list(map(tuple, rows))
+    assert sorted(read_distances(folder / "msd")) == sorted(rows)
     record = json.loads((folder / "msd" / "provenance.json").read_text())
+    origin = str(record["files"]["msd.csv"])
+    assert "shapes, small_resnet, standard seed 0, 40 images, 30 transforms, 3 draws" in origin
     assert record["msd"]["transforms"] == 30 and "git_revision" in record["provenance"]
 
 
@@ -130,14 +128,14 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
         return stream(self, transform, key, number, **keywords)
 
     monkeypatch.setattr(features.Extractor, "stream", counted)
-    assert msd.run(settings(), folder) == rows and not streams
+    assert msd.distances(settings(), folder) == rows and not streams
     # A study stopped between two schemes goes on with the second.
     (folder / "msd" / "schemes" / "augmix=posterize.npz").unlink()
-    close(msd.run(settings(chunk=30), folder), rows)
+    close(msd.distances(settings(chunk=30), folder), rows)
     assert streams == [("augmix=posterize", 30)]
     streams.clear()
     more = ("imagenet_c/brightness", "imagenet_c/gaussian_noise", "imagenet_c/contrast")
-    found = msd.run(settings(schemes=("standard",), corruptions=more, severity="2"), folder)
+    found = msd.distances(settings(schemes=("standard",), corruptions=more, severity="2"), folder)
     assert streams == [("imagenet_c/contrast", 3), ("standard", 1)]
     assert [row[:3] for row in found] == [("standard", name, 2) for name in more]
     assert found[0] == rows[0]
@@ -160,10 +158,10 @@ def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, mo
     monkeypatch.setattr(features.Extractor, "stream", stopped)
     monkeypatch.setattr(running, "_SAVE_SECONDS", 0)
     with pytest.raises(KeyboardInterrupt):
-        msd.run(settings(), folder)
+        msd.distances(settings(), folder)
     assert [path.name for path in (folder / "msd" / "unfinished").iterdir()] == ["augmix=posterize.npz"]
     shown.append("continued")
-    assert msd.run(settings(), folder) == rows
+    assert msd.distances(settings(), folder) == rows
     assert shown[5:] == [18, 18]  # transforms 18 to 29 in chunks of 6
     assert not list((folder / "msd" / "unfinished").iterdir())
 
@@ -187,16 +185,11 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
         wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
         counts += [tables.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
     tables.write_counts(tmp_path / "counts.csv", counts)
-    msd.run(settings(errors=str(tmp_path / "counts.csv")), folder)
-    header, *lines = [
-        line.split(",")
-        for line in (folder / "msd" / "correlations.csv").read_text().splitlines()
-        if not line.startswith("#")
-    ]
-    found = [dict(zip(header, line)) for line in lines]
-    assert [(row["corruption"], row["schemes"], float(row["msd"])) for row in found] == [
-        ("imagenet_c/brightness", "3", pytest.approx(1)),
-        ("imagenet_c/gaussian_noise", "3", pytest.approx(-1)),
+    msd.distances(settings(errors=str(tmp_path)), folder)
+    found = pd.read_csv(folder / "msd" / "correlations.csv")
+    assert list(found[["corruption", "schemes", "msd"]].itertuples(index=False, name=None)) == [
+        ("imagenet_c/brightness", 3, pytest.approx(1)),
+        ("imagenet_c/gaussian_noise", 3, pytest.approx(-1)),
     ]
     assert (folder / "msd" / "correlations.png").stat().st_size > 1000
     assert "Spearman's rho with the error" in capsys.readouterr().out
@@ -215,7 +208,7 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
     given = [f"{key}={value}" for key, value in SETTINGS.items() if key not in ("schemes", "chunk")]
     done = command(*given, "schemes=('augmix=posterize',)", "out=again")
     assert done.returncode == 0, done.stderr
-    found = read_msd(path / "again" / "msd.csv")
+    found = read_distances(path / "again")
     close(found, [row for row in rows if row.scheme == "augmix=posterize"])
     done = command("schemes=('augmx',)")
     assert done.returncode == 1 and "schemes: augmix," in done.stderr and "Traceback" not in done.stderr
@@ -238,7 +231,7 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
 )
 def test_what_is_wrong_is_refused(measured, changed, error, message):
     with pytest.raises(error, match=message):
-        msd.run(settings(**changed), measured[0])
+        msd.distances(settings(**changed), measured[0])
 
 
 def test_a_damaged_result_is_named(measured, tmp_path):
@@ -246,7 +239,7 @@ def test_a_damaged_result_is_named(measured, tmp_path):
     path = folder / "msd" / "centres" / "imagenet_c.brightness-2.npz"
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(DamagedFileError, match="remove it to measure it again"):
-        msd.run(settings(), folder)
+        msd.distances(settings(), folder)
 
 
 def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, monkeypatch):
@@ -256,19 +249,19 @@ def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, 
     tiny.train_again(folder, config)
     few = settings(schemes=("standard",), corruptions=("imagenet_c/brightness",))
     monkeypatch.setattr(centres.log, "propagate", True)
-    found = msd.run(few, folder)
+    found = msd.distances(few, folder)
     assert caplog.text.count("holds results of another model: they are measured again") == 1
     shutil.rmtree(folder / "msd")
-    assert str(found) == str(msd.run(few, folder))  # spreads of no halves are NaN
+    assert str(found) == str(msd.distances(few, folder))  # spreads of no halves are NaN
     assert {row.msd for row in found}.isdisjoint(row.msd for row in measured[1])
     for path in (folder / "msd").rglob("*.npz"):  # as an older tools.msd left them
         np.savez(path, **bindings.read_arrays(path)[0])
     monkeypatch.setattr(centres.features.Extractor, "stream", lambda *args, **kwargs: pytest.fail("measured again"))
-    assert str(msd.run(few, folder)) == str(found)
+    assert str(msd.distances(few, folder)) == str(found)
 
 
-@pytest.mark.parametrize("tool", [msd, msd_resampling, msd_subsets, msd_toy])
-def test_calibrated_ranges_are_what_is_measured(tool, tmp_path, monkeypatch):
+@pytest.mark.parametrize("experiment", msd.EXPERIMENTS)
+def test_calibrated_ranges_are_what_is_measured(experiment, tmp_path, monkeypatch):
     config, trained, found = configs.msd.get_config(), tiny.config(), []
     config.ranges, config.train.corruption_options = "ranges.json", {"noc/border": {"range": (2, 6)}}
 
@@ -282,5 +275,5 @@ def test_calibrated_ranges_are_what_is_measured(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(trained_models, "open_workdir", lambda *given: contextlib.nullcontext(trained))
     monkeypatch.setattr(centres.Measured, "by", by)
     with pytest.raises(Enough):
-        tool.run(config, tmp_path)
+        msd.EXPERIMENTS[experiment](config, tmp_path)
     assert found == [{"noc/border": {"range": (2, 6)}}]

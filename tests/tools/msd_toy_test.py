@@ -1,4 +1,4 @@
-"""tools.msd_toy on a tiny network: distances of mixtures from the features it stores."""
+"""tools.msd --experiment=toy on a tiny network: distances of mixtures from the features it stores."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import configs.msd
 from evaluation.distances import features
 from tests.training import tiny
-from tools import msd_toy
+from tools import msd
 
 
 def settings(**toy):
@@ -21,7 +21,7 @@ def measured(tmp_path_factory):
     config = tiny.config()
     config.dataset.train_limit = 10
     folder = tiny.untrained_workdir(tmp_path_factory.mktemp("toy") / "work", config)
-    return folder, msd_toy.run(settings(), folder)
+    return folder, msd.toy(settings(), folder)
 
 
 def test_mixtures_by_their_definition(measured):
@@ -47,9 +47,9 @@ def test_msd_jumps_at_the_end_where_mmd_grows(measured):
 def test_results_are_files_and_nothing_is_measured_again(measured, monkeypatch):
     folder, rows = measured
     assert (folder / "toy" / "toy.png").stat().st_size > 1000
-    assert len((folder / "toy" / "toy.csv").read_text().splitlines()) == 2 + 8
+    assert len((folder / "toy" / "toy.csv").read_text().splitlines()) == 1 + 8
     monkeypatch.setattr(features.Extractor, "stream", None)
-    assert msd_toy.run(settings(), folder) == rows
+    assert msd.toy(settings(), folder) == rows
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_results_are_files_and_nothing_is_measured_again(measured, monkeypatch):
 )
 def test_what_is_wrong_is_refused(measured, toy, message):
     with pytest.raises(ValueError, match=message):
-        msd_toy.run(settings(**toy), measured[0])
+        msd.toy(settings(**toy), measured[0])

@@ -1,11 +1,11 @@
 """tools.scheme_study: trained once, continued with more, refusing other settings."""
 
+import pandas as pd
 import pytest
 
 import configs.msd
 import configs.scheme_study
 from analysis import tables
-from analysis.distances.files import read_correlations
 from analysis.errors import summary
 from runtime.workdirs import WorkdirError
 from tests.training import tiny
@@ -34,8 +34,8 @@ def test_a_study_continues_with_more_schemes_and_loses_nothing(tmp_path, capsys)
     assert first.items() <= second.items() and second.keys() - first.keys() == {("patch_gaussian", "seed0")}
     found = tables.read_counts(workdir / "counts.csv")
     assert found[:2] == rows and [row.model for row in found] == 2 * ["standard"] + 2 * ["patch_gaussian"]
-    for name, lines in (("schemes", 2), ("scheme_corruptions", 2)):  # below a comment and a header
-        assert len((workdir / f"{name}.csv").read_text().splitlines()) == 2 + lines
+    for name, lines in (("schemes", 2), ("scheme_corruptions", 2)):
+        assert len(pd.read_csv(workdir / f"{name}.csv")) == lines
     assert "of one seed" in (printed := capsys.readouterr().out) and "no distances yet" in printed
     other = config()
     other.train.learning_rate = 0.06
@@ -70,11 +70,11 @@ def test_the_smoke_study_gives_every_table_and_with_distances_the_correlations(t
     assert names == ["standard", "augmix=rotate", "augmix=posterize", "augmix", "patch_gaussian", "augmix+jsd"]
     measures = {(one.benchmark, one.measure) for one in summary.read(tmp_path / "errors_summary.csv")}
     assert {("clean", "mean_error"), ("imagenet_c", "mean_error"), ("cifar10_c_bar", "gap")} <= measures
-    assert msd.run(asked, tmp_path)
+    assert msd.distances(asked, tmp_path)
     before = finished(tmp_path)
     scheme_study.run(asked, tmp_path)
     assert finished(tmp_path) == before and len(before) == 12
-    found = read_correlations(tmp_path / "correlations.csv")
-    assert len(found) == 15 and {row.schemes for row in found} == {5}
+    found = pd.read_csv(tmp_path / "correlations.csv")
+    assert len(found) == 15 and set(found.schemes) == {5}
     for name in ("correlations.png", "correlations_mmd.png", "schemes.csv", "scheme_corruptions.csv", "timing.json"):
         assert (tmp_path / name).exists()

@@ -4,11 +4,11 @@ import pytest
 
 import overlap
 from tests.training import tiny
-from tools import enhancement_study, scheme_study, search_cbar
+from tools import cbar, enhancement_study, scheme_study
 from training import study
 
 
-@pytest.mark.parametrize("command", [overlap, enhancement_study, scheme_study, search_cbar])
+@pytest.mark.parametrize("run", [overlap.run, enhancement_study.run, scheme_study.run, cbar.search])
 @pytest.mark.parametrize(
     ("section", "key", "value"),
     [
@@ -20,7 +20,7 @@ from training import study
         ("study.finetune", "enhance", "nlm"),
     ],
 )
-def test_what_no_name_tells_is_refused_before_anything_is_written(command, section, key, value, tmp_path, monkeypatch):
+def test_what_no_name_tells_is_refused_before_anything_is_written(run, section, key, value, tmp_path, monkeypatch):
     monkeypatch.setattr(study, "load_dataset", lambda *given, **options: pytest.fail("images were loaded first"))
     config = tiny.config()
     config.study.update(
@@ -31,5 +31,5 @@ def test_what_no_name_tells_is_refused_before_anything_is_written(command, secti
     with config.unlocked():
         recipe[key] = value
     with pytest.raises(ValueError, match=rf"expected config\.{section}\.{key} .* in a study, found {value!r}"):
-        command.run(config, tmp_path / "work")
+        run(config, tmp_path / "work")
     assert not (tmp_path / "work").exists()

@@ -1,12 +1,15 @@
-"""Scan files: what is written is read back, what is missing is named."""
+"""Severity scans: what is written is read back, errors and features are joined, what does not fit is refused."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
+import corruptions
+from analysis import tables
 from analysis.cbar import scans
-from analysis.cbar.scans import Scan
+from analysis.cbar.scans import Scan, join
+from runtime import bindings
 
 
 @pytest.fixture
@@ -22,99 +25,44 @@ def scan():
     )
 
 
-@pytest.fixture
-def path(tmp_path, scan):
-    path = tmp_path / "scans" / "run0.csv"
-    scans.write_scan(path, scan, "revision abc")
-    return path
-
-
-def edit(path, change):
-    path.write_text(change(path.read_text()))
-
-
-def change_features(path, change):
-    features = scans.features_path(path)
-    with np.load(features) as file:
-        arrays = {key: file[key] for key in file.files}
-    change(arrays)
-    np.savez(features, **arrays)
-
-
-def test_a_scan_is_read_back_exactly(path, scan):
-    found = scans.read_scan(path)
+def test_a_scan_is_read_back_exactly(scan, tmp_path):
+    scans.write_scan(tmp_path / "scans" / "run0.npz", scan, "revision abc")
+    found = scans.read_scan(tmp_path / "scans" / "run0.npz")
     for field in dataclasses.fields(Scan):
         before, after = getattr(scan, field.name), getattr(found, field.name)
+        assert type(before) is type(after)
         np.testing.assert_array_equal(np.asarray(before), np.asarray(after))
-    first, *lines = path.read_text().splitlines()
-    assert first.startswith("# revision abc |") and lines[:2] == [
-        "role,corruption,level,error",
-        f"candidate,cbar/ripple,1,{float(scan.candidate_errors[0, 0])!r}",
-    ]
-    assert sorted(p.name for p in path.parent.iterdir()) == ["run0.csv", "run0.npz"]
+    with pytest.raises(ValueError, match=r"a scan, \*\.npz, found"):
+        scans.write_scan(tmp_path / "run0.csv", scan)
 
 
-def test_missing_rows_are_named(path):
-    gone = ("candidate,cbar/lines,7,", "#")  # with the digest, which tells of an edit
-    edit(path, lambda text: "".join(x for x in text.splitlines(True) if not x.startswith(gone)))
-    with pytest.raises(
-        ValueError, match=r"expected a row for every level, found 1 missing: candidate cbar/lines level 7"
-    ):
-        scans.read_scan(path)
-
-
-def test_missing_features_are_named(path):
-    change_features(path, lambda arrays: arrays.pop("reference|imagenet_c/fog|2"))
-    with pytest.raises(ValueError, match=r"run0.npz: .* found 1 missing: reference imagenet_c/fog level 2"):
-        scans.read_scan(path)
+def _arrays(scan):
+    return {name: np.asarray(value) for name, value in dataclasses.asdict(scan).items()}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: a.update({"candidate|x|1": np.zeros(4)}), "of the rows of run0.csv only, found"),
-        (
-            lambda a: a.update({"candidate|cbar/lines|3": np.zeros(5)}),
-            r"same width .* \(5,\) for candidate cbar/lines level 3",
-        ),
-        (lambda a: a.update({"candidate|cbar/lines|3": np.full(4, np.nan)}), "expected finite features"),
+        ({"candidate_errors": None}, "expected the arrays candidates, .* of a scan, found candidates"),
+        ({"candidates": np.ones(2)}, "found .*candidates float64"),
+        ({"reference_errors": np.array([["x"] * 5])}, "found .*reference_errors <U1"),
+        ({"candidate_errors": np.full((2, 10), 101.0)}, r"run0\.npz: expected errors of the candidates in percent"),
     ],
 )
-def test_wrong_features_are_refused(path, change, message):
-    change_features(path, change)
+def test_archives_that_are_no_scan_are_refused(scan, change, message, tmp_path):
+    arrays = {name: value for name, value in (_arrays(scan) | change).items() if value is not None}
+    bindings.write_arrays(tmp_path / "run0.npz", arrays, {})
     with pytest.raises(ValueError, match=message):
-        scans.read_scan(path)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("candidate,cbar/lines,1,", "canditate,cbar/lines,1,", "expected the role candidate or reference"),
-        ("candidate,cbar/lines,10,", "candidate,cbar/lines,11,", "expected a level 1..10 of a candidate, found '11'"),
-        ("reference,imagenet_c/fog,5,", "reference,imagenet_c/fog,6,", "expected a level 1..5 of a reference"),
-        ("candidate,cbar/lines,2,", "candidate,cbar/lines,1,", "cbar/lines level 1 again"),
-        ("candidate,cbar/lines,1,", "candidate,cbar/lines,1,1000", "expected an error in percent, 0..100"),
-        ("candidate,cbar/lines,1,", "candidate,cbar/lines,1,x", "expected an error in percent, found"),
-        ("role,", "rule,", "expected the header"),
-    ],
-)
-def test_wrong_rows_are_refused(path, old, new, message):
-    edit(path, lambda text: text.replace(old, new, 1))
-    with pytest.raises(ValueError, match=message):
-        scans.read_scan(path)
-
-
-def test_files_that_are_absent_or_damaged_are_refused(path, tmp_path):
-    with pytest.raises(FileNotFoundError, match="found no file"):
-        scans.read_scan(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match=r"\*\.csv"):
         scans.read_scan(tmp_path / "run0.npz")
-    features = scans.features_path(path)
-    features.write_bytes(features.read_bytes()[:100])
+
+
+def test_files_that_are_absent_or_damaged_are_refused(scan, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected a scan at .*, found no file"):
+        scans.read_scan(tmp_path / "none.npz")
+    path = tmp_path / "run0.npz"
+    scans.write_scan(path, scan)
+    path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ValueError, match="cannot be read"):
-        scans.read_scan(path)
-    features.unlink()
-    with pytest.raises(FileNotFoundError, match="expected the features of the scan at"):
         scans.read_scan(path)
 
 
@@ -132,3 +80,45 @@ def test_files_that_are_absent_or_damaged_are_refused(path, tmp_path):
 def test_scans_that_make_no_sense_are_refused(scan, change, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(scan, **change)
+
+
+CONDITIONS = [
+    (name, level)
+    for benchmark, levels in (("cbar_candidates", 10), ("imagenet_c", 5))
+    for name in corruptions.names(benchmark)
+    for level in range(1, levels + 1)
+]
+
+
+def counts():
+    rows = [tables.Count("standard", seed, "clean", 0, 190, 200) for seed in (0, 1)]
+    for k, (name, level) in enumerate(CONDITIONS):
+        rows += [tables.Count("standard", seed, name, level, 100 + (k + seed) % 50, 200) for seed in (0, 1)]
+    return rows
+
+
+def centres():
+    return {condition: np.full(4, k, np.float32) for k, condition in enumerate(CONDITIONS)}
+
+
+def test_every_level_in_its_place_and_seeds_averaged(tmp_path):
+    scans.write_scan(tmp_path / "s.npz", join(counts(), centres(), "standard"))
+    found = scans.read_scan(tmp_path / "s.npz")
+    assert found.candidates == corruptions.names("cbar_candidates") and found.candidate_errors.shape == (30, 10)
+    assert found.references == corruptions.names("imagenet_c") and found.reference_features.shape == (15, 5, 4)
+    k = CONDITIONS.index(("cbar/ripple", 7))
+    row = found.candidates.index("cbar/ripple")
+    mean = (100 + k % 50 + 100 + (k + 1) % 50) / 2
+    assert found.candidate_errors[row, 6] == pytest.approx(100 * (1 - mean / 200))
+    assert (found.candidate_features[row, 6] == k).all()
+
+
+def test_what_is_missing_is_named():
+    incomplete = [count for count in counts() if (count.corruption, count.severity) != ("cbar/lines", 3)]
+    with pytest.raises(ValueError, match="errors of every level of cbar_candidates, missing 1: cbar/lines level 3"):
+        join(incomplete, centres(), "standard")
+    without = {key: value for key, value in centres().items() if key[0] != "imagenet_c/fog"}
+    with pytest.raises(ValueError, match="features of every level of imagenet_c, missing 5: imagenet_c/fog level 1"):
+        join(counts(), without, "standard")
+    with pytest.raises(ValueError, match="of the model"):
+        join(counts(), centres(), "augmix")

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from analysis.cbar import half_sets, selection
-from analysis.cbar.groups import GroupTable
+from analysis.cbar.half_sets import GroupTable
 
 TARGET = 30.0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.distances import msd_mmd
+from analysis.distances import experiments, msd_mmd
 
 
 def features(seed, *shape):
@@ -74,7 +74,7 @@ def test_mixtures_keep_msd_low_until_the_end_while_mmd_grows():
     blur, noise = rng.normal(size=(2, 1000, 32)) * 0.1
     blur += 1.0
     centre = rng.normal(size=(100, 32)).mean(0, keepdims=True) * 0.1
-    msd, mmd = msd_mmd.mixture_distances(blur, noise, centre, fractions)
+    msd, mmd = experiments.mixture_distances(blur, noise, centre, fractions)
     within, apart = np.sqrt(32 * 0.01), np.sqrt(32)
     assert (msd[:4, 0] < within).all() and msd[4, 0] > 0.7 * apart
     np.testing.assert_allclose(mmd[1:, 0], np.array(fractions[1:]) * apart, rtol=0.03)
@@ -176,8 +176,8 @@ def test_intervals_are_undefined_where_most_resamples_are_constant():
         (lambda: msd_mmd.spearman([1, 2], [1, 2, 3]), "two rows"),
         (lambda: msd_mmd.spearman([1, np.nan], [1, 2]), "without NaN"),
         (lambda: msd_mmd.halves(0, 3, None), "something to halve"),
-        (lambda: msd_mmd.mixture_distances(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)), [1.2]), "fractions"),
-        (lambda: msd_mmd.mixture_distances(np.ones((2, 1)), np.ones((3, 1)), np.ones((1, 1)), [1]), "as many"),
+        (lambda: experiments.mixture_distances(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)), [1.2]), "fractions"),
+        (lambda: experiments.mixture_distances(np.ones((2, 1)), np.ones((3, 1)), np.ones((1, 1)), [1]), "as many"),
     ],
 )
 def test_bad_input_is_refused(call, message):

@@ -3,12 +3,14 @@
 import json
 import re
 
-from analysis.distances.files import Distance, write_msd
+import numpy as np
+
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from analysis.report.warnings import warnings
 from analysis.selection.benchmark import select_benchmark
 from evaluation import verification
+from runtime import bindings
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
 
@@ -66,9 +68,9 @@ def test_optional_results_are_shown(workdir):
         "benchmarks": [{"threshold": 0.1, "first": ["noc/hue"], "second": ["noc/hue"], "shared": ["noc/hue"], "jaccard": 1.0}],
     }  # fmt: skip
     (workdir / "comparison.json").write_text(json.dumps(comparison))
-    (workdir / "msd").mkdir()
-    distances = [("augmix", "noc/hue", 1, 0.25, 0.0, 1.0, 0.0), ("augmix", "noc/rain", 1, 0.75, 0.0, 3.0, 0.0)]
-    write_msd(workdir / "msd" / "msd.csv", [Distance(*row) for row in distances])
+    distances = {"noc/hue|1": np.array([[0.25], [1.0]]), "noc/rain|1": np.array([[0.75], [3.0]])}
+    bindings.write_arrays(workdir / "msd" / "schemes" / "augmix.npz", distances, {"scheme": "augmix"})
+    (workdir / "msd" / "msd.csv").write_text("")
     found = inputs.read(workdir)
     page = Page(document(found, None, "No pictures."))
     text = page.text("section", id="further")

@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from analysis.distances import files as distances
-from analysis.errors import summary
+from analysis import schemes
 from analysis.errors.summary import Summary
-from analysis.schemes import corruptions, study, table, transforms
 from analysis.tables import Count
+from runtime import bindings
 
 SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")
 ERRORS = {"standard": (40, 44), "augmix": (20, 22), "augmix=rotate": (30, 30), "patch_gaussian": (25, 29)}
@@ -44,16 +44,18 @@ def counts():
 
 
 def test_a_row_for_each_scheme_in_the_order_asked_for():
-    found = table.rows(summaries(), ("augmix", "standard", "gone"))
+    found = schemes.rows(summaries(), ("augmix", "standard", "gone"))
     assert [row.scheme for row in found] == ["augmix", "standard"]
-    assert table.columns(found) == ["clean", "imagenet_c", "gap_cifar10_c_bar"]
+    assert schemes.columns(found) == ["clean", "imagenet_c", "gap_cifar10_c_bar"]
     assert found[0].get("imagenet_c") == (39.0, 0.4, 0.2) and math.isnan(found[0].get("imagenet_c_bar").mean)
-    assert "5.0 ± 0.0" not in table.text(found) and "4.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.6" in table.text(found)
+    assert "5.0 ± 0.0" not in schemes.text(found) and "4.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.6" in schemes.text(
+        found
+    )
 
 
 def test_of_many_schemes_the_best_and_the_worst_are_printed():
     names = [f"scheme{k}" for k in range(40)]
-    shown = table.text(table.rows(summaries(names), names))
+    shown = schemes.text(schemes.rows(summaries(names), names))
     printed = [line.split()[0] for line in shown.splitlines()[1:-2]]
     # The error falls with the number.
     assert printed == [f"scheme{k}" for k in (*range(39, 19, -1), *range(4, -1, -1))]
@@ -61,28 +63,29 @@ def test_of_many_schemes_the_best_and_the_worst_are_printed():
 
 
 def test_the_figure_shows_each_schemes_errors_with_their_standard_error_over_seeds():
-    rows = table.rows(summaries(), SCHEMES)
-    clean, benchmark = table.panels(rows).axes
+    rows = schemes.rows(summaries(), SCHEMES)
+    clean, benchmark = schemes.panels(rows).axes
     assert [label.get_text() for label in clean.get_yticklabels()] == list(SCHEMES)  # the error falls with the number
     points, _, (bars,) = benchmark.containers[0].lines
     assert points.get_xdata().tolist() == [40.0, 39.0, 38.0, 37.0]
     (left, _), (right, _) = bars.get_segments()[0]
     assert (right - left) / 2 == pytest.approx(0.2 / math.sqrt(2))
-    assert table.drawable(rows) and not table.drawable(rows[:1]) and not table.drawable(16 * rows)
 
 
 def test_schemes_without_the_last_benchmark_stand_last_in_the_figure():
     errors = {"low": 1.0, "without": None, "high": 3.0, "none": None, "middle": 2.0}
     rows = [
-        table.Row(name, 1, {"clean": table.Cell(5.0, 0.1)} | ({"imagenet_c": table.Cell(error, 0.1)} if error else {}))
+        schemes.Row(
+            name, 1, {"clean": schemes.Cell(5.0, 0.1)} | ({"imagenet_c": schemes.Cell(error, 0.1)} if error else {})
+        )
         for name, error in errors.items()
     ]
-    labels = table.panels(rows).axes[0].get_yticklabels()
+    labels = schemes.panels(rows).axes[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["high", "middle", "low", "without", "none"]
 
 
 def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
-    found = corruptions.rows(counts(), ("augmix", "standard"))
+    found = list(schemes.by_corruption(counts(), ("augmix", "standard")).itertuples(index=False))
     assert [row[:4] for row in found] == [("standard", FOG, 2, 2), ("augmix", FOG, 2, 2)]
     # Seeds: (20 + 22) / 2 and (24 + 26) / 2.
     assert found[1].error == pytest.approx(23) and found[1].error_std == pytest.approx(np.sqrt(8))
@@ -90,13 +93,13 @@ def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
 
 def test_stored_transforms_are_told_by_kind_and_number():
     names = ["augmix", *(f"stored={kind}_{k}@0123456789ab" for kind in ("random", "closest") for k in (100, 10))]
-    rows = table.rows(summaries(names), names)
-    found = transforms.points(rows)
+    rows = schemes.rows(summaries(names), names)
+    found = schemes.points(rows)
     assert [point[:3] for point in found if point.column == "clean"] == [
         ("closest", 10, 2), ("closest", 100, 2), ("random", 10, 2), ("random", 100, 2)
     ]  # fmt: skip
     assert {point.column for point in found} == {"clean", "imagenet_c"}
-    (axes,) = transforms.panels(found, rows).axes
+    (axes,) = schemes.transform_panels(found, rows).axes
     lines = {line.get_label(): line for line in axes.lines}
     assert axes.get_xscale() == "log" and set(lines["augmix"].get_ydata()) == {40.0}
     drawn = {c.get_label(): c.lines[0].get_xydata().tolist() for c in axes.containers}
@@ -104,19 +107,33 @@ def test_stored_transforms_are_told_by_kind_and_number():
 
 
 def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
-    summary.write(tmp_path / "errors_summary.csv", summaries(), "made up")
-    said = study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
+    measured = tmp_path / "msd"
+
+    def write(distances):
+        for name, (msd, mmd) in distances.items():
+            arrays = {f"{FOG}|2": np.array([[msd], [mmd]])}
+            bindings.write_arrays(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name})
+
+    said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
     assert "no distances yet" in said and not (tmp_path / "correlations.csv").exists()
+    assert pd.read_csv(tmp_path / "schemes.csv").imagenet_c.tolist() == [40.0, 39.0, 38.0, 37.0]
+    assert (tmp_path / "scheme_errors.png").stat().st_size > 1000
     # MSD in the order of the errors, MMD against it; the second level of another corruption is not
     # measured.
     order = sorted(ERRORS, key=lambda name: ERRORS[name][0])
-    rows = [distances.Distance(name, FOG, 2, 1.0 + k, math.nan, 9.0 - k, math.nan) for k, name in enumerate(order)]
-    distances.write_msd(tmp_path / "msd.csv", rows[:2], "made up")
-    said = study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
+    distances = {name: (1.0 + k, 9.0 - k) for k, name in enumerate(order)}
+    write(dict(list(distances.items())[:2]))
+    said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
     assert "expected at least 3 schemes with both under the same severities, found 2" in said
-    distances.write_msd(tmp_path / "msd.csv", rows, "made up")
-    study.write_results(tmp_path, counts(), SCHEMES, tmp_path / "msd.csv", "made up")
-    (found,) = distances.read_correlations(tmp_path / "correlations.csv")
+    write(distances)
+    schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
+    (found,) = pd.read_csv(tmp_path / "correlations.csv").itertuples(index=False)
     assert (found.corruption, found.schemes) == (FOG, 4) and (found.msd, found.mmd) == (1, -1)
     for name in ("correlations.png", "correlations_mmd.png"):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_a_figure_of_many_schemes_is_not_drawn(tmp_path):
+    names = [f"scheme{k}" for k in range(61)]
+    schemes.write_results(tmp_path, summaries(names), [], names, tmp_path / "msd", "made up")
+    assert (tmp_path / "schemes.csv").exists() and not (tmp_path / "scheme_errors.png").exists()

@@ -1,4 +1,4 @@
-"""tools.select_cbar as a user runs it."""
+"""tools.cbar --step=select as a user runs it."""
 
 import json
 import pathlib
@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from analysis.cbar import groups, scans
-from tools import select_cbar
+from analysis.cbar import half_sets, scans
+from tools import cbar
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = tuple(f"cbar/c{k:02d}" for k in range(13))
@@ -36,19 +36,23 @@ def make_scan(seed):
 def folder_of_scans(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scans")
     for seed in range(2):
-        scans.write_scan(folder / f"run{seed}.csv", make_scan(seed))
+        scans.write_scan(folder / f"run{seed}.npz", make_scan(seed))
     return folder
 
 
 def command(*flags):
     return subprocess.run(
-        [sys.executable, "-m", "tools.select_cbar", *flags], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "tools.cbar", "--step=select", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
 def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans, tmp_path):
     out = tmp_path / "new" / "chosen.json"
-    done = command(f"--scan={folder_of_scans}/run*.csv", "--target=26", f"--out={out}")
+    done = command(f"--scan={folder_of_scans}/run*.npz", "--target=26", f"--out={out}")
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text())
     assert set(found["members"]) == set(FAR)
@@ -60,16 +64,16 @@ def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans
     scan = scans.read_scan(found["severities_from"])
     chosen = [scan.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
     assert len(chosen) == 50 and np.mean(chosen) == pytest.approx(found["error"])
-    table = groups.group_table(scan)
+    table = half_sets.group_table(scan)
     assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
     assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
-    assert len(found["inputs"]) == 4 and f"written to {out}" in done.stdout
+    assert len(found["inputs"]) == 2 and f"written to {out}" in done.stdout
     assert out.with_suffix(".png").stat().st_size > 1000
 
 
 def test_a_seed_gives_one_result(folder_of_scans, tmp_path):
-    paths = [folder_of_scans / "run0.csv", folder_of_scans / "run1.csv"]
-    first, again, other = (select_cbar.run(paths, 26, seed, tmp_path / "o.json") for seed in (0, 0, 1))
+    paths = [folder_of_scans / "run0.npz", folder_of_scans / "run1.npz"]
+    first, again, other = (cbar.select(paths, 26, seed, tmp_path / "o.json") for seed in (0, 0, 1))
     for result in (first, again, other):
         result.pop("written")
     assert first == again
@@ -80,11 +84,11 @@ def test_a_seed_gives_one_result(folder_of_scans, tmp_path):
     ("flags", "message"),
     [
         (["--target=26"], "expected --scan=FILE and --target=PERCENT"),
-        (["--scan=nowhere/run*.csv", "--target=26"], "expected scans at nowhere/run*.csv, found no file"),
-        (["--scan=nowhere.csv", "--target=26"], "expected a table at nowhere.csv, found no file"),
-        (["--scan={scans}/run0.csv", "--target=90"], "meet the target error"),
-        (["--scan={scans}/run0.csv", "--target=-1"], "expected a target above 0"),
-        (["--scan={scans}/run0.csv", "--target=26", "stray"], "found ['stray']"),
+        (["--scan=nowhere/run*.npz", "--target=26"], "expected scans at nowhere/run*.npz, found no file"),
+        (["--scan=nowhere.npz", "--target=26"], "expected a scan at nowhere.npz, found no file"),
+        (["--scan={scans}/run0.npz", "--target=90"], "meet the target error"),
+        (["--scan={scans}/run0.npz", "--target=-1"], "expected a target above 0"),
+        (["--scan={scans}/run0.npz", "--target=26", "stray"], "found ['stray']"),
     ],
 )
 def test_what_is_wrong_is_refused_without_a_traceback(folder_of_scans, flags, message):
@@ -104,6 +108,6 @@ def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
         scan.reference_errors,
         scan.reference_features,
     )
-    scans.write_scan(tmp_path / "other.csv", other)
+    scans.write_scan(tmp_path / "other.npz", other)
     with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):
-        select_cbar.run([folder_of_scans / "run0.csv", tmp_path / "other.csv"], 26, 0, tmp_path / "o.json")
+        cbar.select([folder_of_scans / "run0.npz", tmp_path / "other.npz"], 26, 0, tmp_path / "o.json")

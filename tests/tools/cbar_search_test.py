@@ -1,4 +1,4 @@
-"""tools.search_cbar: which network gives errors and which features, runs that are added, and the
+"""tools.cbar, the search: which network gives errors and which features, runs that are added, and the
 whole of it (slow).
 """
 
@@ -15,7 +15,7 @@ import corruptions
 from analysis.cbar import scans
 from evaluation import evaluate
 from tests.runtime.pair import ROOT, environment
-from tools import search_cbar
+from tools import cbar
 
 IMAGES = 400
 
@@ -30,7 +30,7 @@ def settings(errors, features):
 @pytest.fixture
 def without_networks(monkeypatch):
     """Training, answers and features made up of seeds; gives what was asked of them, and of the
-    selection, which select_cbar_test has.
+    selection, which cbar_select_test has.
     """
     asked = {"trained": [], "features": [], "data": [], "selected": []}
 
@@ -55,20 +55,20 @@ def without_networks(monkeypatch):
             (condition.corruption, condition.label): rng.normal(size=3).astype(np.float32) for condition in conditions
         }
 
-    monkeypatch.setattr(search_cbar.parts.Trainings, "train_in_parts", train_in_parts)
-    monkeypatch.setattr(search_cbar, "evaluate_models", answers)
-    monkeypatch.setattr(search_cbar, "_centres", centres)
-    monkeypatch.setattr(search_cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
+    monkeypatch.setattr(cbar.parts.Trainings, "train_in_parts", train_in_parts)
+    monkeypatch.setattr(cbar, "evaluate_models", answers)
+    monkeypatch.setattr(cbar, "_centres", centres)
+    monkeypatch.setattr(cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
     return asked
 
 
 def test_each_run_has_the_errors_of_one_network_and_the_features_of_another(without_networks, tmp_path):
-    search_cbar.run(settings((0, 3), (2, 1)), tmp_path)
+    cbar.search(settings((0, 3), (2, 1)), tmp_path)
     assert without_networks["trained"] == [(("standard",), (0, 2, 3, 1))]
     assert without_networks["features"] == [(0, 2), (1, 1)]
     assert len(set(map(id, without_networks["data"]))) == 1  # loaded once
     for number, (errors, features) in enumerate(((0, 2), (3, 1))):
-        scan = scans.read_scan(tmp_path / "scans" / f"run{number}.csv")
+        scan = scans.read_scan(tmp_path / "scans" / f"run{number}.npz")
         assert scan.candidates == corruptions.names("cbar_candidates")
         assert scan.references == corruptions.names("imagenet_c")
         expected = [2 + 3 * level + errors for level in range(1, 11)]
@@ -76,14 +76,14 @@ def test_each_run_has_the_errors_of_one_network_and_the_features_of_another(with
         rng = np.random.default_rng(features)
         np.testing.assert_array_equal(scan.candidate_features[0, 0], rng.normal(size=3).astype(np.float32))
     ((paths, target, *_),) = without_networks["selected"]
-    assert [path.name for path in paths] == ["run0.csv", "run1.csv"]
+    assert [path.name for path in paths] == ["run0.npz", "run1.npz"]
     assert target == pytest.approx(19 + 1.5)  # over ImageNet-C: 10 + 3 * 3, and the seeds' 0 and 3
 
 
 @pytest.mark.parametrize(("errors", "features"), [((0, 1), (2,)), ((0, 1), (1, 2))])
 def test_seeds_that_do_not_pair_are_refused_before_anything_is_written(errors, features, tmp_path):
     with pytest.raises(ValueError, match=r"as many config\.search\.seeds as config\.study\.seeds and none in both"):
-        search_cbar.run(settings(errors, features), tmp_path / "work")
+        cbar.search(settings(errors, features), tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
 
@@ -97,7 +97,7 @@ def test_the_papers_sizes():
 def kill_when(work, pattern, number):
     """Starts the command as a user does, and kills it once its workdir holds so many files."""
     config = ROOT / "configs" / "cbar_search.py"
-    command = [sys.executable, "-m", "tools.search_cbar", f"--config={config}:smoke", f"--workdir={work}"]
+    command = [sys.executable, "-m", "tools.cbar", f"--config={config}:smoke", f"--workdir={work}"]
     with open(work.parent / "output", "w") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=environment(1), stdout=output, stderr=subprocess.STDOUT)
     while process.poll() is None and len(list(work.glob(pattern))) < number:
@@ -111,13 +111,13 @@ def kill_when(work, pattern, number):
 @pytest.mark.timeout(3000)  # some minutes of CPU time: a loaded machine takes many times as long
 def test_the_smoke_search_killed_at_each_stage_ends_in_the_ten_of_an_undisturbed_one(tmp_path, monkeypatch):
     config = configs.cbar_search.get_config("smoke")
-    content = search_cbar.run(config, tmp_path / "undisturbed")
+    content = cbar.search(config, tmp_path / "undisturbed")
     assert len(content["members"]) == 10 and len(content["runs"]) == 2
     work = tmp_path / "work"
     for pattern, number in (("models/*/*/final.json", 1), ("answers/*.npz", 30), ("features/run1/**/*.npz", 20)):
         kill_when(work, pattern, number)
-    again = search_cbar.run(config, work)
+    again = cbar.search(config, work)
     assert again["ranking"] == content["ranking"] and again["members"] == content["members"]
     monkeypatch.setattr(evaluate.correctness, "of_models", lambda *given: pytest.fail("evaluated again"))
-    monkeypatch.setattr(search_cbar.joint, "mean_feature", lambda *given: pytest.fail("measured again"))
-    assert search_cbar.run(config, work)["ranking"] == content["ranking"]
+    monkeypatch.setattr(cbar.joint, "mean_feature", lambda *given: pytest.fail("measured again"))
+    assert cbar.search(config, work)["ranking"] == content["ranking"]

@@ -1,0 +1,344 @@
+"""Results of a distance study: distances of schemes to corruptions, and how they go together with error.
+
+WORKDIR/msd/schemes/*.npz    state: MSD and MMD of a scheme to each (corruption, severity), with those of halves
+WORKDIR/msd/features.npz     state: `corruption|severity` -> centre [D]; `clean|0` is the centre of clean images
+msd.csv                      scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
+correlations.csv             corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
+"""
+
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analysis import figures, frames
+from analysis.distances import msd_mmd
+from analysis.distances.figures import scatter_panels
+from analysis.tables import CLEAN, RANDOM, Count
+from runtime import bindings
+
+MIN_SCHEMES = 3
+"""Fewest schemes that a correlation across them takes."""
+_AGAIN = "give the command of tools.msd again"
+_FIGURES = (  # name, position in (msd, mmd), file, title
+    ("MSD", 0, "correlations", "Minimal sample distance and error"),
+    ("MMD", 1, "correlations_mmd", "Distance of the means and error"),
+)
+
+
+class Distance(NamedTuple):
+    """A row of msd.csv: distances of a scheme to a corruption at a severity (level, fraction or `random`), and their
+    standard deviations over halves (NaN when there are none).
+    """
+
+    scheme: str
+    corruption: str
+    severity: int | float | str
+    msd: float
+    msd_spread: float
+    mmd: float
+    mmd_spread: float
+
+    @classmethod
+    def of(cls, scheme: str, target: tuple[str, int | float | str], measured: np.ndarray) -> "Distance":
+        """Makes the row of MSD and MMD [2, 1 + halves], all images first."""
+        values = (value for of_measure in measured for value in (of_measure[0], msd_mmd.spread(of_measure)))
+        return cls(scheme, *target, *map(float, values))
+
+
+class Correlation(NamedTuple):
+    """A row of correlations.csv: Spearman's rho across schemes between a corruption's distance and error, with 95 %
+    intervals over schemes.
+    """
+
+    corruption: str
+    schemes: int
+    msd: float
+    msd_lower: float
+    msd_upper: float
+    mmd: float
+    mmd_lower: float
+    mmd_upper: float
+
+
+class Agreement(NamedTuple):
+    """Rank correlations of the distances in two networks, severities averaged.
+
+    Attributes:
+      schemes, corruptions: those that both have.
+      spearman, interval: over all points (scheme, corruption), with the percentile interval over resampled corruptions.
+      ordering, ordering_interval: mean over corruptions of the correlation across schemes, which a correlation with
+        error depends on; NaN with fewer than 3 schemes.
+      by_corruption: {corruption: correlation across schemes}; NaN where a network does not tell the schemes apart.
+    """
+
+    schemes: tuple[str, ...]
+    corruptions: tuple[str, ...]
+    spearman: float
+    interval: tuple[float, float]
+    ordering: float
+    ordering_interval: tuple[float, float]
+    by_corruption: dict[str, float]
+
+
+def read_distances(folder: pathlib.Path) -> list[Distance]:
+    """Reads the distances of every scheme that was measured in a folder of tools.msd.
+
+    Raises:
+      FileNotFoundError: no scheme was measured there.
+      DamagedFileError: a file is damaged.
+      ValueError: the files come from different networks or images, or a file does not name its scheme.
+    """
+    paths = sorted((folder / "schemes").glob("*.npz"))
+    if not paths:
+        raise FileNotFoundError(f"expected distances of tools.msd in {folder / 'schemes'}, found none")
+    rows, origins = [], set()
+    for path in paths:
+        arrays, record = bindings.read_arrays(path)
+        scheme = record.pop(msd_mmd.SCHEME, None)
+        origins.add(tuple(sorted(record.items())))
+        if not scheme or any(value.ndim != 2 or len(value) != 2 for value in arrays.values()):
+            raise ValueError(
+                f"{path}: expected distances [2, halves] of a scheme with its name, found others; {_AGAIN}"
+            )
+        rows += [Distance.of(scheme, _target(path, key), value) for key, value in arrays.items()]
+    if len(origins) > 1:
+        raise ValueError(f"{folder}: expected distances in one network on the same images, found others; {_AGAIN}")
+    return rows
+
+
+def write_centres(
+    path: pathlib.Path, centres: Mapping[tuple[str, int | str], np.ndarray], made_from: Mapping[str, str] | None = None
+) -> None:
+    """Writes features.npz atomically.
+
+    Args:
+      path: of the file.
+      centres: {(corruption, severity): [D]}.
+      made_from: digests of the network, the images and the settings.
+    """
+    bindings.write_arrays(path, {f"{name}|{severity}": v for (name, severity), v in centres.items()}, made_from or {})
+
+
+def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str], np.ndarray]:
+    """Reads features.npz: {(corruption, severity): [D]}.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: no archive of such features.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
+    arrays, _ = bindings.read_arrays(path)
+    for key, value in arrays.items():
+        if value.ndim != 1 or value.dtype.kind != "f":
+            raise ValueError(f"{path}: expected vectors of features, found {key!r} {value.dtype}{list(value.shape)}")
+    return {_target(path, key): value for key, value in arrays.items()}
+
+
+def _target(path, key):
+    """(corruption, severity) of the name of an array."""
+    name, bar, severity = key.rpartition("|")
+    try:
+        if bar:
+            return name, severity if severity == RANDOM else int(severity) if severity.isdigit() else float(severity)
+    except ValueError:
+        pass
+    raise ValueError(f"{path}: expected arrays called corruption|severity, found {key!r}")
+
+
+def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Averages distances over severities: {(scheme, corruption): (msd, mmd)}.
+
+    Raises:
+      ValueError: schemes that were measured at different severities of a corruption.
+    """
+    return _over_severities({row[:3]: (row.msd, row.mmd) for row in rows})
+
+
+def mean_errors(counts: Iterable[Count]) -> dict[tuple[str, str], float]:
+    """Averages errors in percent over severities (and seeds): {(model, corruption): error}, without clean images; the
+    model's name is the scheme's.
+    """
+    errors: dict[tuple, list[float]] = {}
+    for count in counts:
+        if count.corruption != CLEAN:
+            errors.setdefault((count.model, count.corruption, count.severity), []).append(100 * count.error)
+    return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
+
+
+def _over_severities(values):
+    """Means over the severities in keys (scheme, corruption, severity), which all schemes must have alike."""
+    grouped: dict[tuple[str, str], dict] = {}
+    for (scheme, corruption, severity), value in values.items():
+        grouped.setdefault((scheme, corruption), {})[severity] = value
+    first = {}
+    for (scheme, corruption), by_severity in grouped.items():
+        other, expected = first.setdefault(corruption, (scheme, by_severity.keys()))
+        if by_severity.keys() != expected:
+            raise ValueError(
+                f"expected the same severities of {corruption} for every scheme, found {sorted(map(str, expected))} for "
+                f"{other} and {sorted(map(str, by_severity))} for {scheme}"
+            )
+    return {
+        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0))
+        for key, by_severity in grouped.items()
+    }
+
+
+def correlations(
+    distance: Mapping[tuple[str, str], Sequence[float]],
+    errors: Mapping[tuple[str, str], float],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[Correlation]:
+    """Correlates distance with error (Spearman) per corruption, across the schemes that have both.
+
+    Args:
+      distance: {(scheme, corruption): (msd, mmd)}.
+      errors: {(scheme, corruption): error}.
+      resamples, seed: resamples of the schemes behind the intervals, and the seed of the draws.
+
+    Raises:
+      ValueError: fewer than 3 schemes in common for every corruption.
+    """
+    rows = []
+    for corruption in dict.fromkeys(name for _, name in distance):
+        schemes = [key for key in distance if key[1] == corruption and key in errors]
+        if len(schemes) < MIN_SCHEMES:
+            continue
+        error, values = [errors[key] for key in schemes], []
+        for k in range(2):
+            x = [distance[key][k] for key in schemes]
+            interval = msd_mmd.spearman_interval(x, error, resamples=resamples, seed=seed)
+            values += [msd_mmd.spearman(x, error), *interval]
+        rows.append(Correlation(corruption, len(schemes), *values))
+    if not rows:
+        raise ValueError(
+            f"expected errors of at least {MIN_SCHEMES} of the schemes {sorted({s for s, _ in distance})} under one of the "
+            f"corruptions, found errors of {sorted({s for s, _ in errors})} under {sorted({c for _, c in errors})}"
+        )
+    return rows
+
+
+def write_correlations(
+    folder: pathlib.Path, rows: Sequence[Distance], errors: Mapping[tuple[str, str], float], origin: str
+) -> str:
+    """Writes correlations.csv, correlations.png (MSD) and correlations_mmd.png with their PDFs.
+
+    Args:
+      folder: of the files.
+      rows: the distances.
+      errors: {(scheme, corruption): error in percent}, see `mean_errors`.
+      origin: where the numbers come from, for provenance.json and above the figures.
+
+    Returns:
+      The correlations as text.
+
+    Raises:
+      ValueError: fewer than three schemes have both.
+    """
+    means = mean_distances(rows)
+    found = correlations(means, errors)
+    frames.write(folder / "correlations.csv", frames.of_rows(found, Correlation._fields), origin)
+    for name, position, stem, title in _FIGURES:
+        distance = {key: pair[position] for key, pair in means.items()}
+        rho = {row.corruption: (row.msd, row.mmd)[position] for row in found}
+        panels = scatter_panels(distance, errors, rho, distance_name=name, title=title, provenance=origin)
+        figures.save(panels, folder / stem)
+    return correlations_text(found)
+
+
+def agreement(
+    first: Sequence[Distance],
+    second: Sequence[Distance],
+    measure: str = "msd",
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Agreement:
+    """Compares the distances of the same schemes and corruptions in two networks.
+
+    Distances of two networks are on different scales, so ranks are compared. Points that share a corruption are not
+    independent: intervals resample corruptions, each with all its schemes. E. Mintun, A. Kirillov, S. Xie (2021),
+    supplement C.1, compare WRN-40-2 and VGG-19-BN by the correlation of either's MSD with error.
+
+    Args:
+      first, second: rows of the two networks.
+      measure: `msd` or `mmd`.
+      resamples, seed, level: of the intervals.
+
+    Raises:
+      ValueError: another measure, fewer than 2 schemes or 3 corruptions in common, or, among these, distances that one
+        has and the other lacks, or other severities.
+    """
+    if measure not in ("msd", "mmd"):
+        raise ValueError(f"expected the measure msd or mmd, found {measure!r}")
+    keys = [[row[:3] for row in rows] for rows in (first, second)]
+    schemes, corruptions = (
+        tuple(name for name in dict.fromkeys(key[k] for key in keys[0]) if name in {key[k] for key in keys[1]})
+        for k in range(2)
+    )
+    if len(schemes) < 2 or len(corruptions) < 3:
+        raise ValueError(
+            f"expected at least 2 schemes and 3 corruptions in both, found {len(schemes)} and {len(corruptions)}"
+        )
+    measured = [{key for key in of_network if key[0] in schemes and key[1] in corruptions} for of_network in keys]
+    if measured[0] != measured[1]:
+        raise ValueError(
+            f"expected the same measurements in both, found only in one: {min(measured[0] ^ measured[1], key=str)}"
+        )
+    position = ("msd", "mmd").index(measure)
+    x, y = (
+        np.array([[means[scheme, name][position] for scheme in schemes] for name in corruptions])
+        for means in map(mean_distances, (first, second))
+    )
+    ordering = np.full(len(corruptions), np.nan)
+    if len(schemes) >= MIN_SCHEMES:
+        ordering = np.array([msd_mmd.spearman(*pair) for pair in zip(x, y)])
+    drawn = np.random.default_rng(seed).integers(0, len(corruptions), (resamples, len(corruptions)))
+    whole = [msd_mmd.spearman(x[resample].ravel(), y[resample].ravel()) for resample in drawn]
+    return Agreement(
+        schemes,
+        corruptions,
+        msd_mmd.spearman(x.ravel(), y.ravel()),
+        frames.percentile_interval(whole, level),
+        _mean(ordering),
+        frames.percentile_interval([_mean(ordering[resample]) for resample in drawn], level),
+        dict(zip(corruptions, ordering.tolist())),
+    )
+
+
+def _mean(values):
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def distances_text(rows: Sequence[Distance]) -> str:
+    """Tabulates the MSD and MMD of every scheme, means over the corruptions."""
+    means = mean_distances(rows)
+    lines = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        msd, mmd = np.mean([pair for (name, _), pair in means.items() if name == scheme], axis=0)
+        lines.append((scheme, f"{msd:.3f}", f"{mmd:.3f}"))
+    return frames.text(pd.DataFrame(lines, columns=["scheme", "MSD", "MMD"])) + "\n(means over the corruptions)"
+
+
+def correlations_text(rows: Sequence[Correlation]) -> str:
+    """Tabulates Spearman's rho between distance and error, with its interval, for every corruption."""
+    lines = [
+        (
+            row.corruption,
+            str(row.schemes),
+            f"{row.msd:+.2f} ({row.msd_lower:+.2f}..{row.msd_upper:+.2f})",
+            f"{row.mmd:+.2f} ({row.mmd_lower:+.2f}..{row.mmd_upper:+.2f})",
+        )
+        for row in rows
+    ]
+    table = pd.DataFrame(lines, columns=["corruption", "schemes", "MSD (95 %)", "MMD (95 %)"])
+    return f"Spearman's rho with the error, across schemes\n{frames.text(table)}"

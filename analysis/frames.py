@@ -1,0 +1,224 @@
+"""Tables as tidy pandas frames: a row for each measurement, a column for each thing that is known of it.
+
+    counts      model,seed,corruption,severity,correct,total                       what the answers add up to
+    scores      the same and accuracy, error, R = A_c / A_0, with standard errors
+
+Every table is made here and written by `write` (CSV), `markdown` or `latex`. Tables are results: no command of ours
+reads one. `pandas.read_csv` loads them as they are.
+"""
+
+import math
+import pathlib
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analysis import scores as formulas
+from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from runtime import files
+
+SEVERITY = "severity"  # a level, a fraction or `random`: a column that keeps the type of each value
+_QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
+
+
+def of_rows(rows: Iterable[Sequence], columns: Sequence[str]) -> pd.DataFrame:
+    """Makes a frame of tuples; the column `severity` keeps whole numbers, fractions and text side by side."""
+    frame = pd.DataFrame(list(rows), columns=list(columns), dtype=object)
+    return frame.assign(**{name: frame[name].infer_objects() for name in columns if name != SEVERITY})
+
+
+def of_counts(counts: Iterable[Count]) -> pd.DataFrame:
+    """Makes the frame of counts.csv."""
+    return of_rows(counts, Count._fields)
+
+
+def scores(counts: Iterable[Count]) -> pd.DataFrame:
+    """Makes the frame of scores.csv: a row for each count and in its order. R of clean images is 1 with SE 0.
+
+    Raises:
+      ValueError: a model and seed without a clean row, or with clean accuracy 0.
+    """
+    frame = of_counts(counts)
+    clean = frame[frame.corruption == CLEAN].set_index(["model", "seed"])[["correct", "total"]]
+    whole = frame.join(clean, on=["model", "seed"], rsuffix="_clean")
+    if (missing := whole.total_clean.isna()).any():
+        model, seed = whole.loc[missing.idxmax(), ["model", "seed"]]
+        raise ValueError(f"expected a clean row of model {model!r}, seed {seed} (R is relative to it), found none")
+    value = formulas.accuracy(whole.correct, whole.total)
+    se = formulas.standard_error(whole.correct, whole.total)
+    base = formulas.accuracy(whole.correct_clean, whole.total_clean)
+    ratio_se = formulas.robustness_standard_error(value, base, whole.total, whole.total_clean)
+    columns = {"accuracy": value, "accuracy_se": se, "error": 1 - value, "error_se": se}
+    columns |= {"R": formulas.robustness(value, base), "R_se": np.where(frame.corruption == CLEAN, 0.0, ratio_se)}
+    return frame.assign(**columns)
+
+
+def accuracies(counts: Iterable[Count], names: Sequence[str]) -> tuple[np.ndarray, int, tuple[int, ...]]:
+    """Arranges the accuracies of a study at random severities for `analysis.overlap.overlap_matrix`.
+
+    Args:
+      counts: models, corruptions, severities and seeds that are not needed are ignored.
+      names: corruptions of the study. Its models are `standard` and one for each name; all were shown clean images
+        and every corruption.
+
+    Returns:
+      (accuracy float64 [seeds, 1 + n, 1 + n], number int, seeds): row 0 is the standard model, column 0 the clean
+      images; `number` is the count of test images (the smallest, when they differ); the seeds are those of the
+      standard model for which every model is complete.
+
+    Raises:
+      ValueError: every seed lacks a measurement; the first one of each seed is named.
+    """
+    models, conditions = (STANDARD, *names), (CLEAN, *names)
+    cells = {
+        (count.seed, count.model, count.corruption): count
+        for count in counts
+        if count.corruption == CLEAN or count.severity == RANDOM
+    }
+    started = sorted({seed for seed, model, _ in cells if model == STANDARD})
+    missing = {seed: [(m, c) for m in models for c in conditions if (seed, m, c) not in cells] for seed in started}
+    complete = [seed for seed in started if not missing[seed]]
+    if not complete:
+        absent = "; ".join(
+            f"seed {seed} lacks {len(pairs)}, first model {pairs[0][0]} on {pairs[0][1]}"
+            for seed, pairs in missing.items()
+        )
+        raise ValueError(
+            f"expected counts of standard and {len(names)} models on clean and {len(names)} corruptions at severity "
+            f"{RANDOM!r}, found {absent or 'no row of the standard model'}"
+        )
+    found = [[[cells[seed, m, c] for c in conditions] for m in models] for seed in complete]
+    accuracy = np.array([[[cell.correct / cell.total for cell in row] for row in study] for study in found])
+    return accuracy, min(cell.total for study in found for row in study for cell in row), tuple(complete)
+
+
+def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
+    """Makes the frame of classes.csv: class, images, accuracy and its 95 % interval, of each class that has images.
+
+    Args:
+      correct: bool [N], which images are answered correctly.
+      labels: int [N].
+      names: of the classes.
+    """
+    rows = []
+    for label, name in enumerate(names):
+        of_class = correct[labels == label]
+        if of_class.size:
+            interval = wilson_interval(int(of_class.sum()), of_class.size)
+            rows.append((as_name(name), of_class.size, float(of_class.mean()), *interval))
+    return of_rows(rows, ("class", "images", "accuracy", "low", "high"))
+
+
+def wilson_interval(correct: int, number: int) -> tuple[float, float]:
+    """Computes Wilson's 95 % interval of a share, which holds for few images, too.
+
+    With p = correct / number and z = 1.96: (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n).
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
+    """
+    share, extra = correct / number, _QUANTILE**2 / number
+    middle = share + extra / 2
+    half = math.sqrt(extra * (share * (1 - share) + extra / 4))
+    return (middle - half) / (1 + extra), (middle + half) / (1 + extra)
+
+
+def percentile_interval(samples: ArrayLike, level: float = 0.95, known: float = 0.0) -> tuple[float, float]:
+    """Computes the ends of the central part of a resampled statistic: (lower, upper).
+
+    Args:
+      samples: the statistic in each resample; NaN where a resample does not define it.
+      level: part of the samples between the ends, in (0, 1).
+      known: smallest part of the samples that must be defined; with fewer, or none, the ends are NaN.
+    """
+    samples = np.asarray(samples, float)
+    defined = samples[~np.isnan(samples)]
+    if not len(defined) or len(defined) < known * len(samples):
+        return math.nan, math.nan
+    lower, upper = np.percentile(defined, [50 * (1 - level), 50 * (1 + level)])
+    return float(lower), float(upper)
+
+
+def spread_over_seeds(values: Sequence[float]) -> float:
+    """Computes the standard deviation (n - 1) between seeds; NaN of one seed."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> None:
+    """Writes a table as CSV, atomically: floats in their shortest exact form, `nan` where there is no number.
+
+    Args:
+      path: of the file.
+      frame: the table.
+      origin: where it comes from, for provenance.json of the same folder, under `files`.
+    """
+    path = pathlib.Path(path)
+    files.write_atomically(path, frame.to_csv(index=False, na_rep="nan", lineterminator="\n"))
+    if origin:
+        note_origin(path, origin)
+
+
+def note_origin(path: pathlib.Path, origin: str) -> None:
+    """Records in provenance.json of its folder where a file comes from."""
+    record = path.with_name("provenance.json")
+    content = files.read_json(record) if record.is_file() else {}
+    files.write_json(record, content | {"files": {**content.get("files", {}), path.name: " ".join(origin.split())}})
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """Writes a frame of text as a Markdown table, the first column left-aligned and the others right-aligned."""
+    lines = [list(frame.columns), ["---", *["---:"] * (frame.shape[1] - 1)], *frame.to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def text(frame: pd.DataFrame) -> str:
+    """Writes a frame of text in aligned columns, the first one left-aligned and the others right-aligned."""
+    lines = [list(frame.columns), *frame.to_numpy().tolist()]
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [str(line[0]).ljust(widths[0]), *(str(cell).rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
+        ).rstrip()
+        for line in lines
+    )
+
+
+def latex(frame: pd.DataFrame, caption: str) -> str:
+    """Writes a frame of text as a LaTeX table with booktabs, the caption below it; all of it is escaped before."""
+    lines = [" & ".join(map(str, line)) + r" \\" for line in [list(frame.columns), *frame.to_numpy().tolist()]]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\begin{{tabular}}{{l{'r' * (frame.shape[1] - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{{caption}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def latex_escaped(words: str) -> str:
+    """Writes text so that LaTeX prints it."""
+    for plain, written in (("\\", r"\textbackslash "), *((c, "\\" + c) for c in "&%$#_{}")):
+        words = words.replace(plain, written)
+    special = {
+        "~": r"\textasciitilde ",
+        "^": r"\textasciicircum ",
+        "±": r"$\pm$",
+        "†": r"$^\dagger$",
+        "\N{MINUS SIGN}": "$-$",
+    }
+    return "".join(special.get(letter, letter) for letter in words)
+
+
+def as_name(words: str) -> str:
+    """Spells text as one word: each run of white space, commas, quotes and `#` becomes `_`."""
+    return re.sub(r"[\s,\"'#]+", "_", words)

@@ -1,0 +1,190 @@
+"""Searches a benchmark of corruptions far from ImageNet-C, as C-bar benchmarks are made.
+
+    python -m tools.cbar --config=configs/cbar_search.py:cifar10 --workdir=runs/cbar
+
+does the whole search, from training to the ten. Each run of the search has two networks without augmentation, M of a
+seed of config.study.seeds, for the errors, and Phi of the seed at the same place of config.search.seeds, for the
+features. Trains them, shows the test images to every M under all levels of the 30 candidates and of ImageNet-C, and
+config.search.images training images to every Phi: under config.search.draws draws, each shown to all images, or, where
+that is 0, each image under a draw of its own, as ImageNet's search has it. Writes to the workdir
+
+    scans/run0.npz ...               errors and features of each run
+    cbar_benchmark.json, .png        the ten with their levels, and the contribution of each candidate
+
+The target error is config.search.target; 0 is the mean error of the Ms on ImageNet-C. Stopped anywhere, the same
+command continues; with more seeds it adds runs. Source: E. Mintun, A. Kirillov, S. Xie (2021), supplement D.
+
+    python eval.py --workdir=runs/m --config.eval.severity=levels \\
+        --config.eval.corruptions="('cbar_candidates','imagenet_c')"
+    python -m tools.msd --config=configs/msd.py --workdir=runs/phi --config.msd.schemes="('standard',)" \\
+        --config.msd.corruptions="('cbar_candidates','imagenet_c')"
+    python -m tools.cbar --step=join --errors=runs/m --features=runs/phi/msd/features.npz --out=runs/scan0.npz
+
+joins the errors of one network M and the features of another, Phi, into a scan, one run of the search. Candidates are
+the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. Prints the mean error of M over the
+references, the usual --target.
+
+    python -m tools.cbar --step=select --scan="runs/scan*.npz" --target=26.9 [--seed=0] [--out=FILE]
+
+selects ten candidates from scans. --scan may be given several times. The target is the mean error of a standard network
+on the reference benchmark, in percent. Prints the ranking and the chosen benchmark with its levels, and writes them to
+FILE (default: cbar_benchmark.json beside the first scan), the ranking also as a figure beside it. Takes about one
+second for each run.
+"""
+
+from runtime import command  # isort: skip
+
+import glob
+import pathlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from absl import app, flags
+from ml_collections import ConfigDict
+
+from analysis.cbar import benchmark, scans
+from analysis.derived import read_counts
+from analysis.distances.results import read_centres
+from analysis.tables import STANDARD, Count
+from data import Dataset
+from evaluation.conditions import Condition, list_conditions
+from evaluation.distances import joint
+from evaluation.distances.centres import Measured
+from evaluation.evaluate import evaluate_models
+from evaluation.results import count_answers
+from evaluation.shown import Shown
+from runtime import meshes, workdirs
+from runtime.log import log
+from runtime.progress import bar
+from runtime.provenance import provenance, summary
+from training import cli, parts, study
+
+
+def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
+    """Searches as `config` says in `workdir`; returns the content of cbar_benchmark.json."""
+    study.refuse_unnamed(config)
+    pairs = _pairs(config)
+    conditions = list_conditions(scans.BENCHMARKS.values(), "levels")[1:]  # without clean images
+    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
+        counts = _train_and_count(config, pairs, conditions, path)
+        # Loaded again: images that were mixed into the training images give no features.
+        dataset = study.load_dataset(config)
+        paths, code, errors_on_references = [], summary(provenance()), []
+        for number, (errors, features) in enumerate(bar("run", pairs)):
+            centres = _centres(config, dataset, path, number, features, conditions)
+            scan = scans.join([count for count in counts if count.seed == errors], centres, STANDARD)
+            errors_on_references.append(scan.reference_errors)
+            paths.append(path / "scans" / f"run{number}.npz")
+            names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
+            scans.write_scan(paths[-1], scan, f"{names}, {code}")
+        target = config.search.target or float(np.mean(errors_on_references))
+        content, text = benchmark.select(paths, target, config.search.seed, path / "cbar_benchmark.json")
+        print("\n" + text)
+    return content
+
+
+def _pairs(config: ConfigDict) -> list[tuple[int, int]]:
+    """The seeds of M and Phi of each run, which are all different."""
+    errors, features = tuple(config.study.seeds), tuple(config.search.seeds)
+    if len(errors) != len(features) or set(errors) & set(features):
+        raise ValueError(
+            "expected as many config.search.seeds as config.study.seeds and none in both, found "
+            f"{features} and {errors}"
+        )
+    return list(zip(errors, features, strict=True))
+
+
+def _train_and_count(
+    config: ConfigDict, pairs: list[tuple[int, int]], conditions: list[Condition], path: pathlib.Path
+) -> list[Count]:
+    """Trains the networks that are missing and counts the right answers of each M."""
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
+    dataset, train_split, test_split = study.load_for_training(config, mesh, path)
+    shown = Shown.of(config, test_split, mesh, dataset.provenance)
+    of_errors, counts = {errors for errors, _ in pairs}, []
+    seeds = [seed for pair in pairs for seed in pair]
+    trainings = parts.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
+    for models in trainings.train_in_parts(parts.AT_ONCE):
+        evaluated = {key: model for key, model in models.items() if key[1] in of_errors}
+        counts += count_answers(evaluate_models(evaluated, shown, conditions, path))
+        del models, evaluated
+    return counts
+
+
+def _centres(
+    config: ConfigDict, dataset: Dataset, path: pathlib.Path, number: int, seed: int, conditions: list[Condition]
+) -> dict[tuple[str, int], np.ndarray]:
+    """Mean features of every condition in the network of a seed, from the images of run `number`."""
+    settings = config.search
+    given = {"model": STANDARD, "model_seed": seed, "seed": settings.seed + number}
+    given |= {"images": settings.images, "draws": settings.draws, "halves": 0}
+    of_run = ConfigDict(config.msd.to_dict() | given)
+    measured = Measured.by(config, of_run, path, f"features/run{number}", given, dataset)
+    return {
+        (condition.corruption, condition.label): measured.centre(condition)[0]
+        if settings.draws
+        else joint.centre(measured, condition)
+        for condition in bar("condition", conditions)
+    }
+
+
+def join(errors: str, features: str, model: str, out: str) -> scans.Scan:
+    """Writes one run of the search: errors of an evaluated workdir, features of tools.msd."""
+    scan = scans.join(read_counts(pathlib.Path(errors) / "counts.csv"), read_centres(features), model)
+    scans.write_scan(out, scan, f"errors of {errors}, features of {features}")
+    print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {out}")
+    return scan
+
+
+def select(paths: list[pathlib.Path], target: float, seed: int = 0, out: pathlib.Path | None = None) -> dict[str, Any]:
+    """Selects ten candidates, prints and writes them; returns the content of the file."""
+    content, text = benchmark.select(paths, target, seed, out or paths[0].with_name("cbar_benchmark.json"))
+    print(text)
+    return content
+
+
+def listed(patterns: Iterable[str]) -> list[pathlib.Path]:
+    """Lists every file that a pattern names, sorted within a pattern, each once; a plain name stands for itself."""
+    paths: list[str] = []
+    for pattern in patterns:
+        matches = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        if not matches:
+            raise FileNotFoundError(f"expected scans at {pattern}, found no file")
+        paths += matches
+    return [pathlib.Path(path) for path in dict.fromkeys(paths)]
+
+
+_REQUIRED = {
+    "search": {},
+    "join": {"errors": "WORKDIR", "features": "FILE", "out": "FILE"},
+    "select": {"scan": "FILE", "target": "PERCENT"},
+}
+
+
+def main(argv):
+    step = flags.FLAGS.step
+    given = command.given(argv, _REQUIRED[step])
+    if step == "join":
+        join(given.errors, given.features, given.model, given.out)
+    elif step == "select":
+        select(listed(given.scan), given.target, given.seed, pathlib.Path(given.out) if given.out else None)
+    else:
+        if wrong := [name for name in ("scan", "target", "errors", "features", "out") if given[name].present]:
+            raise app.UsageError(f"expected --{wrong[0]} with --step=join or --step=select")
+        config, workdir = cli.start(argv)
+        search(config, workdir)
+        log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/cbar_search.py")
+    flags.DEFINE_enum("step", "search", list(_REQUIRED), "The whole search, or one of its last two steps.")
+    flags.DEFINE_string("errors", None, "join: evaluated workdir of one network M (required).")
+    flags.DEFINE_string("features", None, "join: features.npz of another, Phi (required).")
+    flags.DEFINE_string("model", STANDARD, "join: which model of the workdir: what it was trained with.")
+    flags.DEFINE_multi_string("scan", [], "select: a scan, *.npz, or a pattern of scans; one per run (required).")
+    flags.DEFINE_float("target", None, "select: mean error of the benchmark to be made, in percent (required).")
+    flags.DEFINE_integer("seed", 0, "select: seed of the random half-sets and benchmarks.")
+    flags.DEFINE_string("out", None, "join: the scan to write (required). select: default cbar_benchmark.json.")
+    command.run(main, cli.parse)
