@@ -423,7 +423,9 @@ class MsdSettings(Section):
     )
     chunk: int = setting(0, "transforms at a time, for speed and memory only; 0 fits the device", whole())
     errors: str = setting(
-        "", "evaluated workdirs with the schemes as models: correlates distance with error", text("a pattern of paths, or ''")
+        "",
+        "evaluated workdirs with the schemes as models: correlates distance with error",
+        text("a pattern of paths, or ''"),
     )
     out: str = setting("msd", "folder of results in the workdir", _FOLDER)
     toy: ToySettings = group(ToySettings)
