@@ -24,7 +24,7 @@ import pathlib
 from absl import app, flags
 
 from analysis import figures
-from analysis.comparison.files import compare_extractors, compare_studies
+from analysis.comparison.files import compare_studies
 from analysis.comparison.several import compare_several, matrices_figure
 from runtime.files import write_json
 
@@ -53,10 +53,7 @@ def run_several(folders, given):
 
 def run_two(first, second, given):
     """Compares two workdirs, or two folders of tools.msd."""
-    if (first / "msd.csv").is_file():
-        content, text = compare_extractors(first, second)
-    else:
-        content, text = compare_studies(first, second, given.threshold)
+    content, text = compare_studies(first, second, given.threshold)
     print(text)
     out = given.out or second / "comparison.json"
     write_json(out, content)
