@@ -25,5 +25,4 @@ Around it:
     flips            the best classes on each frame of sequences of small perturbations
     verification     a workdir held against what its results came from (`python -m tools.check`)
     distances        features of transforms, and distances between schemes and corruptions
-    planning        a study before it runs: programs, memory and hours on chips that are not there
 """

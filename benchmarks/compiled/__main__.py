@@ -1,84 +1,94 @@
-"""Compiles programs for a chip that is not there and tabulates what its compiler says of them.
+"""Prints what a compiler says of programs for a chip that this machine lacks, as a Markdown table.
 
-    python -m benchmarks.compiled --target=tpu_v5e                                   # all corruptions
-    python -m benchmarks.compiled --target=tpu_v5e --size=32 --batch=1024
-    python -m benchmarks.compiled --target=tpu_v5e --names imagenet_c/snow           # these anew, the rest stays
-    python -m benchmarks.compiled --target=tpu_v5e --programs=training               # or schemes, evaluation
-    JAX_OPTIMIZATION_LEVEL=O1 python -m benchmarks.compiled --target=tpu_v5e         # compiled in less time
+    pip install -e '.[study,compile_tpu]'
+    python -m benchmarks.compiled --target=v5e                                      # all corruptions
+    python -m benchmarks.compiled --target=v5e --names imagenet_c/fog --size=32 --batch=1024
+    python -m benchmarks.compiled --target=v5e --programs=training                  # or schemes, evaluation
+    python -m benchmarks.compiled --target=v5e --programs=training --names resnet18:224:256:1x1 --kernels=40
+    JAX_OPTIMIZATION_LEVEL=O1 python -m benchmarks.compiled --target=v5e            # compiled in less time
 
-Writes benchmarks/results/compiled_TARGET_PROGRAMS[_SIZE[_batchBATCH]][_LEVEL].md after each program; the same
-command continues a run that was stopped.
+All numbers are by the compiler's model; nothing runs on a chip, nothing is measured.
 """
 
 import argparse
-import pathlib
+import functools
+import math
 
 import jax
 
-from benchmarks.compiled import programs, table
-from evaluation.planning.asked import counted
-from runtime.chips import costs, hlo
-from runtime.chips.targets import TARGETS
+import corruptions
+from benchmarks.compiled import hlo, programs
+from benchmarks.compiled.chips import TARGETS
+from corruptions import augment
 
-RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
-SIZED = ("corruptions", "schemes")
-BATCH = 128
+LEGEND = """Compiled for a described chip, run on none: all numbers are by the compiler's model, none is measured. Numbers of one batch on
+one chip. `compile CPU s`: of all the compiler's threads; `loop trips`: inner loops count in each trip of outer ones (after `<=` a loop
+may end earlier); `gathers`: scatters too; `traffic`: bytes of the kernels, in units of reading and writing the batch as uint8;
+`images/s by the model`: {model}; `roofline`: the kernels'
+traffic at {bandwidth:.0f} GB/s or the products at {peak:.0f} TFLOP/s; `costliest operations`: parts of the cycles, or of the traffic."""
 
 
-def measure(target, kind, name, size, batch):
-    """Compiles one program: the cells of its row."""
-    program = programs.build(kind, name, size, batch, target.devices)
-    try:
-        compiled, seconds = target.compile(target.lower(program.function, *program.args, **program.static))
-    except jax.errors.JaxRuntimeError as error:  # does not fit, or an operation that the chip lacks
-        return table.failed(error)
-    found = costs.of_program(hlo.parse(compiled.as_text()))
-    temporaries = compiled.memory_analysis().temp_size_in_bytes
-    if target.clock:
-        flops = compiled.cost_analysis().get("flops", 0.0)  # of a loop's body once: of one batch
-    else:
-        with target.pretended():
-            of_chip = f"{name.rpartition(':')[0]}:1x1" if kind in programs.ROWS else name
-            flops, _ = counted(programs.build(kind, of_chip, size, batch, lambda chips: jax.devices("cpu")[:chips]))
-    pixels = size**2 if kind in SIZED else 0
-    return table.row(target, found, seconds, temporaries, flops, program.images, program.batches, pixels)
+def row(target, measured, images, pixels=0):
+    """Makes {column: cell} of a program on so many images, of which it reads and writes `pixels` each."""
+    costs, flops = measured.costs, measured.flops
+    bound = "" if measured.operations["exact"].all() else "<= "
+    shares = hlo.costliest(measured.operations, ["source"])["share"][:3]
+    return {
+        "compile CPU s": f"{measured.compile_seconds:.1f}",
+        "temporaries MiB/image": f"{measured.temporaries / images / 2**20:.2f}",
+        "kernels": f"{costs['kernels']:,.0f}",
+        "loop trips": f"{bound}{costs['trips']:,.0f}",
+        "gathers": f"{costs['gathers']:,.0f}",
+        "collectives": f"{costs['collectives']:,.0f}",
+        "traffic": f"{costs['traffic'] / images / (6 * pixels):,.1f}" if pixels else "-",
+        "images/s by the model": f"{images / measured.seconds:,.0f}",
+        "roofline images/s": f"{images / max(costs['traffic'] / target.bandwidth, flops / target.peak):,.0f}",
+        "of the peak": f"{100 * flops / measured.seconds / target.peak:.1f} %",
+        "costliest operations": "; ".join(
+            f"{name} {100 * part:.0f} %" for name, part in shares.items() if part >= 0.05
+        ),
+    }
+
+
+def chips(name):
+    """Reads (models at once, chips for each) from the end of a name, `:1x4`; (1, 1) where it names none."""
+    at_once, _, each = name.rpartition(":")[2].partition("x")
+    return (int(at_once), int(each)) if at_once.isdecimal() and each.isdecimal() else (1, 1)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--target", choices=TARGETS, required=True)
-    parser.add_argument("--programs", choices=(*SIZED, *programs.ROWS), default="corruptions")
-    parser.add_argument("--size", type=int, default=224, help="of corruptions' and schemes' images")
-    parser.add_argument("--batch", type=int, default=BATCH, help="of corruptions and schemes")
-    parser.add_argument("--names", nargs="+", default=[], help="compiled anew; default: what the table lacks")
-    parser.add_argument("--out", type=pathlib.Path)
-    given = parser.parse_args()
+    parser.add_argument("--programs", choices=("corruptions", "schemes", *programs.NETWORKS), default="corruptions")
+    parser.add_argument("--size", type=int, default=224, help="side of the images of corruptions and schemes")
+    parser.add_argument("--batch", type=int, default=128, help="images of corruptions and schemes")
+    parser.add_argument("--names", nargs="+", help="programs; default: all of their kind")
+    parser.add_argument("--kernels", type=int, default=0, help="print that many of each program's costliest kernels")
+    flags = parser.parse_args()
     jax.config.update("jax_platforms", "cpu")
-    target, sized = TARGETS[given.target], given.programs in SIZED
-    shape = f", {given.size}x{given.size}, batch {given.batch}" if sized else ""
+    target, sized = TARGETS[flags.target], flags.programs not in programs.NETWORKS
     level = jax.config.jax_optimization_level.replace("UNKNOWN", "")
-    shape += f", optimization level {level}" if level else ""
-    title = (
-        f"{given.programs.capitalize()} compiled for {target.kind}{shape}, JAX {jax.__version__}, {target.compiler()}"
+    print(
+        f"# {flags.programs.capitalize()} compiled for {target.kind}"
+        f"{f', {flags.size}x{flags.size}, batch {flags.batch}' if sized else ''}"
+        f"{f', optimization level {level}' if level else ''}, JAX {jax.__version__}, {target.compiler()}\n"
     )
-    command = f"JAX_OPTIMIZATION_LEVEL={level} " if level else ""
-    command += f"python -m benchmarks.compiled --target={given.target} --programs={given.programs}"
-    command += f" --size={given.size} --batch={given.batch}" if sized else ""
-    name = f"compiled_{given.target}_{given.programs}" + (f"_{given.size}" if sized else "")
-    name += f"_batch{given.batch}" if sized and given.batch != BATCH else ""
-    name += f"_{level}" if level else ""
-    path = given.out or RESULTS / f"{name}.md"
-    rows, known = table.read(path, title), programs.names(given.programs, target.topologies)
-    if given.names and not rows and path.exists():
-        parser.error(
-            f"expected {path} to begin with '# {title}', and the columns of today, found another table; --names adds to none of others"
-        )
-    bars = table.BARS.get((given.target, given.size, given.batch)) if given.programs == "corruptions" else None
-    for name in given.names or [name for name in known if name not in rows]:
-        rows[name] = measure(target, given.programs, name, given.size, given.batch)
-        print(name, *rows[name], sep=" | ", flush=True)
-        rows = {key: rows[key] for key in sorted(rows, key=lambda key: (*known, key).index(key))}
-        table.write(path, title, command, target, rows, bars)
+    print(LEGEND.format(model=target.model, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12))
+    listed, header = {"corruptions": corruptions.names(), "schemes": augment.names()} | programs.NETWORKS, True
+    for name in flags.names or [name for name in listed[flags.programs] if math.prod(chips(name)) in target.topologies]:
+        build = functools.partial(programs.build, flags.programs, name, flags.size, flags.batch)
+        try:
+            measured = programs.measure(target, build, *chips(name))
+        except jax.errors.JaxRuntimeError as error:
+            print(f"| {name} | not compiled: {' '.join(str(error).split())[:160].replace('|', '/')} |", flush=True)
+            continue
+        cells = row(target, measured, flags.batch if sized else int(name.split(":")[2]), flags.size**2 * sized)
+        if header:
+            print(f"\n| program | {' | '.join(cells)} |\n{'|---' * (len(cells) + 1)}|")
+        header = False
+        print(f"| {name} | {' | '.join(cell.replace('|', '/') for cell in cells.values())} |", flush=True)
+        if flags.kernels:
+            print(hlo.costliest(measured.operations, ["source", "result"])[: flags.kernels].to_string())
 
 
 if __name__ == "__main__":

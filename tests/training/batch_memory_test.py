@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import data
+from benchmarks.compiled import programs
 from configs import default
-from evaluation.planning import programs
-from evaluation.planning.programs import Block
 from runtime import compiles, meshes, workdirs
 from runtime.schema import SettingsError
 from tests.training import tiny
@@ -138,8 +137,7 @@ def test_the_state_is_donated_whole():
     network = states.abstract_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
     optimizer = states.make_optimizer(default.get_config().train, 5)
     shown = jax.ShapeDtypeStruct((5, 32, 32, 32, 3), np.uint8)
-    one = Block(network, optimizer, shown, {})
-    program = programs.training(one, meshes.data_mesh(1))
-    found = program.function.lower(*program.args, **program.static).compile().memory_analysis()
-    state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one.first_state()[1]))
+    found = programs.training(network, optimizer, shown, meshes.data_mesh(1)).lower().compile().memory_analysis()
+    leaves = jax.tree.leaves(programs.first_state(network, optimizer)[1])
+    state = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
     assert found.alias_size_in_bytes == state

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from runtime.chips import costs, hlo
+from benchmarks.compiled import hlo
 
 NESTED = """HloModule jit_f, entry_computation_layout={(f32[8,128]{1,0:T(8,128)})->f32[8,128]{1,0:T(8,128)}}
 
@@ -58,21 +58,28 @@ metadata={op_name="jit(f)/vmap()/body/jit(_take)/gather"}, backend_config={"wind
 
 
 def test_loops_in_loops_are_multiplied():
-    found = costs.of_program(hlo.parse(NESTED))
-    assert found.trips == 5 + 5 * 3 and found.exact
-    assert found.cycles == 5 * 20 + 5 * 3 * 7 + 795
-    assert found.kernels == 5 + 5 * 3 + 2
-    assert (found.gathers, found.collectives) == (2, 1)
-    assert found.shares == {"jit(_take)/gather": pytest.approx(0.795), "steps": pytest.approx(0.205)}
+    operations = hlo.table(NESTED)
+    kernels, cycles = 5 + 5 * 3 + 2, 5 * 20 + 5 * 3 * 7 + 795
+    found = hlo.totals(operations)[["trips", "cycles", "kernels", "gathers", "collectives"]]
+    assert found.tolist() == [5 + 5 * 3, cycles, kernels, 2, 1] and operations["exact"].all()
+    shares = hlo.costliest(operations, ["source"])["share"]
+    assert shares[shares > 0].to_dict() == {
+        "jit(_take)/gather": pytest.approx(0.795),
+        "steps": pytest.approx(0.205),
+    }
+    assert hlo.costliest(operations, ["source", "result"]).index[0] == ("jit(_take)/gather", "f32[4,128]")
 
 
-def test_a_loop_until_something_holds_counts_its_most_trips_and_says_so():
-    until = NESTED.replace(
-        "%count.1, %constant.3", "%count.1, %constant.3)\n  %same.1 = pred[] compare(%count.1, %count.1"
-    )
-    assert (costs.of_program(hlo.parse(until)).trips, costs.of_program(hlo.parse(until)).exact) == (20, False)
-    unknown = NESTED.replace("s32[]{:T(128)} constant(5)", "f32[]{:T(128)} constant(5)")
-    assert (costs.of_program(hlo.parse(unknown)).trips, costs.of_program(hlo.parse(unknown)).exact) == (1 + 3, False)
+@pytest.mark.parametrize(
+    "before, after, trips",
+    [  # a second comparison: at most the largest constant; a constant that is no whole number: at least one trip
+        ("%count.1, %constant.3", "%count.1, %constant.3)\n  %same.1 = pred[] compare(%count.1, %count.1", 20),
+        ("s32[]{:T(128)} constant(5)", "f32[]{:T(128)} constant(5)", 1 + 3),
+    ],
+)
+def test_a_loop_with_an_unknown_number_of_trips_is_marked(before, after, trips):
+    operations = hlo.table(NESTED.replace(before, after))
+    assert hlo.totals(operations)["trips"] == trips and not operations["exact"].all()
 
 
 @pytest.mark.parametrize(
@@ -104,20 +111,19 @@ def test_bytes_between_the_large_memory_and_the_chip(lines, expected):
             "}",
         ]
     )
-    assert costs.of_program(hlo.parse(text)).traffic == expected
+    assert hlo.totals(hlo.table(text))["traffic"] == expected
 
 
 def test_a_program_that_a_compiler_wrote():
     def steps(x):
         return jax.lax.scan(lambda c, _: (jnp.sin(c) @ c, None), x, None, length=11)[0]
 
-    compiled = jax.jit(steps).lower(jax.ShapeDtypeStruct((16, 16), jnp.float32)).compile()
-    found = costs.of_program(hlo.parse(compiled.as_text()))
-    assert (found.trips, found.exact) == (11, True)
-    assert found.traffic >= 11 * 3 * 16 * 16 * 4
+    operations = hlo.table(jax.jit(steps).lower(jax.ShapeDtypeStruct((16, 16), jnp.float32)).compile().as_text())
+    assert hlo.totals(operations)["trips"] == 11 and operations["exact"].all()
+    assert hlo.totals(operations)["traffic"] >= 11 * 3 * 16 * 16 * 4
 
 
-def test_of_branches_the_one_with_most_cycles_counts():
+def test_a_conditional_counts_as_its_branch_with_most_cycles():
     kernel = '{0} = f32[2]{{0}} negate(%a), backend_config={{"estimated_cycles":"{1}"}}'
     branches = [f"%b{n} (a: f32[2]) -> f32[2] {{\n  %a = f32[2]{{0}} parameter(0)\n  ROOT " + kernel.format("%n", n) + "\n}"
                 for n in (30, 50, 40)]  # fmt: skip
@@ -131,10 +137,10 @@ def test_of_branches_the_one_with_most_cycles_counts():
             "}",
         ]
     )
-    assert (costs.of_program(hlo.parse(text)).cycles, costs.of_program(hlo.parse(text)).kernels) == (50, 1)
+    assert hlo.totals(hlo.table(text))[["cycles", "kernels"]].tolist() == [50, 1]
 
 
-def test_what_is_begun_and_ended_apart_counts_once():
+def test_an_operation_that_starts_and_ends_apart_counts_once():
     text = "\n".join(
         [
             "%wrapped (p: f32[8], n: s32[4]) -> f32[4] {",
@@ -152,10 +158,9 @@ def test_what_is_begun_and_ended_apart_counts_once():
             "}",
         ]
     )
-    found = costs.of_program(hlo.parse(text))
-    assert (found.collectives, found.gathers) == (1, 1)
+    assert hlo.totals(hlo.table(text))[["collectives", "gathers"]].tolist() == [1, 1]
 
 
 def test_a_text_without_a_program_is_refused():
     with pytest.raises(ValueError, match="ENTRY"):
-        hlo.parse("HloModule jit_f\n")
+        hlo.table("HloModule jit_f\n")
