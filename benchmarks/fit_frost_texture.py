@@ -1,4 +1,4 @@
-"""Fits the constants of corruptions/primitives/textures/frost_texture.py to the photographs of
+"""Fits the constants of corruptions/primitives/frost_texture.py to the photographs of
 ImageNet-C.
 
     python -m benchmarks.fit_frost_texture
@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from scipy import ndimage, optimize
 
-from corruptions.primitives.textures import frost_texture
+from corruptions.primitives import frost_texture
 
 # Of the luminance: standard deviation of the bands, and of the residual; mean absolute step between
 # neighbours.

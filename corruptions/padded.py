@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+Params = Mapping[str, Any]
 Tables = Callable[[Sequence[int], str | None], Mapping[str, Any]]
 TableOf = Callable[[Sequence[int], str | None, int], tuple[str | None, np.int32]]
 
@@ -95,48 +96,49 @@ def positions(shape: Sequence[int]) -> jax.Array:
 
 
 def own(shape: Sequence[int]) -> Sequence[Any]:
-    """Gives the own sides of a `Shape`, which may be traced, and any other shape as it is."""
+    """Returns the own sides of a `Shape`, which may be traced, and any other shape as it is."""
     return shape.own if isinstance(shape, Shape) else shape
 
 
-def own_size(shape: Sequence[int], name: str = "size") -> dict[str, jax.Array]:
-    """The parameter `name`, int32 [2], of a `Shape`: own height and width. Nothing of another."""
+def with_own_size(params: Params, shape: Sequence[int]) -> Params:
+    """Adds own height and width, int32 [2] `own_size`, to what was drawn for a `Shape`."""
     if not isinstance(shape, Shape):
-        return {}
-    return {name: jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
+        return params
+    return {**params, "own_size": jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
 
 
-def height_and_width(shape: Sequence[int], params: Mapping[str, Any], name: str = "size") -> Sequence[Any]:
-    """Gives the parameter `name` of a padded image, see `own_size`, else the sides of its shape."""
-    return params[name] if name in params else shape[:2]
+def own_sides(shape: Sequence[int], params: Params) -> Sequence[Any]:
+    """Returns own height and width of a padded image, which may be traced; of any other image its sides."""
+    return params["own_size"] if "own_size" in params else shape[:2]
 
 
-def blackened(image: jax.Array, size: Sequence[Any] | jax.Array | None) -> jax.Array:
-    """Makes black what of an image [H, W, C] lies beyond its part of height and width `size`; None
-    leaves the image as it is.
-    """
-    if size is None:
+def tables(shape: Sequence[int], table: str | None, make: Tables) -> Mapping[str, Any]:
+    """Returns the tables of a corruption: made from the shape, or what the host made for a `Shape`."""
+    return shape.tables if isinstance(shape, Shape) else make(shape, table)
+
+
+def blackened(image: jax.Array, params: Params) -> jax.Array:
+    """Blackens a padded image [H, W, C] beyond its own sides."""
+    if "own_size" not in params:
         return image
-    rows, columns = (jnp.arange(n) < side for n, side in zip(image.shape[:2], size))
+    rows, columns = (jnp.arange(n) < side for n, side in zip(image.shape[:2], params["own_size"]))
     return jnp.where((rows[:, None] & columns[None, :])[..., None], image, 0.0)
 
 
-def repeat_border(image: jax.Array, size: Sequence[Any] | jax.Array | None) -> jax.Array:
-    """Repeats the lower and right border of the part at the upper left of an image [H, W, ...], of
-    height and width `size`, over what lies beyond; None leaves the image as it is.
-    """
-    if size is None:
-        return image
-    rows, columns = (jnp.minimum(jnp.arange(n), own - 1) for n, own in zip(image.shape[:2], size))
+def repeat_border(image: jax.Array, params: Params) -> jax.Array:
+    """Repeats the lower and right border of a padded image [H, W, ...] over the padding."""
+    return repeat_beyond(image, params["own_size"]) if "own_size" in params else image
+
+
+def repeat_beyond(image: jax.Array, sides: Sequence[Any] | jax.Array) -> jax.Array:
+    """Repeats the last of the first `sides` rows and columns of an image [H, W, ...] over what follows them."""
+    rows, columns = (jnp.minimum(jnp.arange(n), side - 1) for n, side in zip(image.shape[:2], sides))
     return image[rows][:, columns]
 
 
-def turned(image: jax.Array, size: jax.Array | None) -> jax.Array:
-    """Turns an image [H, W, ...] by 180 degrees about the middle of its part of height and width
-    `size`; None turns it about its own.
-    """
+def turned(image: jax.Array, params: Params) -> jax.Array:
+    """Turns an image [H, W, ...] by 180 degrees; a padded one about the middle of its own part."""
     whole = image[::-1, ::-1]
-    if size is None:
+    if "own_size" not in params:
         return whole
-    shifts = size - jnp.array(image.shape[:2], jnp.int32)
-    return jnp.roll(whole, shifts, (0, 1))
+    return jnp.roll(whole, params["own_size"] - jnp.array(image.shape[:2], jnp.int32), (0, 1))

@@ -21,15 +21,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, gradients, programs
+from corruptions import channels, checks, forks, gradients, padded, programs
 from corruptions.levels import Fraction, Levels
-from corruptions.padded import Padding
+from corruptions.padded import Padding, with_own_size
 
 Array = jax.Array | np.ndarray
-Params = Mapping[str, Any]
+Key = jax.Array
+Image = jax.Array
+Severity = jax.Array
+Shape = tuple[int, ...]
+Params = padded.Params
+Positions = tuple[jax.Array, jax.Array]
 Sampler = Callable[..., Params]
 Applier = Callable[[Any, Any], jax.Array]
-Mapper = Callable[[Sequence[int], Any], tuple[jax.Array, jax.Array]]
+Mapper = Callable[[Sequence[int], Any], Positions]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,7 +232,7 @@ def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, .
         severity = scale.draw(of_severity, given)
     if isinstance(scale, Levels):
         given = {name: value for name, value in given.items() if name not in ("interpolate", "range", "levels")}
-    return corruption.sampler(key, shape, severity, **given)
+    return with_own_size(corruption.sampler(key, shape, severity, **given), shape)
 
 
 def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:

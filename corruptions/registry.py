@@ -5,9 +5,9 @@ from typing import Any
 
 from corruptions import checks, gradients
 from corruptions.levels import Fraction, Levels
-from corruptions.padded import Padding
-from corruptions.record import Applier, Corruption, Mapper, Parameter, Sampler
+from corruptions.record import Applier, Corruption, Parameter, Sampler
 
+_Decorator = Callable[[Applier], Corruption]
 _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all
 # severities.
@@ -33,8 +33,11 @@ def register(corruption: Corruption) -> Corruption:
     return corruption
 
 
-def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: str) -> Callable[..., Corruption]:
-    """Makes the function by which the modules of a benchmark register their corruptions.
+def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: str) -> Callable[..., _Decorator]:
+    """Makes the decorator by which the modules of a benchmark register their corruptions.
+
+    `@member("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the
+    registered corruption: the function is its applier and gives it its name.
 
     Args:
       benchmark: the prefix of the qualified names.
@@ -42,47 +45,34 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       source: of all parameters that name no other.
 
     Returns:
-      `(name, family, sampler, applier, parameters, aliases=(), mixes="", padding=None,
-      straight_through=None, moves="", mapper=None) -> Corruption`, see `Corruption`; each of
-      `parameters` is a pair (name, unit), or a `Parameter` where the source is another.
-      `straight_through` is the applier without its roundings, where these take its gradient.
+      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=None, straight_through=None,
+      moves="", mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a
+      `Parameter` with another source. `name` replaces the function's. `straight_through` is the applier
+      without its roundings, where these take its gradient.
     """
 
-    def registered(
-        name: str,
+    def member(
         family: str,
         sampler: Sampler,
-        applier: Applier,
-        parameters: Iterable[Parameter | tuple[str, str]],
-        aliases: tuple[str, ...] = (),
-        mixes: str = "",
-        padding: Padding | None = None,
+        units: Mapping[str, str | Parameter],
+        *,
+        name: str = "",
         straight_through: Applier | None = None,
-        moves: str = "",
-        mapper: Mapper | None = None,
-    ) -> Corruption:
-        straight = gradients.with_derivative(applier, straight_through) if straight_through else None
-        described = tuple(p if isinstance(p, Parameter) else Parameter(*p, source) for p in parameters)
-        return register(
-            Corruption(
-                name,
-                benchmark,
-                family,
-                sampler,
-                applier,
-                scale,
-                rounding,
-                described,
-                aliases=aliases,
-                mixes=mixes,
-                padding=padding,
-                straight_through=straight,
-                moves=moves,
-                mapper=mapper,
-            )
-        )
+        **known: Any,
+    ) -> _Decorator:
+        parameters = tuple(u if isinstance(u, Parameter) else Parameter(p, u, source) for p, u in units.items())
 
-    return registered
+        def registered(applier: Applier) -> Corruption:
+            if straight_through is not None:
+                known["straight_through"] = gradients.with_derivative(applier, straight_through)
+            called = name or applier.__name__
+            return register(
+                Corruption(called, benchmark, family, sampler, applier, scale, rounding, parameters, **known)
+            )
+
+        return registered
+
+    return member
 
 
 def register_benchmark(name: str, members: Iterable[str], levels: Mapping[str, Sequence[int]] | None = None) -> None:
@@ -116,7 +106,8 @@ def names(benchmark: str | None = None) -> tuple[str, ...]:
       ValueError: an unknown benchmark.
     """
     if benchmark is None:
-        return tuple(_CORRUPTIONS)
+        published = (member for members in _BENCHMARKS.values() for member in members)
+        return tuple(dict.fromkeys((*published, *_CORRUPTIONS)))
     return tuple(_members(benchmark))
 
 

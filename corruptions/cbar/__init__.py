@@ -8,17 +8,26 @@ option `table`).
 """
 
 from corruptions.cbar.blur import chromatic_aberration, circular_motion_blur, transverse_chromatic_aberration
-from corruptions.cbar.color import bleach_bypass, color_balance, hue_shift, pseudocolor, technicolor
-from corruptions.cbar.displacement import ripple, scatter
-from corruptions.cbar.dither import color_dither
+from corruptions.cbar.color import bleach_bypass, color_balance, color_dither, hue_shift, pseudocolor, technicolor
+from corruptions.cbar.displacement import (
+    caustic_refraction,
+    perspective_no_bars,
+    quadrilateral_no_bars,
+    ripple,
+    scatter,
+)
 from corruptions.cbar.lenses import fish_eye, pinch_and_twirl, water_drop
 from corruptions.cbar.noise import blue_noise, brownish_noise, perlin_noise, voronoi_noise
 from corruptions.cbar.occlusion import blue_noise_sample, checkerboard_cutout, lines
-from corruptions.cbar.projection import perspective_no_bars, quadrilateral_no_bars
-from corruptions.cbar.refraction import caustic_refraction
 from corruptions.cbar.severities import BENCHMARK_TABLE, RANGES, SELECTED, TABLES, table_for
-from corruptions.cbar.sparkles import inverse_sparkles, sparkles
-from corruptions.cbar.waves import caustic_noise, concentric_sine_waves, plasma_noise, single_frequency_greyscale
+from corruptions.cbar.waves import (
+    caustic_noise,
+    concentric_sine_waves,
+    inverse_sparkles,
+    plasma_noise,
+    single_frequency_greyscale,
+    sparkles,
+)
 from corruptions.registry import register_benchmark
 
 _CANDIDATES = (

@@ -1,8 +1,8 @@
-"""Aberrations and the circular blur, by cubic B-splines: chromatic_aberration,
-transverse_chromatic_aberration and circular_motion_blur.
+"""Aberrations and the circular blur, by cubic B-splines: chromatic_aberration, transverse_chromatic_aberration and
+circular_motion_blur.
 
-The two aberrations take the pixels themselves for the coefficients of the spline, so that every
-channel is also blurred a little, the one that stays in place included; the released code has it so.
+The two aberrations take the pixels themselves as the coefficients of the spline, so that every
+channel is also blurred a little, even the one that stays in place; the released code does so.
 """
 
 import jax
@@ -11,9 +11,9 @@ import numpy as np
 
 from corruptions import levels as level_tables
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import color, random
-from corruptions.primitives.warping import spline
+from corruptions.cbar.severities import candidate, side
+from corruptions.primitives import color, random, spline
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 
 def _rounded(levels):
@@ -34,7 +34,7 @@ def _resampled(image, rows, columns, whole):
     return color.from_levels(jnp.moveaxis(jnp.clip(whole(channels), 0, 255), 0, -1))
 
 
-def _sample_chromatic(key, shape, severity, *, table=None):
+def _sample_chromatic(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws a shift of 0.01 s N pixels for each channel, N = min(H, W): directions ~ U[0, 2 pi).
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
@@ -42,13 +42,6 @@ def _sample_chromatic(key, shape, severity, *, table=None):
     distance = 0.01 * side(shape) * severities.scanned("chromatic_aberration", severity, shape, table)
     angles = random.uniform(key, (3,), 0.0, 2 * jnp.pi)
     return {"shifts": distance * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)}
-
-
-def _apply_chromatic(image, params):
-    """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the
-    spline whose coefficients are the pixels of channel c (C-bar, chromatic_abberation).
-    """
-    return _displaced(image, params, _rounded)
 
 
 def _displaced(image, params, whole=lambda levels: levels):
@@ -60,17 +53,20 @@ def _displaced(image, params, whole=lambda levels: levels):
     return _resampled(image, matrices(image.shape[0], shifts[:, 0]), matrices(image.shape[1], shifts[:, 1]), whole)
 
 
-chromatic_aberration = candidate(
-    "chromatic_aberration",
+@candidate(
     "blur",
     _sample_chromatic,
-    _apply_chromatic,
-    (("shifts", "pixels, rows and columns of each channel"),),
+    {"shifts": "pixels, rows and columns of each channel"},
     aliases=("chromatic_abberation",),
     mixes="displaces red, green and blue differently",
     moves="displaces red, green and blue differently",
     straight_through=_displaced,
 )
+def chromatic_aberration(image: Image, params: Params) -> Image:
+    """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the
+    spline whose coefficients are the pixels of channel c (C-bar, chromatic_abberation).
+    """
+    return _displaced(image, params, _rounded)
 
 
 def _enlarged(size, strengths):
@@ -78,7 +74,7 @@ def _enlarged(size, strengths):
     return np.round(size * (1 + np.outer(strengths, (0, 0.025, 0.05))))
 
 
-def _sample_transverse(key, shape, severity, *, table=None):
+def _sample_transverse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
@@ -87,14 +83,6 @@ def _sample_transverse(key, shape, severity, *, table=None):
     sizes = [jnp.round(level_tables.lookup(_enlarged(size, scan), severity)) for size in shape[:2]]
     order = jnp.argsort(random.bits(key, (3,)))
     return {"sizes": jnp.stack(sizes, axis=-1)[order]}
-
-
-def _apply_transverse(image, params):
-    """Enlarges each channel to its size M, ends on ends, and cuts it to the middle N, from floor((M
-    - N) / 2) on, in whole levels: point i of M is the spline whose coefficients are the pixels, at
-    i (N - 1) / (M - 1) (C-bar, transverse_chromatic_abberation).
-    """
-    return _scaled(image, params, _rounded)
 
 
 def _scaled(image, params, whole=lambda levels: levels):
@@ -109,23 +97,28 @@ def _scaled(image, params, whole=lambda levels: levels):
     return _resampled(image, matrices(image.shape[0], sizes[:, 0]), matrices(image.shape[1], sizes[:, 1]), whole)
 
 
-transverse_chromatic_aberration = candidate(
-    "transverse_chromatic_aberration",
+@candidate(
     "blur",
     _sample_transverse,
-    _apply_transverse,
-    (("sizes", "pixels, height and width of each channel before the cut"),),
+    {"sizes": "pixels, height and width of each channel before the cut"},
     aliases=("transverse_chromatic_abberation",),
     mixes="enlarges red, green and blue differently",
     moves="enlarges red, green and blue differently",
     straight_through=_scaled,
 )
+def transverse_chromatic_aberration(image: Image, params: Params) -> Image:
+    """Enlarges each channel to its size M, ends on ends, and cuts it to the middle N, from floor((M
+    - N) / 2) on, in whole levels: point i of M is the spline whose coefficients are the pixels, at
+    i (N - 1) / (M - 1) (C-bar, transverse_chromatic_abberation).
+    """
+    return _scaled(image, params, _rounded)
+
 
 _TURNS = np.linspace(-1, 1, 21, dtype=np.float32)
 _WEIGHTS = np.exp(-2 * _TURNS**2) / np.exp(-2 * _TURNS**2).sum()
 
 
-def _sample_circular(key, shape, severity, *, table=None):
+def _sample_circular(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Computes the largest angle, 1.5 s degrees to either side; nothing is random.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
@@ -134,7 +127,8 @@ def _sample_circular(key, shape, severity, *, table=None):
     return {"angle": 1.5 * severities.scanned("circular_motion_blur", severity, shape, table)}
 
 
-def _apply_circular(image, params):
+@candidate("blur", _sample_circular, {"angle": "degrees"})
+def circular_motion_blur(image: Image, params: Params) -> Image:
     """Averages turned images: sum_j w_j R(t_j a) x, clipped, with rotations about the centre by t_j
     = -1, -0.9 ... 1 times the angle a, weights proportional to exp(-2 t_j^2), sum one (C-bar,
     circular_motion_blur).
@@ -144,8 +138,3 @@ def _apply_circular(image, params):
     """
     angles = jnp.deg2rad(params["angle"]) * _TURNS
     return jnp.clip(spline.sum_of_rotations(spline.coefficients(image), angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)
-
-
-circular_motion_blur = candidate(
-    "circular_motion_blur", "blur", _sample_circular, _apply_circular, (("angle", "degrees"),)
-)

@@ -1,8 +1,8 @@
-"""Colour: bleach_bypass, technicolor, pseudocolor, hue_shift and color_balance.
+"""Colour: bleach_bypass, technicolor, pseudocolor, hue_shift, color_balance and color_dither.
 
-Three of them overflow 8 bits in the released code, by oversight, and in the published figures.
-`wrap=True`, the default, reproduces that (values mod 256, as on x86); `wrap=False` is what was
-meant.
+The first three overflow 8 bits in the released code, by oversight, and in the published figures.
+`wrap=True`, the default, reproduces that (values mod 256, as on x86); `wrap=False` is the formula
+without overflow.
 """
 
 import functools
@@ -10,17 +10,18 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, padding, to_image
+from corruptions.cbar.severities import candidate, padding, to_image
 from corruptions.primitives import color, random, staging
-from corruptions.primitives.hue import turn_hue
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _SEGMENTS = 4
 
 
 def _luma(levels):
     """BT.709 luma, [H, W, 1] in [0, 1]."""
-    # dm_pix.rgb_to_grayscale takes twice as long here, and accelerators round its product to TF32.
+    # dm_pix.rgb_to_grayscale takes twice as long, and accelerators round its product to TF32.
     red, green, blue = (levels[..., i : i + 1] for i in range(3))
     return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
 
@@ -32,9 +33,7 @@ def _to_image(levels, wrap):
 
 
 def _filter(name, mixed, mixes):
-    """A candidate without randomness but its weight, 0.1 s; `mixed` gives grey levels, which may
-    exceed 255.
-    """
+    """Makes a candidate without randomness, of weight 0.1 s; `mixed` returns grey levels, which may exceed 255."""
 
     @functools.wraps(mixed)
     def apply(image, params):
@@ -44,7 +43,7 @@ def _filter(name, mixed, mixes):
         levels = mixed(image, params)
         return to_image(jnp.where(params["wrap"], jnp.mod(levels, 256), levels))
 
-    def sample(key, shape, severity, *, table=None, wrap=True):
+    def sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None, wrap: bool = True) -> Params:
         """Computes the weight of the effect; nothing is random.
 
         Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size;
@@ -53,8 +52,9 @@ def _filter(name, mixed, mixes):
         del key
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
-    parameters = (("weight", "1"), ("wrap", "bool"))
-    return candidate(name, "colour", sample, apply, parameters, mixes=mixes, straight_through=smooth, padding=padding())
+    units = {"weight": "1", "wrap": "bool"}
+    register = candidate("colour", sample, units, name=name, mixes=mixes, straight_through=smooth, padding=padding())
+    return register(apply)
 
 
 def _bleached(image, params):
@@ -90,20 +90,17 @@ def _dyed(image, params):
     red, green, blue = (1 - 1.5 * (plane / 255) + total for plane in planes)
     dyes = green * blue, red * blue, red * green
 
-    def mixed(levels, dyes):
-        return (1 - weight) * levels + weight * dyes * levels
-
-    # A CPU takes a single image seven times as long where the dyes are put side by side before the end.
-    return jax.lax.platform_dependent(
-        cpu=lambda: jnp.stack([mixed(*plane) for plane in zip(planes, dyes, strict=True)], axis=-1),
-        default=lambda: mixed(levels, jnp.stack(dyes, axis=-1)),
-    )
+    # Stacked at the end: of dyes stacked before, a CPU takes seven times as long for a single image.
+    mixed = [(1 - weight) * plane + weight * dye * plane for plane, dye in zip(planes, dyes, strict=True)]
+    return jnp.stack(mixed, axis=-1)
 
 
 technicolor = _filter("technicolor", _dyed, "multiplies red, green and blue with one another")
 
 
-def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
+def _sample_pseudocolor(
+    key: Key, shape: Shape, severity: Severity, *, table: str | None = None, wrap: bool = True
+) -> Params:
     """Draws a palette: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform
     whole levels 0..254 per channel.
 
@@ -119,7 +116,14 @@ def _sample_pseudocolor(key, shape, severity, *, table=None, wrap=True):
     }
 
 
-def _apply_pseudocolor(image, params):
+@candidate(
+    "colour",
+    _sample_pseudocolor,
+    {"weight": "1", "smooth": "1", "colors": "grey levels", "wrap": "bool"},
+    mixes="paints the luma of red, green and blue in colours",
+    padding=padding(),
+)
+def pseudocolor(image: Image, params: Params) -> Image:
     """Mixes in the colours of a palette: (1 - a) x + a C(L) in grey levels, L the BT.709 luma in
     [0, 1]; C runs through five colours c_0..c_4 (C-bar, pseudocolor).
 
@@ -128,7 +132,7 @@ def _apply_pseudocolor(image, params):
     256.
     """
     levels = color.to_levels(image)
-    position = _SEGMENTS * staging.stage_on_cpu(_luma(levels))  # not for every channel anew
+    position = _SEGMENTS * staging.stage_on_cpu(_luma(levels))  # once for all channels
     segment = jnp.clip(jnp.floor(position), 0, _SEGMENTS - 1)
     t = position - segment
     curve = t * t * (3 - 2 * t)
@@ -146,31 +150,15 @@ def _apply_pseudocolor(image, params):
             colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
         return (1 - weight) * levels[..., channels] + weight * colors
 
-    # A CPU takes a single image half as long plane by plane.
-    return to_image(
-        jax.lax.platform_dependent(
-            cpu=lambda: jnp.concatenate([mixed(slice(i, i + 1)) for i in range(3)], axis=-1),
-            default=lambda: mixed(slice(0, 3)),
-        )
-    )
-
-
-pseudocolor = candidate(
-    "pseudocolor",
-    "colour",
-    _sample_pseudocolor,
-    _apply_pseudocolor,
-    (("weight", "1"), ("smooth", "1"), ("colors", "grey levels"), ("wrap", "bool")),
-    mixes="paints the luma of red, green and blue in colours",
-    padding=padding(),
-)
+    # Plane by plane a CPU takes half as long for a single image.
+    return to_image(jnp.concatenate([mixed(slice(i, i + 1)) for i in range(3)], axis=-1))
 
 
 def _sign(key):
     return jnp.where(random.bernoulli(key, 0.5, ()), -1.0, 1.0)
 
 
-def _sample_hue(key, shape, severity, *, table=None):
+def _sample_hue(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws the sign of a turn of the hue.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
@@ -178,27 +166,17 @@ def _sample_hue(key, shape, severity, *, table=None):
     return {"turns": _sign(key) * 0.05 * severities.scanned("hue_shift", severity, shape, table)}
 
 
-def _apply_hue(image, params):
+@candidate("colour", _sample_hue, {"turns": "turns"}, mixes="turns the hue", padding=padding())
+def hue_shift(image: Image, params: Params) -> Image:
     """Turns the HSV hue h to h + d (mod 1), d in turns, saturation and value kept (C-bar).
 
-    Formula: `primitives.hue`. Largest and smallest values stay whole levels; the original, passing
+    Formula: `primitives.color.turn_hue`. Largest and smallest values stay whole levels; the original, passing
     through V (1 - S) in floating point, loses one level in about half of the smallest.
     """
-    return to_image(turn_hue(color.to_levels(image), params["turns"]))
+    return to_image(color.turn_hue(color.to_levels(image), params["turns"]))
 
 
-hue_shift = candidate(
-    "hue_shift",
-    "colour",
-    _sample_hue,
-    _apply_hue,
-    (("turns", "turns"),),
-    mixes="turns the hue",
-    padding=padding(),
-)
-
-
-def _sample_balance(key, shape, severity, *, table=None):
+def _sample_balance(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws a factor, 1 - 0.1 s or 1 + 0.1 s.
 
     Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
@@ -207,7 +185,20 @@ def _sample_balance(key, shape, severity, *, table=None):
     return {"factor": (10 + _sign(key) * severities.scanned("color_balance", severity, shape, table)) / 10}
 
 
-def _apply_balance(image, params):
+def _smooth_balance(image: Image, params: Params) -> Image:
+    grey = color.luma(image)[..., None]
+    return jnp.clip(grey + params["factor"] * (image - grey), 0.0, 1.0)
+
+
+@candidate(
+    "colour",
+    _sample_balance,
+    {"factor": "1"},
+    mixes="scales the distance from the luma of red, green and blue",
+    straight_through=_smooth_balance,
+    padding=padding(),
+)
+def color_balance(image: Image, params: Params) -> Image:
     """Scales the distance from grey: g + f (x - g), clipped, in grey levels, with g = round(0.299 R
     + 0.587 G + 0.114 B) as Pillow computes it, in 16-bit fixed point (C-bar, color_balance).
     """
@@ -218,18 +209,41 @@ def _apply_balance(image, params):
     return to_image(grey + params["factor"] * (levels - grey))
 
 
-def _smooth_balance(image, params):
-    grey = color.luma(image)[..., None]
-    return jnp.clip(grey + params["factor"] * (image - grey), 0.0, 1.0)
+def _sample_dither(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
+    """Computes the number of levels, 14 - int(s); nothing is random.
+
+    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """
+    del key
+    strength = severities.scanned("color_dither", severity, shape, table)
+    return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32)}
 
 
-color_balance = candidate(
-    "color_balance",
-    "colour",
-    _sample_balance,
-    _apply_balance,
-    (("factor", "1"),),
-    mixes="scales the distance from the luma of red, green and blue",
-    straight_through=_smooth_balance,
-    padding=padding(),
+@candidate(
+    "colour", _sample_dither, {"levels": "count"}, straight_through=lambda image, params: image, padding=padding()
 )
+def color_dither(image: Image, params: Params) -> Image:
+    """Reduces the levels of each row and channel, left to right: c becomes the level q = int(255
+    floor(n c / 256) / (n - 1)), and its right neighbour trunc(clip(. + 7 e / 16)), then
+    trunc(clip(. + e / 16)), e = c - q, clipped to 0..255 (C-bar, color_dither).
+
+    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and
+    Steinberg's dithering; in the released code nothing ever reaches another row.
+    """
+    number = params["levels"]
+    columns = jnp.round(jnp.moveaxis(color.to_levels(image), 1, 0)).astype(jnp.int32)
+    row = jnp.arange(image.shape[0])[:, None]
+    last_row = padded.own_sides(image.shape, params)[0] - 1
+    first_share, second_share = jnp.where(row > 0, 7, 0), jnp.where(row < last_row, 1, 0)
+    # A palette is short: a division for each level, none for each pixel. The half keeps whole quotients whole.
+    index = jnp.arange(14, dtype=jnp.float32)
+    palette = jnp.floor((255 * index + 0.5) / (number - 1).astype(jnp.float32)).astype(jnp.int32)
+
+    def step(error, current):
+        for share in (first_share, second_share):
+            current = jnp.clip(16 * current + share * error, 0, 16 * 255) >> 4
+        level = jnp.take(palette, (number * current) >> 8, mode="clip")
+        return current - level, level
+
+    columns = jax.lax.scan(step, jnp.zeros_like(columns[0]), columns)[1]
+    return color.from_levels(jnp.moveaxis(columns, 0, 1).astype(jnp.float32))

@@ -7,16 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, side
-from corruptions.primitives import random
-from corruptions.primitives.trigonometry import sine_cosine
-from corruptions.primitives.warping import bilinear
+from corruptions.cbar.severities import candidate, side
+from corruptions.primitives import random, staging, warps
+from corruptions.primitives.special import sine_cosine
+from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 _CELLS = {"cifar": 3, "imagenet": 5}
 _LENSES = 501
 
 
-def _sample_pinch(key, shape, severity, *, table=None):
+def _sample_pinch(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws the sign of the turn of each cell of a grid: k square cells along the shorter side N, H
     k // N by W k // N in all.
 
@@ -34,8 +34,8 @@ def _sample_pinch(key, shape, severity, *, table=None):
     }
 
 
-def _map_pinch(shape, params):
-    """Where the image is looked up: rows and columns [H, W]."""
+def _map_pinch(shape: Shape, params: Params) -> Positions:
+    """Returns the positions to look up: rows and columns [H, W]."""
     height, width = shape[:2]
     signs = params["signs"]
     cell = side(shape) // min(signs.shape)
@@ -59,29 +59,25 @@ def _map_pinch(shape, params):
     return y + everywhere(along * v_y - across * v_x), x + everywhere(across * v_y + along * v_x)
 
 
-def _apply_pinch(image, params):
+@candidate(
+    "geometry",
+    _sample_pinch,
+    {"angle": "radians", "exponent": "1", "signs": "+-1, of each cell"},
+    aliases=("pinch_and_twirl_v2",),
+    moves="pinches and turns cells of the image",
+    mapper=_map_pinch,
+)
+def pinch_and_twirl(image: Image, params: Params) -> Image:
     """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its
     middle, |v| <= R = c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d =
     |v| / R: bilinear, zero outside the image (C-bar, pinch_and_twirl).
 
     Rows and columns left over by the cells at the end do not change.
     """
-    return jnp.clip(bilinear.zero_padded(image, *_map_pinch(image.shape, params)), 0, 1)
+    return jnp.clip(warps.zero_padded(image, *_map_pinch(image.shape, params)), 0, 1)
 
 
-pinch_and_twirl = candidate(
-    "pinch_and_twirl",
-    "geometry",
-    _sample_pinch,
-    _apply_pinch,
-    (("angle", "radians"), ("exponent", "1"), ("signs", "+-1, of each cell")),
-    aliases=("pinch_and_twirl_v2",),
-    moves="pinches and turns cells of the image",
-    mapper=_map_pinch,
-)
-
-
-def _sample_fish_eye(key, shape, severity, *, table=None):
+def _sample_fish_eye(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws the centres (row, column) ~ U[0, H) x U[0, W) of 501 lenses, whatever the size of the
     image.
 
@@ -93,7 +89,24 @@ def _sample_fish_eye(key, shape, severity, *, table=None):
     }
 
 
-def _apply_fish_eye(image, params):
+def _map_fish_eye(shape: Shape, params: Params) -> Positions:
+    """Looks at positions through the lenses as at an image: rows and columns [H, W]."""
+    margin = _margin(shape)
+    planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
+    planes = jnp.moveaxis(planes, 0, -1) + staging.varying_zeros((), like=params["index"])
+    seen = _through_lenses(planes, params, shape)
+    return seen[..., 0], seen[..., 1]
+
+
+@candidate(
+    "geometry",
+    _sample_fish_eye,
+    {"index": "1, of refraction", "centres": "pixels, row and column, of each lens"},
+    aliases=("fish_eye_v2",),
+    moves="looks through lenses",
+    mapper=_map_fish_eye,
+)
+def fish_eye(image: Image, params: Params) -> Image:
     """Looks through the lenses one after the other, each on what those before have left: the pixel
     at the offset (v_y, v_x) from the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes
     the colour at p - (s(v_y), s(v_x)), bilinear, zero outside the image (C-bar, fish_eye).
@@ -106,16 +119,6 @@ def _apply_fish_eye(image, params):
     return jnp.clip(_through_lenses(padded, params, image.shape), 0, 1)
 
 
-def _map_fish_eye(shape, params):
-    """Looks at positions through the lenses, as at an image: rows and columns [H, W]."""
-    margin = _margin(shape)
-    planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
-    # Made from the draws: under `shard_map` what a loop carries differs between devices from the start.
-    planes = jnp.moveaxis(planes, 0, -1) + jnp.zeros_like(params["index"])
-    seen = _through_lenses(planes, params, shape)
-    return seen[..., 0], seen[..., 1]
-
-
 def _radius(shape):
     return max(0.05 * side(shape), 3.0)
 
@@ -126,9 +129,9 @@ def _margin(shape):
 
 
 def _through_lenses(padded, params, shape):
-    """Looks through the lenses at what has `_margin` pixels around those of `shape`: [H, W, C]."""
+    """Looks through the lenses at an image of `shape` with `_margin` more pixels around it: [H, W, C]."""
     (height, width), radius, margin = shape[:2], _radius(shape), _margin(shape)
-    box = math.ceil(2 * radius)  # as many whole numbers are less than `radius` from any centre
+    box = math.ceil(2 * radius)  # number of whole numbers less than `radius` from any centre
     stride = padded.shape[1]
 
     def look_through(padded, centre):
@@ -142,7 +145,7 @@ def _through_lenses(padded, params, shape):
         shift_y, shift_x = _shift(v_y, square, params["index"]), _shift(v_x, square, params["index"])
         up, left = jnp.floor(-shift_y), jnp.floor(-shift_x)
         upper_left = (y + up.astype(jnp.int32) + margin) * stride + x + left.astype(jnp.int32) + margin
-        seen = bilinear.look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, -shift_y - up, -shift_x - left)
+        seen = warps.look_up(padded.reshape(-1, padded.shape[2]), stride, upper_left, -shift_y - up, -shift_x - left)
         return jax.lax.dynamic_update_slice(padded, seen, (*(first + margin), 0)), None
 
     padded, _ = jax.lax.scan(look_through, padded, params["centres"])
@@ -150,7 +153,7 @@ def _through_lenses(padded, params, shape):
 
 
 def _shift(v, square, index):
-    """h tan(a - asin(sin(a) / n)) with tan a = v / h, h^2 = `square`; 0 where that is 0.
+    """Computes h tan(a - asin(sin(a) / n)) with tan a = v / h, h^2 = `square`; 0 where `square` is 0.
 
     With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 +
     v^2) / (q + h).
@@ -162,19 +165,7 @@ def _shift(v, square, index):
     return h * v * gain * (square + v_square) / jnp.maximum(divisor, 1e-20)
 
 
-fish_eye = candidate(
-    "fish_eye",
-    "geometry",
-    _sample_fish_eye,
-    _apply_fish_eye,
-    (("index", "1, of refraction"), ("centres", "pixels, row and column, of each lens")),
-    aliases=("fish_eye_v2",),
-    moves="looks through lenses",
-    mapper=_map_fish_eye,
-)
-
-
-def _sample_water_drop(key, shape, severity, *, table=None):
+def _sample_water_drop(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws rings: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2)
     N, N = min(H, W), and phase ~ U[0, 2 pi).
 
@@ -189,8 +180,8 @@ def _sample_water_drop(key, shape, severity, *, table=None):
     }
 
 
-def _map_water_drop(shape, params):
-    """Where the image is looked up: rows and columns [H, W]."""
+def _map_water_drop(shape: Shape, params: Params) -> Positions:
+    """Returns the positions to look up: rows and columns [H, W]."""
     y, x = jnp.arange(shape[0], dtype=jnp.float32)[:, None], jnp.arange(shape[1], dtype=jnp.float32)[None, :]
     v_y, v_x = y - params["centre"][0], x - params["centre"][1]
     square = v_y**2 + v_x**2
@@ -202,25 +193,21 @@ def _map_water_drop(shape, params):
     return y + factor * v_y, x + factor * v_x
 
 
-def _apply_water_drop(image, params):
+@candidate(
+    "geometry",
+    _sample_water_drop,
+    {
+        "amplitude": "1, of the wavelength",
+        "centre": "pixels, row and column",
+        "wavelength": "pixels",
+        "phase": "radians",
+    },
+    moves="moves pixels to and from a centre",
+    mapper=_map_water_drop,
+)
+def water_drop(image: Image, params: Params) -> Image:
     """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes
     the colour at (1 + A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero
     outside the image (C-bar, water_drop).
     """
-    return jnp.clip(bilinear.zero_padded(image, *_map_water_drop(image.shape, params)), 0, 1)
-
-
-water_drop = candidate(
-    "water_drop",
-    "geometry",
-    _sample_water_drop,
-    _apply_water_drop,
-    (
-        ("amplitude", "1, of the wavelength"),
-        ("centre", "pixels, row and column"),
-        ("wavelength", "pixels"),
-        ("phase", "radians"),
-    ),
-    moves="moves pixels to and from a centre",
-    mapper=_map_water_drop,
-)
+    return jnp.clip(warps.zero_padded(image, *_map_water_drop(image.shape, params)), 0, 1)

@@ -4,16 +4,15 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import add_grey, candidate, side, to_image
-from corruptions.primitives import color, random, staging
-from corruptions.primitives.textures import spectral_noise
-from corruptions.primitives.textures.perlin import turbulence
-from corruptions.primitives.textures.voronoi import voronoi_distance
+from corruptions.cbar.severities import add_grey, candidate, side, to_image
+from corruptions.primitives import color, fourier, random, staging
+from corruptions.primitives.textures import turbulence, voronoi_distance
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _LEAST_CELL = 0.05  # of min(H, W)
 
 
-def _sample_voronoi(key, shape, severity, *, table=None):
+def _sample_voronoi(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws cells: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05,
     0.2) N, the sign of the amplitude.
 
@@ -29,27 +28,19 @@ def _sample_voronoi(key, shape, severity, *, table=None):
     }
 
 
-def _apply_voronoi(image, params):
+@candidate("noise", _sample_voronoi, {"amplitude": "grey levels", "seed": "1", "contrast": "1", "scale": "pixels"})
+def voronoi_noise(image: Image, params: Params) -> Image:
     """Adds A (S(c D) - 1/2) to every channel, in grey levels, and clips: D is the distance of
-    `primitives.textures.voronoi`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic
+    `primitives.textures.voronoi_distance`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic
     costs less than 0.03 levels.
     """
-    # A hundredth less than the smallest scale, in case it was drawn a rounding below.
+    # A hundredth below the smallest scale, as a draw may be a rounding below it.
     least = 0.99 * _LEAST_CELL * side(image.shape)
     distance = params["contrast"] * voronoi_distance(image.shape, params["seed"], params["scale"], least)
     return add_grey(image, staging.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
 
 
-voronoi_noise = candidate(
-    "voronoi_noise",
-    "noise",
-    _sample_voronoi,
-    _apply_voronoi,
-    (("amplitude", "grey levels"), ("seed", "1"), ("contrast", "1"), ("scale", "pixels")),
-)
-
-
-def _sample_perlin(key, shape, severity, *, table=None):
+def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws a lattice: 256 gradients, the directions of points uniform in a square (two integers in
     -256..255 each); a permutation of 0..255.
 
@@ -68,9 +59,14 @@ def _sample_perlin(key, shape, severity, *, table=None):
     }
 
 
-def _apply_perlin(image, params):
+@candidate(
+    "noise",
+    _sample_perlin,
+    {"weight": "1", "gradients": "unit vectors, along rows and columns", "permutation": "index"},
+)
+def perlin_noise(image: Image, params: Params) -> Image:
     """Mixes in a cloud: (1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels, T the
-    turbulence of `primitives.textures.perlin`, seven cells across min(H, W) (C-bar, perlin_noise).
+    turbulence of `primitives.textures.turbulence`, seven cells across min(H, W) (C-bar, perlin_noise).
     float32 arithmetic costs less than 0.01 levels.
     """
     cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
@@ -79,36 +75,27 @@ def _apply_perlin(image, params):
     return to_image((1 - weight) * color.to_levels(image) + plane[..., None])
 
 
-perlin_noise = candidate(
-    "perlin_noise",
-    "noise",
-    _sample_perlin,
-    _apply_perlin,
-    (("weight", "1"), ("gradients", "unit vectors, along rows and columns"), ("permutation", "index")),
-)
-
-
 def _spectral(name, strength, spectrum):
-    """A candidate that adds an independent field of one spectrum to every channel."""
+    """Makes a candidate that adds an independent field of one spectrum to every channel."""
 
-    def sample(key, shape, severity, *, table=None):
+    def sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
         """Draws phases ~ U[0, 2 pi) of half a spectrum for each channel.
 
         Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
         """
-        phases = random.uniform(key, (shape[2], *spectral_noise.phase_shape(shape)), 0.0, 2 * jnp.pi)
+        phases = random.uniform(key, (shape[2], *fourier.phase_shape(shape)), 0.0, 2 * jnp.pi)
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 
     def apply(image, params):
         """Adds A F, in grey levels, and clips: F are the fields of
-        `primitives.textures.spectral_noise`, of standard deviation 1, one per channel (C-bar).
+        `primitives.fourier.spectral_field`, of standard deviation 1, one per channel (C-bar).
         float32 arithmetic costs less than 0.01 levels.
         """
-        fields = spectral_noise.spectral_field(params["phases"], image.shape, spectrum)
+        fields = fourier.spectral_field(params["phases"], image.shape, spectrum)
         return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))
 
-    return candidate(name, "noise", sample, apply, (("amplitude", "grey levels"), ("phases", "radians")))
+    return candidate("noise", sample, {"amplitude": "grey levels", "phases": "radians"}, name=name)(apply)
 
 
-blue_noise = _spectral("blue_noise", 19.6, spectral_noise.blue)
-brownish_noise = _spectral("brownish_noise", 6.4, spectral_noise.brown)
+blue_noise = _spectral("blue_noise", 19.6, fourier.blue)
+brownish_noise = _spectral("brownish_noise", 6.4, fourier.brown)

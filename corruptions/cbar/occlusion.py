@@ -5,15 +5,15 @@ import jax.numpy as jnp
 
 from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.candidate import candidate, padding, side
-from corruptions.primitives import color, random, staging, tables
-from corruptions.primitives.textures import spectral_noise
+from corruptions.cbar.severities import candidate, padding, side
+from corruptions.primitives import color, fourier, random, staging
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _GREY = 128
 _GRID = 40
 
 
-def _sample_checkerboard(key, shape, severity, *, table=None):
+def _sample_checkerboard(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws a board: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1;
     which squares may be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
 
@@ -30,7 +30,13 @@ def _sample_checkerboard(key, shape, severity, *, table=None):
     }
 
 
-def _apply_checkerboard(image, params):
+@candidate(
+    "occlusion",
+    _sample_checkerboard,
+    {"angle": "radians", "square": "pixels", "cut": "bool, 40 x 40"},
+    padding=padding(),
+)
+def checkerboard_cutout(image: Image, params: Params) -> Image:
     """Cuts squares of a turned board: x = 128 where floor(m) and floor(n) are both even or both odd
     and the square (trunc m, trunc n) is cut (C-bar, checkerboard_cutout).
 
@@ -44,21 +50,11 @@ def _apply_checkerboard(image, params):
     m, n = cosine * y + sine * x, cosine * x - sine * y
     even = (jnp.floor(m) + jnp.floor(n)).astype(jnp.int32) % 2 == 0
     row, column = (jnp.trunc(v).astype(jnp.int32) % _GRID for v in (m, n))
-    cut = even & tables.look_up(params["cut"].reshape(-1), row * _GRID + column)
+    cut = even & staging.look_up(params["cut"].reshape(-1), row * _GRID + column)
     return jnp.where(staging.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
 
 
-checkerboard_cutout = candidate(
-    "checkerboard_cutout",
-    "occlusion",
-    _sample_checkerboard,
-    _apply_checkerboard,
-    (("angle", "radians"), ("square", "pixels"), ("cut", "bool, 40 x 40")),
-    padding=padding(),
-)
-
-
-def _sample_lines(key, shape, severity, *, table=None):
+def _sample_lines(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws int(0.1 s N) lines: their common angle ~ U[0, 2 pi) and its spread d ~ U[0.1, 1); per
     line the middle ~ U[0, H) x U[0, W) and a turn of 2 pi d (U[0, 1) - 1/2). The ends lie N =
     min(H, W) from the middle, cut to whole pixels.
@@ -78,7 +74,25 @@ def _sample_lines(key, shape, severity, *, table=None):
     return {"count": count.astype(jnp.int32), "ends": jnp.trunc(ends).astype(jnp.int32)}
 
 
-def _apply_lines(image, params):
+def _smooth_lines(image: Image, params: Params) -> Image:
+    """Draws as many lines as there can be, as reverse mode needs a static number of rounds."""
+
+    def draw(k, x):
+        return jnp.where(k < params["count"], _line(x, params["ends"][k]), x)
+
+    planes = jnp.moveaxis(color.to_levels(image), -1, 0)
+    planes = jax.lax.fori_loop(0, params["ends"].shape[0], draw, planes)
+    return color.from_levels(jnp.moveaxis(planes, 0, -1))
+
+
+@candidate(
+    "occlusion",
+    _sample_lines,
+    {"count": "lines", "ends": "pixels: row and column of both ends, of as many lines as there can be"},
+    straight_through=_smooth_lines,
+    padding=padding(),
+)
+def lines(image: Image, params: Params) -> Image:
     """Draws grey lines: x <- trunc((1 - v) x + 128 v) for each line in turn, in grey levels; v is
     the line's coverage (C-bar, lines).
 
@@ -87,17 +101,6 @@ def _apply_lines(image, params):
     """
     planes = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0))
     planes = jax.lax.fori_loop(0, params["count"], lambda k, x: jnp.floor(_line(x, params["ends"][k])), planes)
-    return color.from_levels(jnp.moveaxis(planes, 0, -1))
-
-
-def _smooth_lines(image, params):
-    """As many rounds as there can be lines, for reverse mode needs to know their number."""
-
-    def draw(k, x):
-        return jnp.where(k < params["count"], _line(x, params["ends"][k]), x)
-
-    planes = jnp.moveaxis(color.to_levels(image), -1, 0)
-    planes = jax.lax.fori_loop(0, params["ends"].shape[0], draw, planes)
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
 
 
@@ -115,18 +118,7 @@ def _line(levels, ends):
     return levels + coverage[None] * (_GREY - levels)
 
 
-lines = candidate(
-    "lines",
-    "occlusion",
-    _sample_lines,
-    _apply_lines,
-    (("count", "lines"), ("ends", "pixels: row and column of both ends, of as many lines as there can be")),
-    straight_through=_smooth_lines,
-    padding=padding(),
-)
-
-
-def _sample_blue_noise_sample(key, shape, severity, *, table=None):
+def _sample_blue_noise_sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Computes the threshold and draws a field of blue noise: phases ~ U[0, 2 pi) of half its
     spectrum.
 
@@ -134,24 +126,16 @@ def _sample_blue_noise_sample(key, shape, severity, *, table=None):
     """
     return {
         "threshold": 0.3 * severities.scanned("blue_noise_sample", severity, shape, table) - 2.5,
-        "phases": random.uniform(key, spectral_noise.phase_shape(shape), 0.0, 2 * jnp.pi),
+        "phases": random.uniform(key, fourier.phase_shape(shape), 0.0, 2 * jnp.pi),
     }
 
 
-def _apply_blue_noise_sample(image, params):
-    """Keeps x where the field of `primitives.textures.spectral_noise` exceeds the threshold, else 0
+@candidate("occlusion", _sample_blue_noise_sample, {"threshold": "standard deviations", "phases": "radians"})
+def blue_noise_sample(image: Image, params: Params) -> Image:
+    """Keeps x where the field of `primitives.fourier.spectral_field` exceeds the threshold, else 0
     (C-bar, blue_noise_sample).
 
     A fraction Phi(threshold) of the pixels is lost, evenly spread.
     """
-    field = spectral_noise.spectral_field(params["phases"], image.shape, spectral_noise.blue)
+    field = fourier.spectral_field(params["phases"], image.shape, fourier.blue)
     return jnp.where((field > params["threshold"])[..., None], image, 0.0)
-
-
-blue_noise_sample = candidate(
-    "blue_noise_sample",
-    "occlusion",
-    _sample_blue_noise_sample,
-    _apply_blue_noise_sample,
-    (("threshold", "standard deviations"), ("phases", "radians")),
-)

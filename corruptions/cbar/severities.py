@@ -1,5 +1,4 @@
-"""Severities of the C-bar candidates: the scanned ranges, and the steps of which the benchmarks are
-made.
+"""The common parts of the C-bar candidates: levels, scanned ranges, the steps of the two benchmarks, grey levels.
 
 E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
 Corruption Robustness" (2021), supplement D and the released lists. A candidate has a real strength
@@ -8,11 +7,14 @@ s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so that images stay 
 """
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import levels, padded, registry
+from corruptions.primitives import color
 
 _SIDES = {"cifar": 32, "imagenet": 224}
 TABLES = tuple(_SIDES)
@@ -54,7 +56,7 @@ _RANGES = {
 
 RANGES = {table: {name: ranges[i] for name, ranges in _RANGES.items()} for i, table in enumerate(TABLES)}
 
-# The steps k that are severities 1..5 of a benchmark, its members in published order.
+# The steps k of a benchmark's severities 1..5, members in published order.
 SELECTED = {
     "imagenet_c_bar": {
         "caustic_refraction": (1, 2, 4, 6, 9),
@@ -85,10 +87,10 @@ BENCHMARK_TABLE = {"imagenet_c_bar": "imagenet", "cifar10_c_bar": "cifar"}
 
 
 def table_for(shape: Sequence[int], table: str | None = None) -> str:
-    """Picks the ranges to use: `table` where given, else by the image size.
+    """Picks the ranges: `table` if not None, else by the image size.
 
-    They are those made for the side, 32 or 224, nearest in ratio to min(H, W): sides up to 84 use
-    `cifar`, larger ones `imagenet`.
+    They were made for sides 32 and 224; the side nearest in ratio to min(H, W) decides: sides up to 84
+    use `cifar`, larger ones `imagenet`.
 
     Raises:
       ValueError: `table` is not one of the two names.
@@ -112,3 +114,28 @@ def scanned(name: str, level: jax.Array, shape: tuple[int, ...], table: str | No
 def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> float:
     """Returns the largest strength a candidate takes, for static bounds."""
     return RANGES[table_for(shape, table)][name][1]
+
+
+candidate = registry.registrar("cbar", levels.Levels(STEPS), "truncate", "Mintun, Kirillov & Xie (2021), released code")
+
+
+def to_image(levels: jax.Array) -> jax.Array:
+    """Clips grey levels to 0..255 and scales them to [0, 1]."""
+    return color.from_levels(jnp.clip(levels, 0, 255))
+
+
+def add_grey(image: jax.Array, plane: jax.Array) -> jax.Array:
+    """Adds a plane of grey levels, float32 [H, W], to every channel of an image in [0, 1]."""
+    return to_image(color.to_levels(image) + plane[..., None])
+
+
+def side(shape: tuple[int, ...]) -> Any:
+    """Returns N = min(H, W), the unit of lengths; traced for a `padded.Shape`."""
+    if isinstance(shape, padded.Shape):
+        return jnp.minimum(*shape.own[:2]).astype(jnp.float32)
+    return min(shape[:2])
+
+
+def padding(mode: Literal["reflect", "edge"] = "reflect") -> padded.Padding:
+    """Makes the `Padding` of a candidate: images of either table have a program of their own."""
+    return padded.Padding(lambda shape, table, side: (table_for(shape, table), np.int32(0)), mode)

@@ -8,13 +8,17 @@ from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
 from corruptions.imagenet_c.color import brightness, contrast, saturate
 from corruptions.imagenet_c.elastic import elastic_transform
 from corruptions.imagenet_c.fog import fog
-from corruptions.imagenet_c.frost import frost
-from corruptions.imagenet_c.frost_folder import frost_from_folder
+from corruptions.imagenet_c.frost import (
+    ORIGINAL_PHOTOGRAPHS,
+    frost,
+    frost_from_folder,
+    use_photographs,
+    used_photographs,
+)
 from corruptions.imagenet_c.glass import glass_blur
 from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.imagenet_c.motion import motion_blur
 from corruptions.imagenet_c.noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
-from corruptions.imagenet_c.photographs import ORIGINAL_PHOTOGRAPHS, use_photographs, used_photographs
 from corruptions.imagenet_c.pixelate import pixelate
 from corruptions.imagenet_c.snow import snow
 from corruptions.imagenet_c.spatter import spatter

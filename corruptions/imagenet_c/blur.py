@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import levels, padded
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import filters, fourier
-from corruptions.primitives.warping import zoom
+from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.primitives import filters, fourier, resizing
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 # Disk radius and standard deviation of the anti-aliasing, both in pixels.
 _DEFOCUS = {
@@ -18,7 +17,7 @@ _DEFOCUS = {
     "imagenet": ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
     "inception": ((4, 0.1), (5, 0.5), (7, 0.5), (10, 0.5), (12, 0.5)),
 }
-_REACH = 12  # of the largest disk
+_REACH = 12  # radius of the largest disk
 _GAUSSIAN = {
     "cifar": (0.4, 0.6, 0.7, 0.8, 1.0),
     "tiny": (0.5, 0.75, 1.0, 1.25, 1.5),
@@ -41,11 +40,11 @@ def disk_kernel(radius: float, alias: float) -> np.ndarray:
 
     The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing
     with 3 (radius <= 8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a
-    disk that touches them (radius 8, 10, 12) gains mass: the sums are 1.013, 1.011, ... as in the
+    disk that touches them (radius 8, 10, 12) gains mass: its sum is 1.013, 1.011, ... as in the
     original.
 
     Args:
-      radius: of the disk, pixels.
+      radius: radius of the disk, pixels.
       alias: standard deviation of the smoothing, pixels.
 
     Returns:
@@ -65,7 +64,7 @@ def disk_kernel(radius: float, alias: float) -> np.ndarray:
 
 @functools.lru_cache
 def _disk_kernels(table):
-    """Stacks the kernels of the five levels, centred in arrays of one size without empty border."""
+    """Stacks the kernels of the five levels, centred in arrays of one size without an empty border."""
     kernels = [disk_kernel(*row) for row in _DEFOCUS[table]]
     reach = max(k.shape[0] // 2 for k in kernels)
     kernels = np.stack([np.pad(k, reach - k.shape[0] // 2) for k in kernels])
@@ -74,23 +73,30 @@ def _disk_kernels(table):
     return kernels[:, empty:-empty, empty:-empty] if empty else kernels
 
 
-def _defocus_tables(shape, table):
-    """The kernels, all of one reach, so that one program takes those of any table."""
-    kernels = _disk_kernels(tables.table_for(shape, table))
+def _kernels(shape, table):
+    return {"kernels": _disk_kernels(table_for(shape, table))}
+
+
+def _kernels_of_one_reach(shape, table):
+    """Pads the kernels, so that one program takes the kernels of any table."""
+    kernels = _disk_kernels(table_for(shape, table))
     border = _REACH - kernels.shape[1] // 2
     return {"kernels": np.pad(kernels, ((0, 0), (border, border), (border, border)))}
 
 
-def _sample_defocus(key, shape, severity, *, table=None):
+def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
     del key
-    kernels = (
-        shape.tables["kernels"] if isinstance(shape, padded.Shape) else _disk_kernels(tables.table_for(shape, table))
-    )
-    return {"kernel": levels.lookup(kernels, severity)}
+    return {"kernel": levels.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
 
 
-def _apply_defocus(image, params):
+@member(
+    "blur",
+    _sample_defocus,
+    {"radius": "pixels", "alias": "pixels"},
+    padding=padding(reach=_REACH, tables=_kernels_of_one_reach, axes=0),
+)
+def defocus_blur(image: Image, params: Params) -> Image:
     """Filters each channel with a disk, mirrored about the border pixels: clip(kernel * x).
 
     Source: ImageNet-C, defocus_blur. The sums of the two largest kernels exceed one by 1 %
@@ -99,15 +105,16 @@ def _apply_defocus(image, params):
     return jnp.clip(fourier.filter_symmetric(image, params["kernel"]), 0.0, 1.0)
 
 
-def _sample_gaussian(key, shape, severity, *, table=None):
+def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `sigma` and computes the `weights` of its taps; draws nothing."""
     del key
-    reach = int(4 * max(_GAUSSIAN[tables.table_for(shape, table)]) + 0.5)
-    sigma = tables.lookup(_GAUSSIAN, shape, table, severity)
+    reach = int(4 * max(_GAUSSIAN[table_for(shape, table)]) + 0.5)
+    sigma = lookup(_GAUSSIAN, shape, table, severity)
     return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, reach)}
 
 
-def _apply_gaussian(image, params):
+@member("blur", _sample_gaussian, {"sigma": "pixels"}, padding=padding("edge"))
+def gaussian_blur(image: Image, params: Params) -> Image:
     """Filters with a Gaussian cut at 4 sigma, borders repeated: clip(G_sigma * x).
 
     Source: ImageNet-C, gaussian_blur.
@@ -119,20 +126,20 @@ def _apply_gaussian(image, params):
 def _zoom_offsets(size, table):
     """Tabulates source minus output position by level, zoom factor and sample: [5, factors, size].
 
-    Levels with fewer factors repeat the identity, which has no weight there.
+    Levels with fewer factors repeat the identity, with weight zero.
     """
     rows = _ZOOM[table]
     offsets = np.zeros((len(rows), max(count for _, count in rows), size))
     for level, (step, count) in enumerate(rows):
         # The original's own sequence, floating-point dust included: it decides crops on the edge.
         for j, factor in enumerate(np.arange(1, 1 + (count - 0.5) * step, step)):
-            first, fraction = zoom.zoom_taps(size, factor)
+            first, fraction = resizing.zoom_taps(size, factor)
             offsets[level, j] = first + fraction - np.arange(size)
     return offsets
 
 
 def _zoom_tables(shape, table):
-    table = tables.table_for(shape, table)
+    table = table_for(shape, table)
     return {"rows": _zoom_offsets(shape[0], table), "columns": _zoom_offsets(shape[1], table)}
 
 
@@ -146,49 +153,33 @@ def _zoom_weights(table):
     return weights
 
 
-def _sample_zoom(key, shape, severity, *, table=None):
+def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up the zoomed layers; draws nothing.
 
     `weights` [n] of the layers, `rows` [n, H] and `columns` [n, W] their sampling positions, as
     offsets in pixels. Real severities interpolate weights and offsets.
     """
     del key
-    table = tables.table_for(shape, table)
-    offsets = shape.tables if isinstance(shape, padded.Shape) else _zoom_tables(shape, table)
+    offsets = padded.tables(shape, table, _zoom_tables)
     return {
-        "weights": levels.lookup(_zoom_weights(table), severity),
+        "weights": levels.lookup(_zoom_weights(table_for(shape, table)), severity),
         "rows": levels.lookup(offsets["rows"], severity),
         "columns": levels.lookup(offsets["columns"], severity),
     }
 
 
-def _apply_zoom(image, params):
-    """Averages central bilinear zooms of factors 1 to at most 1.3: clip(sum_j w_j zoom_j(x)).
-
-    Source: ImageNet-C, zoom_blur. The original is for squares only; here each axis is zoomed by its
-    own rule (see `zoom.zoom_taps`).
-    """
-    rows, columns = params["rows"], params["columns"]
-    return jnp.clip(zoom.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)
-
-
-defocus_blur = member(
-    "defocus_blur",
-    "blur",
-    _sample_defocus,
-    _apply_defocus,
-    (("radius", "pixels"), ("alias", "pixels")),
-    padding=padding(reach=_REACH, tables=_defocus_tables, axes=0),
-)
-gaussian_blur = member(
-    "gaussian_blur", "blur", _sample_gaussian, _apply_gaussian, (("sigma", "pixels"),), padding=padding("edge")
-)
-zoom_blur = member(
-    "zoom_blur",
+@member(
     "blur",
     _sample_zoom,
-    _apply_zoom,
-    (("step", "zoom factor"), ("count", "layers")),
+    {"step": "zoom factor", "count": "layers"},
     padding=padding(tables=_zoom_tables),
     moves="averages enlarged images",
 )
+def zoom_blur(image: Image, params: Params) -> Image:
+    """Averages central bilinear zooms of factors 1 to at most 1.3: clip(sum_j w_j zoom_j(x)).
+
+    Source: ImageNet-C, zoom_blur. The original is for squares only; here each axis is zoomed by its
+    own rule (see `resizing.zoom_taps`).
+    """
+    rows, columns = params["rows"], params["columns"]
+    return jnp.clip(resizing.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)

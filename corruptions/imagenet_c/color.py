@@ -1,18 +1,16 @@
 """ImageNet-C brightness, contrast and saturate: deterministic colour changes in closed form.
 
-The originals edit one channel of HSV and convert back; neither conversion is needed. Their results
-are truncated to 8 bits, and many are whole levels up to rounding errors, so a share of the levels
-(see the tests) comes out one off.
+The originals convert to HSV, edit one channel and convert back; neither conversion is needed. Their
+results are truncated to 8 bits, and many are whole levels up to rounding errors, so some levels (see
+the tests for their share) come out one off.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
+from corruptions.imagenet_c.tables import lookup, member, padding
 from corruptions.primitives import color, staging
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _ADDED = {
     "cifar": (0.05, 0.1, 0.15, 0.2, 0.3),
@@ -34,13 +32,20 @@ _SATURATION = {
 }
 
 
-def _sample_brightness(key, shape, severity, *, table=None):
+def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `added`, the increase of the HSV value (full range 1); draws nothing."""
     del key
-    return {"added": tables.lookup(_ADDED, shape, table, severity)}
+    return {"added": lookup(_ADDED, shape, table, severity)}
 
 
-def _apply_brightness(image, params):
+@member(
+    "digital",
+    _sample_brightness,
+    {"added": "fraction of full range, added to the HSV value"},
+    mixes="lightens the value of hue, saturation and value",
+    padding=padding(),
+)
+def brightness(image: Image, params: Params) -> Image:
     """Lightens the image: x v'/v with v = max(R, G, B) and v' = min(v + added, 1).
 
     Black becomes the grey v'. Source: ImageNet-C, brightness.
@@ -52,30 +57,38 @@ def _apply_brightness(image, params):
     return color.from_levels(jnp.where(x == value, lighter, lighter * (x / _nonzero(value))))
 
 
-def _sample_contrast(key, shape, severity, *, table=None):
+def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `gain`, the factor on the contrast; draws nothing."""
     del key
-    return {"gain": tables.lookup(_GAIN, shape, table, severity), **padded.own_size(shape)}
+    return {"gain": lookup(_GAIN, shape, table, severity)}
 
 
-def _apply_contrast(image, params):
+@member("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"}, padding=padding())
+def contrast(image: Image, params: Params) -> Image:
     """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
 
     Source: ImageNet-C, contrast.
     """
     x = color.to_levels(image)
-    mean = color.channel_means(x, params.get("size"))
+    mean = color.channel_means(x, params)
     return color.from_levels(jnp.clip((x - mean) * params["gain"] + mean, 0, 255))
 
 
-def _sample_saturate(key, shape, severity, *, table=None):
+def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `factor` and `added`, the linear map of the HSV saturation; draws nothing."""
     del key
-    factor, added = tables.lookup(_SATURATION, shape, table, severity)
+    factor, added = lookup(_SATURATION, shape, table, severity)
     return {"factor": factor, "added": added}
 
 
-def _apply_saturate(image, params):
+@member(
+    "digital",
+    _sample_saturate,
+    {"factor": "on the HSV saturation", "added": "to the HSV saturation"},
+    mixes="changes the saturation of hue, saturation and value",
+    padding=padding(),
+)
+def saturate(image: Image, params: Params) -> Image:
     """Maps the HSV saturation s to s' = clip(factor s + added, 0, 1).
 
     A channel x becomes v (1 - s' (v - x) / (v - u)) with v = max(R, G, B) and u = min(R, G, B).
@@ -84,60 +97,20 @@ def _apply_saturate(image, params):
 
     Source: ImageNet-C, saturate.
     """
-    return jax.lax.platform_dependent(
-        color.to_levels(image), params["factor"], params["added"], cpu=_saturate_by_planes, default=_saturate
-    )
-
-
-_TINT = np.array([0, 1, 1], np.float32)  # of grey: all but red
-
-
-def _saturate(x, factor, added):
-    value, chroma = color.value_and_chroma(x)
-    return _saturated(x, value, chroma, factor, added, _TINT)
-
-
-def _saturate_by_planes(x, factor, added):
+    x = color.to_levels(image)
     value, chroma = (plane[..., 0] for plane in color.value_and_chroma(x))
-    return jnp.stack([_saturated(x[..., k], value, chroma, factor, added, _TINT[k]) for k in range(3)], -1)
-
-
-def _saturated(x, value, chroma, factor, added, tint):
     # v s' from the chroma v s, so that the saturation itself is never formed (0/0 for black).
-    new_chroma = jnp.clip(factor * chroma + added * value, 0, value)
-    below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), tint)
-    return color.from_levels(value - new_chroma * below)
+    new_chroma = jnp.clip(params["factor"] * chroma + params["added"] * value, 0, value)
+
+    def saturated(x, tint):
+        below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), tint)
+        return color.from_levels(value - new_chroma * below)
+
+    return jnp.stack([saturated(x[..., k], tint) for k, tint in enumerate(_TINT)], -1)
+
+
+_TINT = np.array([0, 1, 1], np.float32)  # of grey: all channels but red
 
 
 def _nonzero(x):
     return jnp.where(x > 0, x, 1)
-
-
-brightness = member(
-    "brightness",
-    "digital",
-    _sample_brightness,
-    _apply_brightness,
-    (("added", "fraction of full range, added to the HSV value"),),
-    mixes="lightens the value of hue, saturation and value",
-    padding=padding(),
-)
-
-contrast = member(
-    "contrast",
-    "digital",
-    _sample_contrast,
-    _apply_contrast,
-    (("gain", "factor on the distance from the channel mean"),),
-    padding=padding(),
-)
-
-saturate = member(
-    "saturate",
-    "digital",
-    _sample_saturate,
-    _apply_saturate,
-    (("factor", "on the HSV saturation"), ("added", "to the HSV saturation")),
-    mixes="changes the saturation of hue, saturation and value",
-    padding=padding(),
-)

@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import random, staging
-from corruptions.primitives.textures.diamond_square import diamond_square, draws_needed
+from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.primitives import random, staging, textures
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (strength, decay)
 _LEVELS = {
@@ -17,25 +16,28 @@ _LEVELS = {
 _MAP_SIDE = {"cifar": 32, "tiny": 64, "imagenet": 256, "inception": 512}
 
 
-def _map_side(shape, table):
-    """Returns the fractal's side: the table's, or for larger images the next power of two."""
-    return max(_MAP_SIDE[table], 1 << (max(shape[:2]) - 1).bit_length())
-
-
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws the fractal thickness of the fog: `displacements`, U[-1, 1).
 
     One per point of a square fractal map but its corner; per octave centres, top and left points
-    (see `primitives.textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table
-    (`cifar`, `tiny`, `imagenet`, `inception`), or the next power of two for an image larger than
-    that.
+    (see `textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`, `tiny`,
+    `imagenet`, `inception`), or the next power of two for a larger image.
     """
-    strength, decay = tables.lookup(_LEVELS, shape, table, severity)
-    number = draws_needed(_map_side(shape, tables.table_for(shape, table)))
-    return {"strength": strength, "decay": decay, "displacements": random.uniform(key, (number,), -1.0, 1.0)}
+    strength, decay = lookup(_LEVELS, shape, table, severity)
+    side = max(_MAP_SIDE[table_for(shape, table)], 1 << (max(shape[:2]) - 1).bit_length())
+    displacements = random.uniform(key, (textures.draws_needed(side),), -1.0, 1.0)
+    return {"strength": strength, "decay": decay, "displacements": displacements}
 
 
-def _apply(image, params):
+_UNITS = {
+    "strength": "fog at its thickest, in units of the full range",
+    "decay": "square root of the fall in amplitude per octave",
+    "displacements": "U[-1, 1) per point of the fractal map, by octave",
+}
+
+
+@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding())
+def fog(image: Image, params: Params) -> Image:
     """Lays a plasma fractal over the image: clip((x + s P) M / (M + s), 0, 1).
 
     s is the strength, M the image's largest value and P the fog's thickness: the fractal map scaled
@@ -43,24 +45,9 @@ def _apply(image, params):
     black. Source: ImageNet-C, fog.
     """
     height, width, _ = image.shape
-    fractal = staging.stage(diamond_square(params["displacements"], params["decay"]))
+    fractal = staging.stage(textures.diamond_square(params["displacements"], params["decay"]))
     low, high = jnp.min(fractal), jnp.max(fractal)
     thickness = (fractal[:height, :width] - low) / (high - low)
     brightest, strength = jnp.max(image), params["strength"]
     scale = brightest / (brightest + strength)
     return jnp.clip((image + strength * thickness[..., None]) * scale, 0, 1)
-
-
-fog = member(
-    "fog",
-    "weather",
-    _sample,
-    _apply,
-    (
-        ("strength", "fog at its thickest, in units of the full range"),
-        ("decay", "square root of the fall in amplitude per octave"),
-        ("displacements", "U[-1, 1) per point of the fractal map, by octave"),
-    ),
-    mixes="scales by the largest value of all channels",
-    padding=padding(),
-)

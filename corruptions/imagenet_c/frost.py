@@ -1,18 +1,23 @@
-"""ImageNet-C frost: ice laid over the image, procedural unless `photographs` are given."""
+"""ImageNet-C frost: ice laid over the image, procedural or cropped from photographs in a folder.
 
+The option `photographs` is a digest of the photographs, not a path: results stay bound to the
+pictures, wherever they lie. `use_photographs` reads a folder and remembers it in this process.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import os
+import pathlib
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.imagenet_c import photographs as folders
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
-from corruptions.imagenet_c.photographs import TEXTURE_SCALE, resize_taps
-from corruptions.primitives import color
-from corruptions.primitives.textures import frost_texture
-from corruptions.record import Parameter
+from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.primitives import color, frost_texture
+from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
 
 # (weight of the image, weight of the frost)
 _LEVELS = {
@@ -25,37 +30,64 @@ _LEVELS = {
 # The original draws one of five files, of which the second and third are the same picture.
 _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 
+# How much smaller than the files the textures are used.
+TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
-def weights(shape: Sequence[int], severity: jax.Array, table: str | None) -> dict[str, jax.Array]:
-    """Looks up the weights of the image and of the frost at a severity."""
-    image_weight, frost_weight = tables.lookup(_LEVELS, shape, table, severity)
-    return {"image_weight": image_weight, "frost_weight": frost_weight}
+# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them
+# beside a sixth.
+ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b7391ef77a64"
+
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+_USED: dict[str, "Photographs"] = {}
 
 
-def _sample(key, shape, severity, *, table=None, photographs=None):
+def _sample(
+    key: Key, shape: Shape, severity: Severity, *, table: str | None = None, photographs: str | None = None
+) -> Params:
     """Draws a procedural texture with the statistics of the original's photographs.
 
     First one of five looks with equal probability (two of them are alike), then `texture`: random
-    fields (see `primitives.textures.frost_texture`) at the scale of the original's crop, resampled
-    without smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable
-    with, published ones: those need the original photographs. `photographs`, the digest that
-    `use_photographs` gave, draws from them instead.
+    fields (see `primitives.frost_texture`) at the scale of the original's crop, resampled without
+    smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable with,
+    published ones: those need the original photographs. With `photographs`, the digest that
+    `use_photographs` returned, a crop of them takes the texture's place.
     """
-    table = tables.table_for(shape, table)
+    table = table_for(shape, table)
     if photographs is not None:
-        return {**weights(shape, severity, table), **folders.find(photographs).crop(key, shape, table)}
+        return {**_weights(shape, severity, table), **find(photographs).crop(key, shape, table)}
     look_key, key = jax.random.split(key)
     look = jnp.array(_LOOK_OF_FILE)[jax.random.randint(look_key, (), 0, len(_LOOK_OF_FILE))]
-    texture = _texture(key, look, shape, TEXTURE_SCALE[table])
-    return {**weights(shape, severity, table), "texture": texture}
+    return {**_weights(shape, severity, table), "texture": _texture(key, look, shape, TEXTURE_SCALE[table])}
+
+
+_UNITS = {
+    "image_weight": "factor on the image",
+    "frost_weight": "factor on the texture",
+    "texture": Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
+}
+_MIXES = "lays a texture of red, green and blue over the image"
+
+
+@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(draws=False))
+def frost(image: Image, params: Params) -> Image:
+    """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
+
+    `texture` is float32 [H, W, 3], whole levels 0..255. Source: ImageNet-C, frost.
+    """
+    total = params["image_weight"] * color.to_levels(image) + params["frost_weight"] * params["texture"]
+    return color.from_levels(jnp.clip(total, 0, 255))
+
+
+def _weights(shape, severity, table):
+    image_weight, frost_weight = lookup(_LEVELS, shape, table, severity)
+    return {"image_weight": image_weight, "frost_weight": frost_weight}
 
 
 def _texture(key, look, shape, scale):
     taps = [resize_taps(size, scale) for size in shape[:2]]
     if not any(fraction.any() for _, fraction in taps):
         return frost_texture.texture(key, look, *(first for first, _ in taps))
-    # Of the full-size texture only the pixels between which to interpolate are made: two rows, and
-    # two columns, per output.
+    # Only the pixels of the full-size texture that are interpolated: two rows and two columns per output.
     pairs = [np.stack([first, first + 1], axis=1).ravel() for first, _ in taps]
     x = frost_texture.texture(key, look, *pairs)
     for axis, (_, fraction) in enumerate(taps):
@@ -65,25 +97,176 @@ def _texture(key, look, shape, scale):
     return jnp.round(x)
 
 
-def _apply(image, params):
-    """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
+def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:
+    """Makes `imagenet_c/frost` with the texture images in a folder.
 
-    `texture` is float32 [H, W, 3], whole levels 0..255. Source: ImageNet-C, frost.
+    Every image file is drawn equally often, so the original benchmark takes exactly the five files
+    it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg). The result is not in
+    the registry; pass it where a name is expected:
+    `corruptions.corrupt(key, images, frost_from_folder(path), severity=3)`. Where only names are
+    taken, `use_photographs` gives the same as an option. Needs Pillow.
+
+    Args:
+      path: folder of images (png, jpg, bmp, webp), read now, in the order of their names.
+
+    Returns:
+      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of
+      the crop.
+
+    Raises:
+      FileNotFoundError: no such folder, or no image file in it.
+      ValueError: while sampling, a texture (resized as the table asks for) smaller than the image.
     """
-    total = params["image_weight"] * color.to_levels(image) + params["frost_weight"] * params["texture"]
-    return color.from_levels(jnp.clip(total, 0, 255))
+    photographs = Photographs(path)
+
+    def sample(key, shape, severity, *, table=None):
+        """Draws a photograph and the place of its crop, see `Photographs.crop`."""
+        table = table_for(shape, table)
+        return {**_weights(shape, severity, table), **photographs.crop(key, shape, table)}
+
+    image_weight, frost_weight, _ = frost.parameters
+    texture = Parameter("texture", "RGB levels 0..255", f"photographs in {photographs.folder}")
+    return dataclasses.replace(frost, sampler=sample, parameters=(image_weight, frost_weight, texture))
 
 
-frost = member(
-    "frost",
-    "weather",
-    _sample,
-    _apply,
-    (
-        ("image_weight", "factor on the image"),
-        ("frost_weight", "factor on the texture"),
-        Parameter("texture", "RGB levels 0..255", "procedural, after statistics of ImageNet-C's photographs"),
-    ),
-    mixes="lays a texture of red, green and blue over the image",
-    padding=padding(draws=False),
-)
+class Photographs:
+    """The image files of a folder as textures, in the order of their names.
+
+    Attributes:
+      folder: where they were read.
+      digest: sha256 of the sha256 of each file, in that order; names do not count.
+
+    Raises:
+      FileNotFoundError: no such folder, or no image file in it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.folder = pathlib.Path(path)
+        if not self.folder.is_dir():
+            raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
+        self._files = sorted(file for file in self.folder.iterdir() if file.suffix.lower() in _SUFFIXES)
+        if not self._files:
+            raise FileNotFoundError(
+                f"expected image files ({', '.join(_SUFFIXES)}) in {str(self.folder)!r}, found none"
+            )
+        of_files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._files]
+        self.digest = hashlib.sha256("\n".join(of_files).encode()).hexdigest()
+        textures = [_read(file) for file in self._files]
+        self._resized = functools.cache(lambda scale: [_resize(texture, scale) for texture in textures])
+
+    def crop(self, key: jax.Array, shape: Sequence[int], table: str) -> dict[str, jax.Array]:
+        """Draws a file with equal probability, then the first row and the first column of its crop.
+
+        Both are uniform over all places but the last, as in the original. Textures are resized by
+        0.2 (`cifar`) or 0.3 (`tiny`) without smoothing.
+
+        Returns:
+          `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, row and column.
+
+        Raises:
+          ValueError: a texture is smaller than the image.
+        """
+        scaled = self._resized(TEXTURE_SCALE[table])
+        for file, texture in zip(self._files, scaled, strict=True):
+            if texture.shape[0] < shape[0] or texture.shape[1] < shape[1]:
+                raise ValueError(
+                    f"expected textures of at least {shape[0]}x{shape[1]} pixels after resizing by "
+                    f"{TEXTURE_SCALE[table]:g} (table {table!r}), found {texture.shape[0]}x{texture.shape[1]} "
+                    f"of {file.name}"
+                )
+        places = np.array([[max(t.shape[axis] - shape[axis], 1) for axis in (0, 1)] for t in scaled])
+        file_key, row_key, column_key = jax.random.split(key, 3)
+        index = jax.random.randint(file_key, (), 0, len(scaled))
+        row = jax.random.randint(row_key, (), 0, jnp.asarray(places)[index, 0])
+        column = jax.random.randint(column_key, (), 0, jnp.asarray(places)[index, 1])
+        crop = jax.lax.dynamic_slice(_stack(scaled), (index, row, column, 0), (1, *shape))[0]
+        return {
+            "texture": crop.astype(jnp.float32),
+            "origin": jnp.stack([index, row, column]).astype(jnp.int32),
+        }
+
+
+def use_photographs(path: str | os.PathLike[str]) -> str:
+    """Reads the frost textures in a folder, for this process.
+
+    `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))`
+    then draws from them. Needs Pillow.
+
+    Args:
+      path: folder of images (png, jpg, bmp, webp); every file is drawn equally often, so the
+        original benchmark takes exactly the five files it draws from (frost1.png, frost2.png,
+        frost3.png, frost4.jpg, frost5.jpg).
+
+    Returns:
+      Their digest, the value of the option `photographs`; `ORIGINAL_PHOTOGRAPHS` for those five.
+
+    Raises:
+      FileNotFoundError: no such folder, or no image file in it.
+    """
+    photographs = Photographs(path)
+    return _USED.setdefault(photographs.digest, photographs).digest
+
+
+def used_photographs() -> tuple[str, ...]:
+    """Lists the digests of the photographs that were read in this process."""
+    return tuple(_USED)
+
+
+def find(digest: str) -> Photographs:
+    """Gives the photographs of a digest.
+
+    Raises:
+      ValueError: this process has not read them.
+    """
+    if digest not in _USED:
+        raise ValueError(
+            f"expected frost photographs of digest {str(digest)[:16]}, found them in no folder given here; name it, "
+            "--config.frost=FOLDER of commands, corruptions.imagenet_c.use_photographs(FOLDER) in Python"
+        )
+    return _USED[digest]
+
+
+def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the two taps per output that resample an axis by `scale` <= 1 without smoothing.
+
+    As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at
+    (o + 1/2) / scale - 1/2, for scale 1/5 at every fifth sample, so that it is plain decimation.
+
+    Args:
+      size: number of outputs.
+      scale: output size over input size.
+
+    Returns:
+      (first, fraction): int [size] and float64 [size]; output o is
+      (1 - fraction) x[first] + fraction x[first + 1].
+    """
+    position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
+    first = np.floor(position).astype(int)
+    return first, position - first
+
+
+def _read(file):
+    from PIL import Image
+
+    with Image.open(file) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def _resize(texture, scale):
+    """Resizes uint8 [H, W, 3] by `scale` with two taps and without smoothing, sides rounded."""
+    if scale == 1:
+        return texture
+    x = texture.astype(np.float64)
+    for axis in (0, 1):
+        first, fraction = resize_taps(round(texture.shape[axis] * scale), scale)
+        last = texture.shape[axis] - 1
+        share = fraction.reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+        before, after = (np.take(x, np.clip(first + k, 0, last), axis) for k in (0, 1))
+        x = before + share * (after - before)
+    return np.rint(x).astype(np.uint8)
+
+
+def _stack(textures):
+    """Stacks all textures in one array [number, H, W, 3], zeros beyond the smaller ones."""
+    height, width = np.max([texture.shape[:2] for texture in textures], axis=0)
+    return np.stack([np.pad(t, ((0, height - t.shape[0]), (0, width - t.shape[1]), (0, 0))) for t in textures])

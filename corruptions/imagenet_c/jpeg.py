@@ -3,11 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
+from corruptions.imagenet_c.tables import lookup, member, padding
 from corruptions.primitives import color, jpeg
-from corruptions.record import Array
+from corruptions.record import Array, Image, Key, Params, Severity, Shape
 
 _QUALITY = {
     "cifar": (80, 65, 58, 50, 40),
@@ -18,30 +16,38 @@ _QUALITY = {
 STORAGE_QUALITY = 85
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up the JPEG `quality`; draws nothing."""
     del key
-    return {"quality": tables.lookup(_QUALITY, shape, table, severity), **padded.own_size(shape)}
+    return {"quality": lookup(_QUALITY, shape, table, severity)}
 
 
-def _apply(image, params):
+def _smooth(image: Image, params: Params) -> Image:
+    del params  # without rounding, transform and quantisation return the coefficients
+    return jpeg.without_rounding(image)
+
+
+@member(
+    "digital",
+    _sample,
+    {"quality": "JPEG quality 1..100"},
+    mixes="stores red, green and blue as luma and chroma",
+    padding=padding("edge"),
+    straight_through=_smooth,
+)
+def jpeg_compression(image: Image, params: Params) -> Image:
     """Writes the image, rounded to 8 bits, as JPEG (4:2:0) of integer `quality` and reads it back.
 
     Bit-exact with Pillow. Source: ImageNet-C, jpeg_compression.
     """
     quality = jnp.round(params["quality"]).astype(jnp.int32)
-    return _round_trip(image, quality, params.get("size"))
-
-
-def _smooth(image, params):
-    del params  # transform and quantisation without rounding give the coefficients back
-    return jpeg.without_rounding(image)
+    return _round_trip(image, quality, params.get("own_size"))
 
 
 def store(image: Array) -> jax.Array:
     """Stores a corrupted image as the published ImageNet-C files do: as JPEG of quality 85.
 
-    So do Tiny-ImageNet-C and ImageNet-64x64-C. To reproduce datasets "as published", truncate the
+    Tiny-ImageNet-C and ImageNet-64x64-C do so too. To reproduce datasets "as published", truncate the
     corrupted image to 8 bits first, as the corruptions' rounding says.
 
     Args:
@@ -55,15 +61,3 @@ def store(image: Array) -> jax.Array:
 
 def _round_trip(image, quality, size=None):
     return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size).astype(jnp.float32))
-
-
-jpeg_compression = member(
-    "jpeg_compression",
-    "digital",
-    _sample,
-    _apply,
-    (("quality", "JPEG quality 1..100"),),
-    mixes="stores red, green and blue as luma and chroma",
-    padding=padding("edge"),
-    straight_through=_smooth,
-)

@@ -5,9 +5,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
+from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, fourier, random, staging
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -55,7 +55,7 @@ def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | 
 
 
 def _blurred(image, weights, angle):
-    """The sum S before it is rounded, float32 [H, W, C]."""
+    """Computes the sum S without rounding, float32 [H, W, C]."""
     i = jnp.arange(weights.shape[0], dtype=jnp.float32)
     rows = jnp.ceil(i * jnp.sin(angle) - 0.5).astype(jnp.int32)
     columns = jnp.ceil(i * jnp.cos(angle) - 0.5).astype(jnp.int32)
@@ -65,10 +65,10 @@ def _blurred(image, weights, angle):
 
 
 def _sum_of_slices(image, weights, rows, columns):
-    """sum_i k_i p(y + dy_i, x + dx_i), of n shifted copies, which compile to one fused loop."""
+    """Sums n shifted copies, which compile to one fused loop."""
     count, (height, width, channels) = weights.shape[0], image.shape
     padded = jnp.pad(image, ((count, count), (count, count), (0, 0)), mode="edge")
-    # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
+    # Columns and channels in one axis: a CPU's vector units need a long last axis.
     padded = staging.stage_on_cpu(padded.reshape(padded.shape[0], -1))
     total = jnp.float32(0)
     for j in range(count):
@@ -78,12 +78,10 @@ def _sum_of_slices(image, weights, rows, columns):
 
 
 def _sum_in_frequencies(image, weights, rows, columns):
-    """The same by Fourier transforms: on a TPU slices at a place of each image's own are gathers,
-    one image after the other.
-    """
+    """Does the same by Fourier transforms: a TPU gathers slices at a different place of each image one by one."""
     reach = weights.shape[0] - 1
     sides = [size + 2 * reach for size in image.shape[:2]]
-    # Of a shift by (dy, dx) exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.
+    # A shift by (dy, dx) is exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.
     vertical = fourier.waves(rows, sides[0], sides[0]) * weights[None, None]
     cosine, sine = fourier.waves(columns, sides[1], sides[1] // 2 + 1)
     horizontal = jnp.stack([jnp.stack([cosine, -sine]), jnp.stack([sine, cosine])])
@@ -91,21 +89,33 @@ def _sum_in_frequencies(image, weights, rows, columns):
     return fourier.filter_by_products(image, transfer, reach)
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `angle` ~ U(-45, 45) degrees, 0 to the right, positive downwards; computes `weights`.
 
     For real severities radius and standard deviation are interpolated; the number of taps is the
     whole number 2 ceil(radius) + 1.
     """
-    rows = _TABLES[tables.table_for(shape, table)]
-    radius, sigma = tables.lookup(_TABLES, shape, table, severity)
+    rows = _TABLES[table_for(shape, table)]
+    radius, sigma = lookup(_TABLES, shape, table, severity)
     return {
         "angle": random.uniform(key, (), -45.0, 45.0),
         "weights": taps(radius, sigma, max(r for r, _ in rows)),
     }
 
 
-def _apply(image, params):
+def _smooth(image: Image, params: Params) -> Image:
+    return _blurred(image, params["weights"], jnp.deg2rad(params["angle"]))
+
+
+@member(
+    "blur",
+    _sample,
+    {"radius": "pixels", "sigma": "pixels", "angle": "degrees"},
+    padding=padding("edge"),
+    straight_through=_smooth,
+    moves="smears what it shows to one side",
+)
+def motion_blur(image: Image, params: Params) -> Image:
     """Blurs the image, rounded to 8 bits, along `angle` as ImageMagick (see `motion_blur_levels`).
 
     Source: ImageNet-C, motion_blur.
@@ -113,19 +123,3 @@ def _apply(image, params):
     pixels = jnp.round(255 * image)
     blurred = motion_blur_levels(pixels, params["weights"], jnp.deg2rad(params["angle"]))
     return color.from_levels(blurred.astype(jnp.float32))
-
-
-def _smooth(image, params):
-    return _blurred(image, params["weights"], jnp.deg2rad(params["angle"]))
-
-
-motion_blur = member(
-    "motion_blur",
-    "blur",
-    _sample,
-    _apply,
-    (("radius", "pixels"), ("sigma", "pixels"), ("angle", "degrees")),
-    padding=padding("edge"),
-    straight_through=_smooth,
-    moves="smears what it shows to one side",
-)

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import poisson, random
+from corruptions.imagenet_c.tables import lookup, member, padding
+from corruptions.primitives import random, special
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _GAUSSIAN = {
     "cifar": (0.04, 0.06, 0.08, 0.09, 0.10),
@@ -33,56 +33,59 @@ _IMPULSE = {
 }
 
 
-def _sample_gaussian(key, shape, severity, *, table=None):
+def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
-    sigma = tables.lookup(_GAUSSIAN, shape, table, severity)
+    sigma = lookup(_GAUSSIAN, shape, table, severity)
     return {"noise": sigma * random.normal(key, shape)}
 
 
-def _apply_gaussian(image, params):
+@member("noise", _sample_gaussian, {"sigma": "intensity, range 0 to 1"}, padding=padding())
+def gaussian_noise(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + noise). Source: ImageNet-C, gaussian_noise."""
     return jnp.clip(image + params["noise"], 0.0, 1.0)
 
 
-def _sample_speckle(key, shape, severity, *, table=None):
+def _sample_speckle(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `noise` ~ N(0, sigma^2), float32[H, W, 3], independent in every value."""
-    sigma = tables.lookup(_SPECKLE, shape, table, severity)
+    sigma = lookup(_SPECKLE, shape, table, severity)
     return {"noise": sigma * random.normal(key, shape)}
 
 
-def _apply_speckle(image, params):
+@member("noise", _sample_speckle, {"sigma": "relative intensity"}, padding=padding())
+def speckle_noise(image: Image, params: Params) -> Image:
     """Multiplies by the noise: clip(x + x noise). Source: ImageNet-C, speckle_noise."""
     return jnp.clip(image + image * params["noise"], 0.0, 1.0)
 
 
-def _sample_shot(key, shape, severity, *, table=None):
+def _sample_shot(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `uniform` ~ U[0, 1), float32[H, W, 3]; `photons` is the severity's count c at white."""
-    photons = tables.lookup(_SHOT, shape, table, severity)
+    photons = lookup(_SHOT, shape, table, severity)
     return {"uniform": random.uniform(key, shape), "photons": photons}
 
 
-def _apply_shot(image, params):
+def _smooth_shot(image: Image, params: Params) -> Image:
+    """Adds the counts as noise that does not depend on the image: the derivative of the mean."""
+    photons = params["photons"]
+    noise = special.poisson_quantile(params["uniform"], photons * image) / photons - image
+    return jnp.clip(image + jax.lax.stop_gradient(noise), 0.0, 1.0)
+
+
+@member("noise", _sample_shot, {"photons": "photons at white"}, padding=padding(), straight_through=_smooth_shot)
+def shot_noise(image: Image, params: Params) -> Image:
     """Counts photons: clip(K / c) with K ~ Poisson(c x), computed as the quantile of `uniform`.
 
     Source: ImageNet-C, shot_noise.
     """
     photons = params["photons"]
-    return jnp.clip(poisson.quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
+    return jnp.clip(special.poisson_quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
 
 
-def _smooth_shot(image, params):
-    """The counts as noise that does not depend on the image: the derivative of its mean."""
-    photons = params["photons"]
-    noise = poisson.quantile(params["uniform"], photons * image) / photons - image
-    return jnp.clip(image + jax.lax.stop_gradient(noise), 0.0, 1.0)
-
-
-def _sample_impulse(key, shape, severity, *, table=None):
+def _sample_impulse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `flip` ~ Bernoulli(amount), then `salt` ~ Bernoulli(1/2), bool[H, W, 3] each.
 
     Channels are independent, so single values change, not whole pixels.
     """
-    amount = tables.lookup(_IMPULSE, shape, table, severity)
+    amount = lookup(_IMPULSE, shape, table, severity)
     flip_key, salt_key = jax.random.split(key)
     return {
         "flip": random.bernoulli(flip_key, amount, shape),
@@ -90,31 +93,7 @@ def _sample_impulse(key, shape, severity, *, table=None):
     }
 
 
-def _apply_impulse(image, params):
+@member("noise", _sample_impulse, {"amount": "fraction of values"}, padding=padding())
+def impulse_noise(image: Image, params: Params) -> Image:
     """Sets values where `flip` to 1 if `salt`, else to 0. Source: ImageNet-C, impulse_noise."""
     return jnp.where(params["flip"], params["salt"].astype(image.dtype), image)
-
-
-gaussian_noise = member(
-    "gaussian_noise",
-    "noise",
-    _sample_gaussian,
-    _apply_gaussian,
-    (("sigma", "intensity, range 0 to 1"),),
-    padding=padding(),
-)
-shot_noise = member(
-    "shot_noise",
-    "noise",
-    _sample_shot,
-    _apply_shot,
-    (("photons", "photons at white"),),
-    padding=padding(),
-    straight_through=_smooth_shot,
-)
-impulse_noise = member(
-    "impulse_noise", "noise", _sample_impulse, _apply_impulse, (("amount", "fraction of values"),), padding=padding()
-)
-speckle_noise = member(
-    "speckle_noise", "noise", _sample_speckle, _apply_speckle, (("sigma", "relative intensity"),), padding=padding()
-)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import levels, padded
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member, padding
+from corruptions.imagenet_c.tables import member, padding, table_for
 from corruptions.primitives import color, staging
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 _SCALE = {
     "cifar": (0.95, 0.9, 0.85, 0.75, 0.65),
@@ -21,7 +21,7 @@ _SCALE = {
 _LONGEST = 7  # pixels of a block along an axis: 19 make three blocks at a scale of .2
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Computes which pixels each block averages and which block each pixel shows; draws nothing.
 
     The small image has floor(H scale) x floor(W scale) pixels. Arrays are padded to the largest of
@@ -29,20 +29,25 @@ def _sample(key, shape, severity, *, table=None):
     """
     del key
     if isinstance(shape, padded.Shape):
-        level = jnp.round(severity).astype(jnp.int32) - 1
-        # As many blocks as the square has at the finest scale of the tables that share a program.
-        room = math.ceil(shape[0] * max(_SCALE["imagenet"][0], _SCALE[tables.table_for(shape, table)][0]))
-        found = {name: rows[level] for name, rows in shape.tables.items() if name != "table"}
-        return {name: x if name.endswith("shown") else x[:room] for name, x in found.items()}
-    params = {}
+        return _padded_blocks(shape, table, severity)
+    params: dict[str, jax.Array] = {}
     for sizes, blocks in _axes(shape, table):
         size = jnp.floor(levels.lookup(sizes, severity)).astype(jnp.int32)
         params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in blocks.items()}
     return params
 
 
+def _padded_blocks(shape, table, severity):
+    """Looks up the blocks of a padded image."""
+    level = jnp.round(severity).astype(jnp.int32) - 1
+    # As many blocks as the square has at the finest scale of the tables that share a program.
+    room = math.ceil(shape[0] * max(_SCALE["imagenet"][0], _SCALE[table_for(shape, table)][0]))
+    rows = {name: values[level] for name, values in shape.tables.items() if name != "table"}
+    return {name: x if name.endswith("shown") else x[:room] for name, x in rows.items()}
+
+
 def _tables(shape, table):
-    """What `_sample` computes, by severity: the rows of `_blocks` for the small size of each."""
+    """Tabulates the parameters by severity: the rows of `_blocks` for the small size of each."""
     return {
         name: rows[np.array(sizes) - min(sizes)]
         for sizes, blocks in _axes(shape, table)
@@ -51,49 +56,51 @@ def _tables(shape, table):
 
 
 def _axes(shape, table):
-    """For rows and columns, the small sizes by severity and the named tables of `_blocks`."""
-    scales = _SCALE[tables.table_for(shape, table)]
+    """Yields for rows and columns the small sizes by severity and the named tables of `_blocks`."""
+    scales = _SCALE[table_for(shape, table)]
     for name, side in (("row", shape[0]), ("column", shape[1])):
         sizes = [int(side * scale) for scale in scales]
         blocks = _blocks(side, min(sizes), max(sizes))
         yield sizes, {f"{name}_{key}": rows for key, rows in zip(("starts", "stops", "shown"), blocks)}
 
 
-def _apply(image, params):
+def _smooth(image: Image, params: Params) -> Image:
+    return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
+
+
+@member("digital", _sample, {"scale": "small side / side"}, padding=padding(tables=_tables), straight_through=_smooth)
+def pixelate(image: Image, params: Params) -> Image:
     """Averages blocks, columns then rows, each rounded to 8 bits; every pixel shows its block.
 
     Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back.
     (Where H > 2 W, Pillow 13 reduces the rows first; earlier versions, among them the original's,
     do as here.) Source: ImageNet-C, pixelate.
     """
-    levels = jnp.round(color.to_levels(image)).astype(jnp.uint8)  # a quarter of the memory to go through
+    levels = jnp.round(color.to_levels(image)).astype(jnp.uint8)  # a quarter of the memory traffic
     return color.from_levels(_blocked(levels, params, _rounded_means).astype(jnp.float32))
 
 
-def _smooth(image, params):
-    return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
-
-
 def _rounded_means(sums, counts):
-    """Means of whole levels in the 22-bit fixed point of Pillow."""
+    """Computes means of whole levels in the 22-bit fixed point of Pillow."""
     weights = jax.lax.div(2**23 + counts, 2 * counts)
     return ((sums.astype(jnp.int32) * weights + 2**21) >> 22).astype(jnp.uint8)
 
 
 def _blocked(x, params, means):
-    """Shows the means of blocks. Sums of whole levels are exact in any order and, times 0 or 1, in any
-    precision of a product, also in the fast ones of accelerators: both forms give the same.
+    """Shows the means of blocks.
+
+    Sums of whole levels are exact in any order and, multiplied by 0 or 1, in any precision of a product:
+    both forms give the same bits. On a CPU shifts take a sixth of the time of products.
     """
     by_shifts, by_products = functools.partial(_by_shifts, means), functools.partial(_by_products, means)
     return jax.lax.platform_dependent(x, params, cpu=by_shifts, default=by_products)
 
 
 def _by_shifts(means, x, params):
-    """Sums shifted images, of which blocks span few, at every column over the block that starts there, then
-    at every block over its rows; then shows blocks.
+    """Sums shifted images: at every column over the block that starts there, then at every block over its rows.
 
-    On rows of W C values: a CPU goes through long runs in vectors, through pixels of three values one by one.
-    What look-ups read is staged, or it would be computed for each.
+    Works on rows of W C values, long runs for a CPU's vector units. Arrays are staged before look-ups,
+    which would compute them again.
     """
     height, width, channels = x.shape
     starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
@@ -115,7 +122,7 @@ def _by_shifts(means, x, params):
 
 
 def _sum(shifted, lengths):
-    """Adds up as many arrays as `lengths`, which broadcasts to them, says for each value."""
+    """Adds at each value the first `lengths` arrays; `lengths` broadcasts to them."""
     parts = (part.astype(jnp.uint16) if part.dtype == jnp.uint8 else part for part in shifted)
     return sum(jnp.where(k < lengths, part, 0) for k, part in enumerate(parts))
 
@@ -134,8 +141,8 @@ def _by_products(means, x, params):
 def _blocks(side, smallest, largest):
     """Tabulates each block's first and one past last pixel, and each pixel's block, by small size.
 
-    In Pillow's float64 arithmetic, since its rounding errors decide where a pixel centre falls on
-    the border of two blocks (a pixel may even belong to both).
+    Uses Pillow's float64 arithmetic: its rounding errors decide where a pixel centre on the border of
+    two blocks belongs (possibly to both).
 
     Returns:
       int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side],
@@ -162,14 +169,3 @@ def _taps(source, target):
     start = start + ((start - centre + 0.5) * inverse <= -0.5)
     stop = stop - ((stop - 1 - centre + 0.5) * inverse > 0.5)
     return start, stop
-
-
-pixelate = member(
-    "pixelate",
-    "digital",
-    _sample,
-    _apply,
-    (("scale", "small side / side"),),
-    padding=padding(tables=_tables),
-    straight_through=_smooth,
-)

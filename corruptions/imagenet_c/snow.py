@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import levels, padded
-from corruptions.imagenet_c import motion, tables
-from corruptions.imagenet_c.member import member, padding
-from corruptions.primitives import color, filters, random, staging
-from corruptions.primitives.warping import zoom
+from corruptions.imagenet_c import motion
+from corruptions.imagenet_c.tables import member, padding, table_for
+from corruptions.primitives import color, filters, random, resizing, staging
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ in the mix only.
 _SMALL = (
@@ -33,20 +33,15 @@ _LEVELS = {
 }
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws flakes, `noise` ~ N(mean, deviation^2), and the `angle` of their fall.
 
     The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only)
     the zooms are blended, not their factors.
     """
-    table = _LEVELS[tables.table_for(shape, table)]
-    if isinstance(shape, padded.Shape):
-        rows, columns = (_zoom_matrix(shape.tables, axis, severity) for axis in ("rows", "columns"))
-    else:
-        rows, columns = (
-            levels.lookup([zoom.zoom_matrix(size, row[2]) for row in table], severity) for size in shape[:2]
-        )
-    mean, deviation, _, threshold, radius, sigma, mix = levels.lookup(table, severity)
+    rows, columns = _zoom_matrices(shape, table, severity)
+    by_severity = _LEVELS[table_for(shape, table)]
+    mean, deviation, _, threshold, radius, sigma, mix = levels.lookup(by_severity, severity)
     noise_key, angle_key = jax.random.split(key)
     return {
         "noise": mean + deviation * random.normal(noise_key, shape[:2]),
@@ -54,31 +49,49 @@ def _sample(key, shape, severity, *, table=None):
         "zoom_rows": rows,
         "zoom_columns": columns,
         "threshold": threshold,
-        "weights": motion.taps(radius, sigma, max(row[4] for row in table)),
+        "weights": motion.taps(radius, sigma, max(row[4] for row in by_severity)),
         "mix": mix,
-        **padded.own_size(shape),
     }
 
 
-def _zoom_tables(shape, table):
-    """The taps of the enlargement along rows and columns, by severity: first ones and fractions,
-    [5, n].
-    """
-    found, factors = {}, [row[2] for row in _LEVELS[tables.table_for(shape, table)]]
-    for name, size in (("rows", shape[0]), ("columns", shape[1])):
-        first, fraction = zip(*(zoom.zoom_taps(size, factor) for factor in factors), strict=True)
-        found |= {f"{name}_first": np.int32(first), f"{name}_fraction": np.float32(fraction)}
-    return found
-
-
-def _zoom_matrix(tables, axis, severity):
-    """`zoom.zoom_matrix` of a whole severity, made of its taps."""
+def _zoom_matrices(shape, table, severity):
+    """Makes the matrices that enlarge rows and columns at a severity; for a padded image from its taps."""
+    if not isinstance(shape, padded.Shape):
+        factors = [row[2] for row in _LEVELS[table_for(shape, table)]]
+        return [levels.lookup([resizing.zoom_matrix(size, f) for f in factors], severity) for size in shape[:2]]
     level = jnp.round(severity).astype(jnp.int32) - 1
-    first, fraction = (tables[f"{axis}_{name}"][level] for name in ("first", "fraction"))
-    return zoom.matrix_of_taps(first, first + 1, fraction)
+    taps = [(shape.tables[f"{axis}_first"][level], shape.tables[f"{axis}_fraction"][level]) for axis in _AXES]
+    return [resizing.matrix_of_taps(first, first + 1, fraction) for first, fraction in taps]
 
 
-def _apply(image, params):
+_AXES = ("rows", "columns")
+
+
+def _zoom_taps(shape, table):
+    """Tabulates first taps and fractions of the enlargement along rows and columns by severity, [5, n]."""
+    taps, factors = {}, [row[2] for row in _LEVELS[table_for(shape, table)]]
+    for name, size in zip(_AXES, shape):
+        first, fraction = zip(*(resizing.zoom_taps(size, factor) for factor in factors), strict=True)
+        taps |= {f"{name}_first": np.int32(first), f"{name}_fraction": np.float32(fraction)}
+    return taps
+
+
+@member(
+    "weather",
+    _sample,
+    {
+        "noise": "N(mean, deviation^2) per pixel",
+        "angle": "direction of the blur, degrees; -90 lets the streaks trail downwards",
+        "zoom_rows": "matrix that enlarges the noise along rows",
+        "zoom_columns": "matrix that enlarges the noise along columns",
+        "threshold": "level of the enlarged noise below which there is no flake",
+        "weights": "weights of the blur by distance along the streak in pixels",
+        "mix": "share of the image that is not whitened",
+    },
+    mixes="whitens by the luma of red, green and blue",
+    padding=padding(tables=_zoom_taps),
+)
+def snow(image: Image, params: Params) -> Image:
     """Whitens the image and adds streaks of snow S, and S' = S turned by 180 degrees.
 
     The result is clip(mix x + (1 - mix) max(x, 1.5 luma + 0.5) + S + S', 0, 1) with
@@ -87,10 +100,10 @@ def _apply(image, params):
     by ImageMagick (see `motion`). Source: ImageNet-C, snow.
     """
     layer = filters.separable(params["noise"], params["zoom_rows"], params["zoom_columns"])
-    flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params.get("size"))
+    flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params)
     streaks = staging.stage(streak_levels(flakes, params["weights"], params["angle"]))
-    snow_layer = color.from_levels((streaks + padded.turned(streaks, params.get("size"))).astype(jnp.float32))
-    # A CPU works planes out once, not for every channel.
+    snow_layer = color.from_levels((streaks + padded.turned(streaks, params)).astype(jnp.float32))
+    # Staged: a CPU would compute the planes again for every channel.
     snow_layer, grey = (staging.stage_on_cpu(plane)[..., None] for plane in (snow_layer, 1.5 * color.luma(image) + 0.5))
     white = jnp.maximum(image, grey)
     mix = params["mix"]
@@ -106,22 +119,3 @@ def flake_levels(layer: jax.Array, threshold: jax.Array | float) -> jax.Array:
 def streak_levels(flakes: jax.Array, weights: jax.Array, angle: jax.Array | float) -> jax.Array:
     """Blurs flakes, int32 [H, W], along `angle` (degrees): int32 [H, W], levels 0..255."""
     return motion.motion_blur_levels(flakes[..., None], weights, jnp.deg2rad(angle))[..., 0]
-
-
-snow = member(
-    "snow",
-    "weather",
-    _sample,
-    _apply,
-    (
-        ("noise", "N(mean, deviation^2) per pixel"),
-        ("angle", "direction of the blur, degrees; -90 lets the streaks trail downwards"),
-        ("zoom_rows", "matrix that enlarges the noise along rows"),
-        ("zoom_columns", "matrix that enlarges the noise along columns"),
-        ("threshold", "of the enlarged noise"),
-        ("weights", "of the blur, by distance along the streak in pixels"),
-        ("mix", "share of the image that is not whitened"),
-    ),
-    mixes="whitens by the luma of red, green and blue",
-    padding=padding(tables=_zoom_tables),
-)

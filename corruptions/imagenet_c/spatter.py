@@ -4,12 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.imagenet_c import tables
-from corruptions.imagenet_c.member import member
-from corruptions.primitives import borders, filters, random, staging
-from corruptions.primitives.canny import canny
-from corruptions.primitives.chamfer import chamfer_distance
-from corruptions.primitives.histogram import equalize
+from corruptions.imagenet_c.tables import lookup, member
+from corruptions.primitives import filters, random, staging
+from corruptions.primitives.edges import canny, chamfer_distance, equalize
+from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (mean, deviation, blur, threshold, gain of water or blur of mud, 1 for mud)
 _LEVELS = {
@@ -42,25 +40,37 @@ _LEVELS = {
         (0.67, 0.4, 1.2, 0.65, 1.8, 1),
     ),
 }
-_LIQUID_RADIUS = 16  # of the widest blur, int(4 * 4 + 0.5)
+_LIQUID_RADIUS = 16  # radius of the widest blur, int(4 * 4 + 0.5)
 _MUD_RADIUS = 7  # int(4 * 1.8 + 0.5)
 _WATER = np.array([[[175, 238, 238]]], np.float32) / 255
 _MUD = np.array([[[63, 42, 20]]], np.float32) / 255
 _EDGE_THRESHOLDS = (50, 150)
 
 
-def _sample(key, shape, severity, *, table=None):
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `noise` ~ N(mean, deviation^2) per pixel, the liquid before it is blurred into drops.
 
     It is water at severities 1 to 3, mud at 4 and 5. Between severities 3 and 4 (interpolated
     severities only) `mud` is a fraction, and the image a blend of both.
     """
-    mean, deviation, blur, threshold, strength, mud = tables.lookup(_LEVELS, shape, table, severity)
+    mean, deviation, blur, threshold, strength, mud = lookup(_LEVELS, shape, table, severity)
     noise = mean + deviation * random.normal(key, shape[:2])
     return {"noise": noise, "blur": blur, "threshold": threshold, "strength": strength, "mud": mud}
 
 
-def _apply(image, params):
+@member(
+    "weather",
+    _sample,
+    {
+        "noise": "N(mean, deviation^2) per pixel",
+        "blur": "standard deviation of the liquid's blur, pixels",
+        "threshold": "level of the blurred noise above which there is liquid",
+        "strength": "water: largest brightening (fraction); mud: blur in pixels",
+        "mud": "1 for mud, 0 for water",
+    },
+    mixes="splashes water or mud of a colour",
+)
+def spatter(image: Image, params: Params) -> Image:
     """Splashes water, clip(x + m (175, 238, 238)/255), or mud, (1 - m) x + m (63, 42, 20)/255.
 
     m >= 0 is the liquid. The noise, blurred with a Gaussian of standard deviation `blur` pixels, is
@@ -74,8 +84,8 @@ def _apply(image, params):
     layer = jnp.where(layer < params["threshold"], 0, layer)
     mud = params["mud"]
     none = jnp.zeros_like(layer)
-    # A batch without mud, or of nothing else, has one branch run. Jitted, for vmap within `shard_map`
-    # counts the constants of a plain branch as split twice.
+    # A batch with mud only, or without mud, runs one branch. The branches are jitted because vmap within
+    # `shard_map` counts the constants of a plain branch as split twice.
     is_wet, is_dirty = (staging.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
     water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
     dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
@@ -109,48 +119,32 @@ def relief(drops: jax.Array) -> jax.Array:
     """Computes the relief of drops, both 8-bit, int32 [H, W]. Source: ImageNet-C, spatter."""
     distance = chamfer_distance(canny(drops, *_EDGE_THRESHOLDS))
     smooth = _staged(floor_of_mean(distance))
-    x = _staged(borders.extended(equalize(smooth, 21), 1, (0, 1), "reflect"))
+    x = _staged(filters.extended(equalize(smooth, 21), 1, (0, 1), "reflect"))
     sharp = 2 * (x[2:, 2:] - x[:-2, :-2]) + x[1:-1, 1:-1] + x[1:-1, 2:] + x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, :-2]
     total = _sum_of_nine(_staged(jnp.clip(sharp, 0, 255)))
     return jnp.round(total.astype(jnp.float32) * np.float32(1 / 9)).astype(jnp.int32)  # never half way: 9 is odd
 
 
 def _staged(levels):
-    """Keeps levels 0..255, int32, in memory as bytes."""
+    """Stages levels 0..255, int32, as bytes."""
     return staging.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
 
 
 def floor_of_mean(distance: jax.Array) -> jax.Array:
     """Rounds down the 3x3 mean of distances 0..20, itself a float32 as in the original.
 
-    Means of whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in
+    Means that are whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in
     integers.
     """
     total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
     nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)
-    # A float32 reaches a whole number half its spacing earlier: 2^(k - 25) below what lies in (2^(k - 1), 2^k].
+    # A float32 rounds up to a whole number from half its spacing below: 2^(k - 25) for numbers in (2^(k - 1), 2^k].
     early = (9 << (32 - jax.lax.clz(nearest - 1))) >> 2
     return nearest - (total < 9 * 2**23 * nearest - early).astype(jnp.int32)
 
 
 def _sum_of_nine(x):
     """Sums over 3x3 pixels, mirrored at the edge pixels."""
-    x = borders.extended(x, 1, (0, 1), "reflect")
+    x = filters.extended(x, 1, (0, 1), "reflect")
     x = x[:, :-2] + x[:, 1:-1] + x[:, 2:]
     return x[:-2] + x[1:-1] + x[2:]
-
-
-spatter = member(
-    "spatter",
-    "weather",
-    _sample,
-    _apply,
-    (
-        ("noise", "N(mean, deviation^2) per pixel"),
-        ("blur", "standard deviation of the liquid's blur, pixels"),
-        ("threshold", "level of the blurred noise above which there is liquid"),
-        ("strength", "water: largest brightening (fraction); mud: blur in pixels"),
-        ("mud", "1 for mud, 0 for water"),
-    ),
-    mixes="splashes water or mud of a colour",
-)

@@ -5,16 +5,30 @@ Using Non-Overlapping Corruptions" (2021). Severity is a fraction in [0, 1] of a
 and the option `range`.
 """
 
-from corruptions.noc.color import color_distortion, gray_scale, hue, quantization
+from corruptions.noc.blur import blur, pixelate, thumbnail_resize
+from corruptions.noc.color import (
+    backlight,
+    brightness,
+    color_distortion,
+    contrast,
+    gaussian,
+    gray_scale,
+    hue,
+    quantization,
+    salt_pepper,
+)
 from corruptions.noc.geometry import elastic, rotation, shear, translation
-from corruptions.noc.lighting import backlight, brightness, contrast
-from corruptions.noc.marks import artifacts, vertical_artifacts
-from corruptions.noc.noise import gaussian, salt_pepper
-from corruptions.noc.occlusion import border, obstruction
-from corruptions.noc.resize import pixelate, thumbnail_resize
+from corruptions.noc.occlusion import (
+    arlequin,
+    artifacts,
+    border,
+    circle,
+    obstruction,
+    rain,
+    rhombus,
+    vertical_artifacts,
+)
 from corruptions.noc.severities import UNITS, ranges
-from corruptions.noc.shapes import arlequin, circle, rain, rhombus
-from corruptions.noc.smoothing import blur
 from corruptions.registry import register_benchmark
 
 _CANDIDATES = (

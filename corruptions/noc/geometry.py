@@ -5,21 +5,21 @@ import jax.numpy as jnp
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import candidate, padding
-from corruptions.noc.draws import sign
-from corruptions.noc.resampling import triangle_matrix
+from corruptions.noc.candidate import Bounds, candidate, padding, sign
 from corruptions.primitives import filters
+from corruptions.primitives.resizing import triangle_matrix
+from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 
 def _nearest(image, rows, columns, params):
     """Reads image[rows, columns], int32 [H, W] each, black where they lie outside."""
-    height, width = padded.height_and_width(image.shape, params)
+    height, width = padded.own_sides(image.shape, params)
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     flat = jnp.where(inside, rows * image.shape[1] + columns, 0)
     return jnp.where(inside[..., None], image.reshape(-1, image.shape[2])[flat], 0.0)
 
 
-def _sample_translation(key, shape, severity, *, range=None):
+def _sample_translation(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws how the severity is shared between the axes, and the signs of `dx` and `dy`.
 
     |dx| and |dy| are independent and uniform over the range when the severity is drawn, as
@@ -36,44 +36,40 @@ def _sample_translation(key, shape, severity, *, range=None):
     along_x = least + (greatest - least) * jax.random.uniform(share_key)
     shifts = [severities.value("translation", bounds, f) for f in (along_x, total - along_x)]
     signs = [sign(k).astype(jnp.int32) for k in (x_key, y_key)]
-    return {"dx": shifts[0] * signs[0], "dy": shifts[1] * signs[1], **padded.own_size(shape)}
+    return {"dx": shifts[0] * signs[0], "dy": shifts[1] * signs[1]}
 
 
-def _map_translation(shape, params):
-    """The pixels that are shown: rows [H, 1] and columns [1, W], int32."""
+def _map_translation(shape: Shape, params: Params) -> Positions:
+    """Returns the pixels shown: rows [H, 1] and columns [1, W], int32."""
     return jnp.arange(shape[0])[:, None] - params["dy"], jnp.arange(shape[1])[None, :] - params["dx"]
 
 
-def _apply_translation(image, params):
+@candidate(
+    "geometry",
+    _sample_translation,
+    {"dx": "pixels", "dy": "pixels"},
+    moves="moves the image by whole pixels",
+    mapper=_map_translation,
+    padding=padding("translation"),
+)
+def translation(image: Image, params: Params) -> Image:
     """Moves by whole pixels: out(x, y) = in(x - dx, y - dy). Source: ImageNet-NOC, translation."""
-    height, width = padded.height_and_width(image.shape, params)
+    height, width = padded.own_sides(image.shape, params)
     rows, columns = (place.ravel() for place in _map_translation(image.shape, params))
     moved = jnp.where(((rows >= 0) & (rows < height))[:, None, None], image[jnp.clip(rows, 0, height - 1)], 0.0)
     inside = (columns >= 0) & (columns < width)
     return jnp.where(inside[:, None], moved[:, jnp.clip(columns, 0, width - 1)], 0.0)
 
 
-translation = candidate(
-    "translation",
-    "geometry",
-    _sample_translation,
-    _apply_translation,
-    (("dx", "pixels"), ("dy", "pixels")),
-    moves="moves the image by whole pixels",
-    mapper=_map_translation,
-    padding=padding("translation"),
-)
-
-
-def _sample_shear(key, shape, severity, *, range=None):
+def _sample_shear(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 12..39."""
     degrees = severities.lookup("shear", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key), **padded.own_size(shape)}
+    return {"degrees": degrees * sign(key)}
 
 
-def _map_shear(shape, params):
-    """The pixels that are shown: rows and columns [H, W], int32."""
-    height, _ = padded.height_and_width(shape, params)
+def _map_shear(shape: Shape, params: Params) -> Positions:
+    """Returns the pixels shown: rows and columns [H, W], int32."""
+    height, _ = padded.own_sides(shape, params)
     rows, columns = (jnp.arange(n, dtype=jnp.float32) for n in shape[:2])
     rows, columns = rows[:, None], columns[None, :]
     tangent = jnp.tan(jnp.deg2rad(params["degrees"]))
@@ -81,7 +77,10 @@ def _map_shear(shape, params):
     return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
 
 
-def _apply_shear(image, params):
+@candidate(
+    "geometry", _sample_shear, {"degrees": "degrees"}, moves="shears the image", mapper=_map_shear, padding=padding()
+)
+def shear(image: Image, params: Params) -> Image:
     """Shears along x to the nearest pixel: out(x, y) = in(x + tan(a) (y - cy), y).
 
     As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
@@ -90,27 +89,15 @@ def _apply_shear(image, params):
     return _nearest(image, *_map_shear(image.shape, params), params)
 
 
-shear = candidate(
-    "shear",
-    "geometry",
-    _sample_shear,
-    _apply_shear,
-    (("degrees", "degrees"),),
-    moves="shears the image",
-    mapper=_map_shear,
-    padding=padding(),
-)
-
-
-def _sample_rotation(key, shape, severity, *, range=None):
+def _sample_rotation(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
     degrees = severities.lookup("rotation", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key), **padded.own_size(shape)}
+    return {"degrees": degrees * sign(key)}
 
 
-def _map_rotation(shape, params):
-    """The pixels that are shown: rows and columns [H, W], int32."""
-    height, width = padded.height_and_width(shape, params)
+def _map_rotation(shape: Shape, params: Params) -> Positions:
+    """Returns the pixels shown: rows and columns [H, W], int32."""
+    height, width = padded.own_sides(shape, params)
     angle = jnp.deg2rad(params["degrees"])
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
     v = jnp.arange(shape[0], dtype=jnp.float32)[:, None] - height / 2
@@ -119,7 +106,15 @@ def _map_rotation(shape, params):
     return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
 
-def _apply_rotation(image, params):
+@candidate(
+    "geometry",
+    _sample_rotation,
+    {"degrees": "degrees"},
+    moves="turns the image",
+    mapper=_map_rotation,
+    padding=padding(),
+)
+def rotation(image: Image, params: Params) -> Image:
     """Rotates about the centre, to the nearest pixel.
 
     out(x, y) = in(cos(a) u + sin(a) v + cx, -sin(a) u + cos(a) v + cy), (u, v) being the distance
@@ -129,19 +124,7 @@ def _apply_rotation(image, params):
     return _nearest(image, *_map_rotation(image.shape, params), params)
 
 
-rotation = candidate(
-    "rotation",
-    "geometry",
-    _sample_rotation,
-    _apply_rotation,
-    (("degrees", "degrees"),),
-    moves="turns the image",
-    mapper=_map_rotation,
-    padding=padding(),
-)
-
-
-def _sample_elastic(key, shape, severity, *, range=None):
+def _sample_elastic(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws `upright`, whether rows rather than columns are cut, with probability 1/2.
 
     Options: `range` of the number of rows or columns cut, by default 44..110 at 224.
@@ -149,44 +132,39 @@ def _sample_elastic(key, shape, severity, *, range=None):
     return {
         "cut": severities.lookup("elastic", shape, range, severity),
         "upright": jax.random.bernoulli(key),
-        **padded.own_size(shape),
     }
 
 
 def _stretched(shape, params):
-    """The matrices that cut and stretch rows [H, H] and columns [W, W]."""
+    """Makes the matrices that cut and stretch rows [H, H] and columns [W, W]."""
     cuts = (
         jnp.where(params["upright"], params["cut"], 0),
         jnp.where(params["upright"], 0, params["cut"]),
     )
-    own = padded.height_and_width(shape, params)
+    own = padded.own_sides(shape, params)
     return [
         triangle_matrix(side, side - cut, size, size, first=cut)
         for size, side, cut in zip(shape[:2], own, cuts, strict=True)
     ]
 
 
-def _map_elastic(shape, params):
-    """Positions as they are stretched: rows [H, 1] and columns [1, W]."""
+def _map_elastic(shape: Shape, params: Params) -> Positions:
+    """Returns stretched positions: rows [H, 1] and columns [1, W]."""
     return filters.positions(*_stretched(shape, params))
 
 
-def _apply_elastic(image, params):
+@candidate(
+    "geometry",
+    _sample_elastic,
+    {"cut": "pixels", "upright": "bool"},
+    moves="cuts rows or columns and stretches the rest",
+    mapper=_map_elastic,
+    padding=padding("elastic"),
+)
+def elastic(image: Image, params: Params) -> Image:
     """Cuts the top rows (or the left columns) and stretches the rest to the full size.
 
     Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to
     ImageNet-C's elastic_transform. Source: ImageNet-NOC, elastic.
     """
     return jnp.clip(filters.separable(image, *_stretched(image.shape, params)), 0.0, 1.0)
-
-
-elastic = candidate(
-    "elastic",
-    "geometry",
-    _sample_elastic,
-    _apply_elastic,
-    (("cut", "pixels"), ("upright", "bool")),
-    moves="cuts rows or columns and stretches the rest",
-    mapper=_map_elastic,
-    padding=padding("elastic"),
-)

@@ -143,44 +143,44 @@ def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
     return {name: (r.scale(r.mild, shape), r.scale(r.severe, shape)) for name, r in _RANGES.items()}
 
 
-def resolve(name: str, shape: Sequence[int], given: Iterable[float] | None = None) -> tuple[float, float]:
-    """Returns the range (mild, severe): `given`, checked, or the published one scaled to `shape`.
+def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = None) -> tuple[float, float]:
+    """Returns the range (mild, severe): `custom`, checked, or the published one scaled to `shape`.
 
     Raises:
-      ValueError: `given` is no pair of finite numbers in the meaningful domain, from mild to
+      ValueError: `custom` is no pair of finite numbers in the meaningful domain, from mild to
         severe.
     """
     published = _RANGES[name]
-    if given is None and isinstance(shape, padded.Shape) and "range" in shape.tables:
+    if custom is None and isinstance(shape, padded.Shape) and "range" in shape.tables:
         mild, severe = shape.tables["range"]
         return mild, severe
-    if given is None:
+    if custom is None:
         return published.scale(published.mild, shape), published.scale(published.severe, shape)
     kind = "whole numbers" if published.integer else "numbers"
     try:
-        mild, severe = (float(v) for v in given)
+        mild, severe = (float(v) for v in custom)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected range=(mild, severe), two {kind}, found {given!r}") from None
+        raise ValueError(f"{name}: expected range=(mild, severe), two {kind}, found {custom!r}") from None
     least, greatest = published.domain(shape)
     if not all(math.isfinite(v) and least <= v <= greatest for v in (mild, severe)):
         raise ValueError(
             f"{name}: expected a range within [{least}, {greatest}] ({published.unit}) "
-            f"for images of {shape[0]}x{shape[1]}, found {given!r}"
+            f"for images of {shape[0]}x{shape[1]}, found {custom!r}"
         )
     if published.integer and not (mild.is_integer() and severe.is_integer()):
-        raise ValueError(f"{name}: expected a range of whole numbers ({published.unit}), found {given!r}")
+        raise ValueError(f"{name}: expected a range of whole numbers ({published.unit}), found {custom!r}")
     down = published.descends
     if mild != severe and (severe < mild) != down:
         order = "from the greater (mild) to the smaller (severe)" if down else "from the smaller to the greater"
-        raise ValueError(f"{name}: expected a range {order} value, found {given!r}")
+        raise ValueError(f"{name}: expected a range {order} value, found {custom!r}")
     return (int(mild), int(severe)) if published.integer else (mild, severe)
 
 
 def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
     """Returns the (mildest, most severe) values of a parameter between which calibration searches.
 
-    All that is meaningful for images of `shape`, without values that change nothing. Counts end at
-    eight times the published range, beyond which shapes cover most of the image.
+    Every value that is meaningful for images of `shape` and changes them. Counts end at eight times the
+    published range, beyond which shapes cover most of the image.
     """
     published = _RANGES[name]
     least, greatest = published.domain(shape)
@@ -206,6 +206,6 @@ def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Ar
     return (mild + sign * jnp.clip(jnp.floor(fraction * (steps + 1)), 0, steps)).astype(jnp.int32)
 
 
-def lookup(name: str, shape: Sequence[int], given: Iterable[float] | None, fraction: jax.Array) -> jax.Array:
+def lookup(name: str, shape: Sequence[int], custom: Iterable[float] | None, fraction: jax.Array) -> jax.Array:
     """Computes the parameter at a fraction of the range that `resolve` returns."""
-    return value(name, resolve(name, shape, given), fraction)
+    return value(name, resolve(name, shape, custom), fraction)

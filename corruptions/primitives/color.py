@@ -1,15 +1,16 @@
-"""Pieces of colour arithmetic: luma, HSV value and chroma, and 8-bit levels."""
+"""Colour arithmetic: luma, HSV value and chroma, hue turns, and 8-bit levels."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from corruptions import padded
+from corruptions.padded import Params
 
-# Not dm_pix's rgb_to_hsv and hsv_to_rgb: with them hue turns are one 8-bit level off in 6 to 14 %
-# of the values, those of ImageNet-C's brightness and saturate in 1 %, in .7 to 1.6 times the time.
-# Not its adjust_contrast: one level is lost from constant images of 31 in 52 levels. Not its
-# rgb_to_grayscale, whose weights 0.2989, 0.587, 0.114 do not sum to one.
+# Why not dm_pix: with its rgb_to_hsv and hsv_to_rgb, hue turns are one 8-bit level off in 6 to 14 % of the values,
+# ImageNet-C's brightness and saturate in 1 %, in .7 to 1.6 times the time. Its adjust_contrast loses a level of
+# constant images for 31 of 52 levels. The weights of its rgb_to_grayscale, 0.2989, 0.587, 0.114, do not sum to one.
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 # 1/255 in two parts, the first of 16 bits, so that its product with a whole level is exact.
@@ -23,8 +24,7 @@ def luma(image: jax.Array) -> jax.Array:
 
 
 def value_and_chroma(image: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Computes HSV value (largest channel) and chroma (largest minus smallest), [..., 1] each, in
-    the image's unit.
+    """Computes HSV value (largest channel) and chroma (largest minus smallest), [..., 1] each, in the image's unit.
 
     HSV saturation is chroma / value (0 where value is 0).
     """
@@ -35,37 +35,62 @@ def value_and_chroma(image: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def to_levels(image: jax.Array) -> jax.Array:
     """Scales [0, 1] to 8-bit levels, unrounded; exact for k/255."""
-    # The clip keeps the product from being fused with a later sum into one rounding, in which k/255
-    # * 255 is not k.
+    # Without the clip a compiler fuses the product with a later sum into one rounding, and k/255 * 255 is not k.
     return jnp.clip(image * 255, 0, 255)
 
 
-def channel_means(levels: jax.Array, size: jax.Array | None = None) -> jax.Array:
-    """Averages each channel over an image of levels: float32 [1, 1, C].
+def from_levels(levels: jax.Array) -> jax.Array:
+    """Scales levels to [0, 1]: the float32 nearest to k/255 for whole k, else within 1.5 units in the last place.
 
-    The mean of whole levels comes from an integer sum, without rounding errors; what remains is 0
-    for 8-bit images.
-
-    Args:
-      levels: float32 [H, W, C] in [0, 255].
-      size: int32 [2], height and width of the part at the upper left to average; None for all.
+    Truncating 255 times the result therefore gives whole levels back. A plain division does not: XLA
+    multiplies by the rounded reciprocal of a scalar divisor, one unit off for half of the whole levels.
     """
-    number: jax.Array | np.float32 = np.float32(levels.shape[0] * levels.shape[1])
-    if size is not None:
-        levels = padded.blackened(levels, size)
-        number = jnp.prod(size.astype(jnp.float32))
+    return levels * _RECIPROCAL + levels * _RECIPROCAL_REST
+
+
+def channel_means(levels: jax.Array, params: Params) -> jax.Array:
+    """Averages each channel over an image of levels, float32 [H, W, C] in [0, 255]: float32 [1, 1, C].
+
+    An integer sum gives the mean of whole levels without rounding errors; the rest is 0 for 8-bit images.
+    Of a padded image only its own part counts (see `padded.own_sides`).
+    """
+    height, width = padded.own_sides(levels.shape, params)
+    levels = padded.blackened(levels, params)
     whole = jnp.round(levels)
     total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
     total += jnp.sum(levels - whole, (0, 1), keepdims=True)
-    return total / number
+    return total / jnp.float32(height * width)
 
 
-def from_levels(levels: jax.Array) -> jax.Array:
-    """Scales levels to [0, 1]: the float32 nearest to k/255 for whole levels k, within 1.5 units in
-    the last place for others.
+def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
+    """Turns the HSV hue h to h + d (mod 1), saturation and value kept.
 
-    Hence truncating 255 times the result gives whole levels back. A plain division would not do:
-    XLA multiplies by the rounded reciprocal of any scalar divisor, which is one unit off for half
-    of the whole levels.
+    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is
+    V - C clip(min(k, 4 - k), 0, 1) where n = 5, 3, 1 for red, green, blue. It is computed as
+    V - clip(2 C - w, 0, C), w = C |k - 2| taken around the circle of 6 C: without a division, so
+    that whole levels turned by a simple fraction stay whole, whatever compilers fuse.
+
+    Args:
+      image: float32 [H, W, 3], any unit of at most 255 for white.
+      turns: d, scalar or [H, W], in [-1/2, 1/2], may be traced.
+
+    Returns:
+      float32 [H, W, 3] in the image's unit.
     """
-    return levels * _RECIPROCAL + levels * _RECIPROCAL_REST
+    red, green, blue = image[..., 0], image[..., 1], image[..., 2]
+    value = jnp.maximum(jnp.maximum(red, green), blue)
+    chroma = value - jnp.minimum(jnp.minimum(red, green), blue)
+    is_red, is_green = value == red, value == green
+    sector = jnp.where(is_red, 0.0, jnp.where(is_green, 2.0, 4.0))
+    offset = jnp.where(is_red, green - blue, jnp.where(is_green, blue - red, red - green))
+
+    # Three channels along the last axis: stacking three planes takes a CPU five times as long for a single image.
+    value, chroma, sector, offset = (plane[..., None] for plane in (value, chroma, sector, offset))
+    turns = jnp.asarray(turns)[..., None] if jnp.ndim(turns) else turns
+    number = np.array([-3, 1, -1], np.float32)[None, None]
+    # |C (k - 2)| is at most 9 C here. The clip changes no value but keeps product and sum two roundings: otherwise
+    # the result would depend on the compiler's fusions.
+    whole = jnp.clip(chroma * (sector + number + 6 * turns), -4096, 4096)
+    distance = jnp.abs(whole + offset)
+    around = jnp.minimum(distance, jnp.abs(6 * chroma - distance))
+    return value - jnp.clip(2 * chroma - around, 0.0, chroma)

@@ -1,5 +1,4 @@
-"""Separable linear filters as a pair of small matrices, one along each axis, with the boundary
-folded in; a Gaussian of few taps as sums of shifted images.
+"""Separable linear filters, as matrices along both axes or as sums of shifted images.
 
 A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width
 without a change of shape, and costs the same for a narrow filter and for one wider than the image.
@@ -7,86 +6,62 @@ Shifted images take a CPU a fifth of its time for 13 taps, half for 49 (224x224)
 """
 
 import math
+from collections.abc import Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from corruptions.primitives import borders, staging
+from corruptions import padded
+from corruptions.primitives import staging
+
+# Why not dm_pix.gaussian_blur: a depthwise convolution of fixed width with black borders, it takes a CPU 60 times as
+# long (224x224, sigma 3).
 
 
-# dm_pix.gaussian_blur, a depthwise convolution of fixed width with black borders, takes a CPU 60
-# times as long (224x224, sigma 3).
-def gaussian_matrix(
-    size: int,
-    sigma: jax.Array | float,
-    max_radius: int,
-    mode: str = "edge",
-    truncate: float = 4.0,
-    own: jax.Array | None = None,
-) -> jax.Array:
-    """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
+def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> jax.Array:
+    """Extends axes of any array by `reach` samples at both ends, as `jnp.pad` does.
+
+    Args:
+      image: any array.
+      reach: samples at each end, below the sizes of the axes.
+      axes: the axes to extend.
+      mode: "edge", "reflect" or "symmetric", see `numpy.pad`.
+    """
+
+    # A GPU's compiler fuses look-ups into the kernel that reads them; a pad it writes to memory first.
+    def look_up(image):
+        for axis in axes:
+            index = np.pad(np.arange(image.shape[axis]), reach, mode=mode)
+            image = image.at[(*[slice(None)] * axis, index)].get(mode="promise_in_bounds")
+        return image
+
+    def pad(image):
+        return jnp.pad(image, [(reach * (i in axes),) * 2 for i in range(image.ndim)], mode=mode)
+
+    return jax.lax.platform_dependent(image, cuda=look_up, default=pad)
+
+
+def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:
+    """Computes the weights of a Gaussian filter cut at `truncate` standard deviations.
 
     w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and
     sums to one, as in `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
 
     Args:
-      size: length n of the axis.
       sigma: standard deviation in pixels, may be traced (>= 0).
       max_radius: static upper bound of r; a larger r is cut to it.
-      mode: extension beyond the ends: "edge" repeats the end value (SciPy: nearest), "symmetric"
-        mirrors about the half-sample ends, again and again where r exceeds the size (SciPy:
-        reflect).
       truncate: filter radius in units of sigma.
-      own: traced length of a padded axis of length n, which "symmetric" mirrors there.
 
     Returns:
-      float32 [n, n], rows summing to one.
-
-    Raises:
-      ValueError: another mode.
+      float32 [2 max_radius + 1].
     """
-    if mode not in ("edge", "symmetric"):
-        raise ValueError(f"expected mode 'edge' or 'symmetric', found {mode!r}")
-    weight = _gaussian(sigma, max_radius, truncate)
-    taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)[None, :]
-    weights = weight(taps) / weight(taps).sum()
-    row = jnp.arange(size, dtype=jnp.float32)[:, None]
-    column = row.T
-    if mode == "edge":
-        matrix = weight(column - row) / weight(taps).sum()
-        # What falls beyond an end belongs to the end's own column (which `matrix` holds only the
-        # inner weight of).
-        before = jnp.sum(jnp.where(row + taps < 0, weights, 0.0), axis=1)[:, None]
-        after = jnp.sum(jnp.where(row + taps > size - 1, weights, 0.0), axis=1)[:, None]
-        return matrix + jnp.where(column == 0, before, 0.0) + jnp.where(column == size - 1, after, 0.0)
-    # The extension has period 2n and shows sample j at j and at 2n - 1 - j.
-    period = 2 * (size if own is None else own)
-    repeats = max_radius // period + 2
-
-    def folded(offset):
-        """The weights of all that the extension shows at an offset and at whole periods from there."""
-
-        def add(k, total):
-            return total + weight(offset + jnp.asarray(period * k, jnp.float32))
-
-        if own is None:
-            return sum(add(k, 0.0) for k in range(1 - repeats, repeats))
-        return jax.lax.fori_loop(1 - repeats, repeats, add, jnp.zeros_like(offset))
-
-    def by_table():
-        # A look-up costs a CPU less than a dozen exponentials.
-        table = folded(jnp.arange(-size, 2 * size, dtype=jnp.float32))
-        after, before = ((offset + size).astype(jnp.int32) for offset in (column - row, column + row + 1))
-        return table[after] + table[before]
-
-    matrix = jax.lax.platform_dependent(cpu=by_table, default=lambda: folded(column - row) + folded(column + row + 1))
-    if own is not None:
-        matrix = jnp.where(jnp.arange(size)[None, :] < own, matrix, 0.0)
-    return matrix / weight(taps).sum()
+    weights = _gaussian(sigma, max_radius, truncate)(jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32))
+    return weights / weights.sum()
 
 
-def _gaussian(sigma, max_radius, truncate=4.0):
-    """The weight as a function of the offset, not normalised."""
+def _gaussian(sigma, max_radius, truncate):
+    """Makes the weight as a function of the offset, not normalised."""
     radius = _radius(sigma, max_radius, truncate)
     decay = -0.5 / jnp.maximum(sigma, 1e-6) ** 2
     return lambda t: jnp.where(abs(t) <= radius, jnp.exp(decay * t**2), 0.0)
@@ -96,45 +71,32 @@ def _radius(sigma, max_radius, truncate=4.0):
     return jnp.minimum(jnp.floor(truncate * jnp.asarray(sigma, jnp.float32) + 0.5), max_radius)
 
 
-def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:
-    """Computes the weights w_t, |t| <= max_radius, of `gaussian_matrix`: float32 [2 max_radius + 1]."""
-    weights = _gaussian(sigma, max_radius, truncate)(jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32))
-    return weights / weights.sum()
-
-
 def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> jax.Array:
     """Filters rows and columns with a Gaussian cut at 4 sigma, borders repeated.
 
     Args:
       image: float32 [H, W] or [H, W, C].
       sigma: standard deviation in pixels, may be traced.
-      weights: those of `gaussian_weights` for this sigma, as many as the cost is in proportion to;
-        a TPU makes matrices instead.
+      weights: `gaussian_weights` of this sigma; the cost is proportional to their number.
 
     Returns:
       float32 of the image's shape.
     """
-    sigma = jnp.asarray(sigma, jnp.float32)
-    return jax.lax.platform_dependent(
-        image, sigma, weights, tpu=_by_products, cpu=_by_needed_slices, default=_by_slices
-    )
-
-
-def _by_products(image, sigma, weights):
-    return separable(image, *(gaussian_matrix(size, sigma, weights.size // 2) for size in image.shape[:2]))
-
-
-def _by_slices(image, sigma, weights, needed=None):
-    del sigma
     reach = weights.size // 2
-    for axis in (0, 1):
-        padded = borders.extended(image, reach, (axis,), "edge")
-        image = sum_of_shifts(padded, weights, axis, needed)
-    return image
 
+    def filtered(needed, image, weights):
+        for axis in (0, 1):
+            image = sum_of_shifts(extended(image, reach, (axis,), "edge"), weights, axis, needed)
+        return image
 
-def _by_needed_slices(image, sigma, weights):
-    return _by_slices(image, sigma, weights, staging.largest(_radius(sigma, weights.size // 2).astype(jnp.int32)))
+    def by_need(sigma, *arrays):
+        return filtered(staging.largest(_radius(sigma, reach).astype(jnp.int32)), *arrays)
+
+    def in_full(sigma, *arrays):
+        del sigma
+        return filtered(None, *arrays)
+
+    return jax.lax.platform_dependent(jnp.asarray(sigma, jnp.float32), image, weights, cpu=by_need, default=in_full)
 
 
 def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.Array | None = None) -> jax.Array:
@@ -143,12 +105,12 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
     Args:
       image: float32 [H, W] or [H, W, C].
       weights: float32 [n].
-      axis: that gets n - 1 shorter.
-      needed: int32, the weights further than this from the middle one are zero, and the most of them
-        left out; None for no such bound.
+      axis: gets n - 1 samples shorter.
+      needed: int32, weights further than this from the middle are zero, and most of them are skipped;
+        None without such a bound.
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
-    # Columns and channels in one axis: a CPU's vector units work along the last one, which has to be long.
+    # Columns and channels in one axis: a CPU's vector units need a long last axis.
     flat = staging.stage_on_cpu(image.reshape(image.shape[0], -1))
     length = flat.shape[axis] - (weights.size - 1) * step
 
@@ -187,43 +149,8 @@ def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Arra
     return jnp.einsum("jw,iw...->ij...", columns, image, precision=highest)
 
 
-def separable_for_tpus(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
-    """Does what `separable` does, on a TPU the columns first: of three channels it is compiled in a sixth
-    less time. Not for a result that is mixed with the image: that is laid out for rows first.
-    """
-    return jax.lax.platform_dependent(image, rows, columns, tpu=columns_first, default=separable)
-
-
-def columns_first(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
-    """Does what `separable` does in the other order, on any platform."""
-    highest = jax.lax.Precision.HIGHEST
-    image = jnp.einsum("jw,hw...->hj...", columns, image, precision=highest)
-    return jnp.einsum("ih,hj...->ij...", rows, image, precision=highest)
-
-
-def separable_by_halves(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
-    """Does what `separable` does to one channel by half the multiplications, with matrices [H, H] and
-    [W, W] that a turn by 180 degrees leaves as they are: those of a symmetric filter, mirrored at
-    the border.
-    """
-    return _by_halves(columns, _by_halves(rows, image).T).T
-
-
-def _by_halves(matrix, image):
-    """Computes matrix @ image: sum and difference of the halves are filtered each by itself."""
-    half = -(-matrix.shape[0] // 2)
-    near, far = matrix[:half, :half], matrix[:half, ::-1][:, :half]
-    upper, lower = image[:half], image[half:][::-1]
-    lower = jnp.pad(lower, ((0, half - lower.shape[0]), (0, 0)))  # the middle belongs to the upper half
-    even, odd = (
-        jnp.matmul(0.5 * kernel, part, precision=jax.lax.Precision.HIGHEST)
-        for kernel, part in ((near + far, upper + lower), (near - far, upper - lower))
-    )
-    return jnp.concatenate([even + odd, (even - odd)[: matrix.shape[0] - half][::-1]])
-
-
 def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Computes where `separable` looks an image up: the mean position of what each sample weighs.
+    """Computes where `separable` looks an image up: the weighted mean position of each sample.
 
     Args:
       rows: float32 [H', H], columns: float32 [W', W]; their rows sum to one.
@@ -236,3 +163,107 @@ def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array
         for matrix in (rows, columns)
     )
     return down[:, None], across[None, :]
+
+
+def mirrored_gaussian(
+    fields: Iterable[jax.Array],
+    shape: Sequence[int],
+    sigma: jax.Array,
+    max_radius: int,
+    narrow: int,
+    truncate: float,
+) -> list[jax.Array]:
+    """Filters fields with a Gaussian, mirrored about the half-sample border (SciPy's `reflect`).
+
+    No gradient flows through `sigma`: the fields are random, and `sequential_vmap` defines none.
+
+    Args:
+      fields: float32 [H, W] each.
+      shape: (H, W, ...), a `padded.Shape` for padded fields.
+      sigma: standard deviation in pixels, may be traced.
+      max_radius: static upper bound of the radius, in pixels.
+      narrow: radius up to which a CPU sums shifted fields, image by image.
+      truncate: filter radius in units of sigma.
+    """
+    is_padded = isinstance(shape, padded.Shape)
+    sigma = jax.lax.stop_gradient(jnp.asarray(sigma, jnp.float32))
+
+    def by_products(sigma, *fields):
+        sides = zip(shape[:2], padded.own(shape)[:2])
+        rows, columns = (
+            mirrored_matrix(side, sigma, max_radius, truncate, own if is_padded else None) for side, own in sides
+        )
+        product = separable if is_padded else _separable_by_halves
+        return [product(field, rows, columns) for field in fields]
+
+    def by_shifts(sigma, *fields):
+        weights = gaussian_weights(sigma, narrow, truncate)
+        mirrored = (jnp.pad(field, narrow, mode="symmetric") for field in fields)
+        return [sum_of_shifts(sum_of_shifts(field, weights, 0), weights, 1) for field in mirrored]
+
+    @jax.custom_batching.sequential_vmap
+    def either(sigma, *fields):
+        return jax.lax.cond(truncate * sigma + 0.5 < narrow + 1, by_shifts, by_products, sigma, *fields)
+
+    cpu = by_products if is_padded else either
+    return jax.lax.platform_dependent(sigma, *fields, cpu=cpu, default=by_products)
+
+
+def mirrored_matrix(
+    size: int, sigma: jax.Array | float, max_radius: int, truncate: float, own: jax.Array | None = None
+) -> jax.Array:
+    """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
+
+    The weights are those of `gaussian_weights`; the axis is mirrored about its half-sample ends, again
+    and again where the radius exceeds its length.
+
+    Args:
+      size: length n of the axis.
+      sigma, max_radius, truncate: see `gaussian_weights`.
+      own: traced length of a padded axis of length n, which is mirrored there.
+
+    Returns:
+      float32 [n, n], rows summing to one.
+    """
+    weight = _gaussian(sigma, max_radius, truncate)
+    taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)[None, :]
+    # The extension has period 2n and shows sample j at j and at 2n - 1 - j.
+    period = 2 * (size if own is None else own)
+    repeats = max_radius // period + 2
+    offset = jnp.arange(-size, 2 * size, dtype=jnp.float32)
+
+    def add(k, total):
+        return total + weight(offset + jnp.asarray(period * k, jnp.float32))
+
+    if own is None:
+        table = sum(add(k, 0.0) for k in range(1 - repeats, repeats))
+    else:
+        table = jax.lax.fori_loop(1 - repeats, repeats, add, jnp.zeros_like(offset))
+    row = jnp.arange(size, dtype=jnp.float32)[:, None]
+    # A look-up costs less than a dozen exponentials.
+    after, before = ((offset + size).astype(jnp.int32) for offset in (row.T - row, row.T + row + 1))
+    matrix = table[after] + table[before]
+    if own is not None:
+        matrix = jnp.where(jnp.arange(size)[None, :] < own, matrix, 0.0)
+    return matrix / weight(taps).sum()
+
+
+def _separable_by_halves(image, rows, columns):
+    """Does what `separable` does for one channel and mirrored symmetric filters, by half the multiplications.
+
+    A turn by 180 degrees leaves the matrices [H, H] and [W, W] of such filters as they are.
+    """
+    return _by_halves(columns, _by_halves(rows, image).T).T
+
+
+def _by_halves(matrix, image):
+    """Computes matrix @ image: filters the sum and the difference of the halves, each by itself."""
+    half = -(-matrix.shape[0] // 2)
+    near, far = matrix[:half, :half], matrix[:half, ::-1][:, :half]
+    upper, lower = image[:half], image[half:][::-1]
+    lower = jnp.pad(lower, ((0, half - lower.shape[0]), (0, 0)))  # the middle belongs to the upper half
+    even, odd = (
+        jnp.matmul(0.5 * kernel, part, precision=jax.lax.Precision.HIGHEST)
+        for kernel, part in ((near + far, upper + lower), (near - far, upper - lower))
+    )
+    return jnp.concatenate([even + odd, (even - odd)[: matrix.shape[0] - half][::-1]])

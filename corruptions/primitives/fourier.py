@@ -1,12 +1,13 @@
-"""Wide filters by Fourier and cosine transforms."""
+"""Filters and noise by Fourier and cosine transforms."""
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.primitives import trigonometry
+from corruptions.primitives import special, staging
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 
@@ -25,9 +26,7 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     Returns:
       float32 [H, W, C].
     """
-    return jax.lax.platform_dependent(
-        image, kernel, tpu=filter_by_cosines, cuda=filter_by_halves, default=_filter_by_transforms
-    )
+    return jax.lax.platform_dependent(image, kernel, tpu=filter_by_cosines, default=_filter_by_transforms)
 
 
 def _filter_by_transforms(image, kernel):
@@ -37,44 +36,21 @@ def _filter_by_transforms(image, kernel):
     planes = jnp.moveaxis(image, -1, 0)
     planes = jnp.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="reflect")
     spectrum = jnp.fft.rfft2(planes, s=sides)
-    transfer = _transfer(kernel, sides, sides[1] // 2 + 1)
-    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
-    return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
-
-
-def filter_by_halves(image: jax.Array, kernel: jax.Array) -> jax.Array:
-    """Does what `filter_symmetric` does by transforms of complex planes, on any platform: their real
-    part is the upper half of the image, their imaginary part the lower one.
-
-    A real filter keeps both apart. On a GPU real planes take two transposed copies more.
-    """
-    reach, (height, width) = kernel.shape[0] // 2, image.shape[:2]
-    half = -(-height // 2)
-    planes = jnp.moveaxis(image, -1, 0)
-    planes = jnp.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="reflect")
-    planes = jnp.pad(planes, ((0, 0), (0, 2 * half - height), (0, 0)))
-    sides = (fast_size(half + 2 * reach), fast_size(width + 2 * reach))
-    spectrum = jnp.fft.fft2(jax.lax.complex(planes[:, : half + 2 * reach], planes[:, half:]), s=sides)
-    filtered = jnp.fft.ifft2(spectrum * _transfer(kernel, sides, sides[1]).astype(spectrum.dtype)[None])
-    filtered = filtered[:, reach : reach + half, reach : reach + width]
-    return jnp.moveaxis(jnp.concatenate([filtered.real, filtered.imag], axis=1)[:, :height], 0, -1)
-
-
-def _transfer(kernel, sides, frequencies):
-    """The spectrum of an even kernel, real, the first frequencies along rows: [sides[0], frequencies]."""
-    reach = kernel.shape[0] // 2
     cosines = [np.cos(2 * np.pi * np.outer(np.arange(n), np.arange(-reach, reach + 1)) / n) for n in sides]
     vertical, horizontal = (jnp.asarray(c, jnp.float32) for c in cosines)
     highest = jax.lax.Precision.HIGHEST
-    return jnp.matmul(vertical, jnp.matmul(kernel, horizontal[:frequencies].T, precision=highest), precision=highest)
+    across = jnp.matmul(kernel, horizontal[: sides[1] // 2 + 1].T, precision=highest)
+    transfer = jnp.matmul(vertical, across, precision=highest)
+    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
+    return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
 
 
 def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Does what `filter_symmetric` does by four real matrix products, on any platform.
 
-    Mirrored about its ends an axis of n samples is even with period 2 (n - 1): n cosines are its
-    transform (the discrete cosine transform of type I, its own inverse but for a factor), and an
-    even kernel multiplies them.
+    An axis of n samples mirrored about its ends is even with period 2 (n - 1): n cosines are its
+    transform (the discrete cosine transform of type I, its own inverse up to a factor), and an even
+    kernel multiplies them.
     """
     reach, (height, width) = kernel.shape[0] // 2, image.shape[:2]
     (down, vertical), (right, horizontal) = (_cosines(size, reach) for size in (height, width))
@@ -84,22 +60,21 @@ def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
 
 
 def _cosines(size, reach):
-    """The transform of a mirrored axis, scaled to be its own inverse, [size, size], and the cosines
-    of a kernel's offsets, [size, 2 reach + 1].
+    """Makes the transform of a mirrored axis, scaled to be its own inverse, [size, size], and the cosines of a
+    kernel's offsets, [size, 2 reach + 1].
     """
     side = 2 * (size - 1)
-    ends = np.full(size, 2 / np.sqrt(side), np.float32)  # all but the ends count for their mirrored ones, too
+    ends = np.full(size, 2 / np.sqrt(side), np.float32)  # all samples but the ends have a mirror image
     ends[[0, -1]] /= 2
     transform = waves(jnp.arange(size), side, size)[0] * ends[None]
     return transform, waves(jnp.abs(jnp.arange(-reach, reach + 1)), side, size)[0]
 
 
 def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int) -> jax.Array:
-    """Repeats the image's border, multiplies its spectrum and transforms back, in four matrix
-    products.
+    """Repeats the image's border, multiplies its spectrum and transforms back, in four matrix products.
 
-    A TPU does them faster than its Fourier transform, which it also takes long to compile; on a CPU
-    the transform is faster.
+    A TPU is faster at these than at its Fourier transform, which it also takes long to compile; on a
+    CPU the transform is faster.
 
     Args:
       image: float32 [H, W, C].
@@ -158,21 +133,21 @@ def waves(offsets: jax.Array, side: int, frequencies: int) -> jax.Array:
       float32 [2, frequencies, n].
     """
     turns = (jnp.outer(jnp.arange(frequencies), offsets) % side).astype(jnp.float32)
-    return jnp.stack(trigonometry.sine_cosine(turns * np.float32(2 * np.pi / side))[::-1])
+    return jnp.stack(special.sine_cosine(turns * np.float32(2 * np.pi / side))[::-1])
 
 
 def _transforms(size, reach, half):
-    """Matrices of the transform of an extended axis and of its inverse without what was extended.
+    """Makes the matrices of the transform of an extended axis, and of its inverse without the extension.
 
-    Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2,
-    frequencies]. Half of the frequencies are enough where the result is real. They are computed on
-    the device: other platforms trace this, too, and are not to build matrices for nothing.
+    Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2, frequencies].
+    Half of the frequencies are enough for a real result. They are computed on the device: other
+    platforms trace them too and must not build matrices in vain.
     """
     side = size + 2 * reach
     frequencies = side // 2 + 1 if half else side
     whole = waves(jnp.arange(side), side, frequencies)
     inside = whole[..., reach : reach + size]
-    # Each end of the axis counts for all that repeat it, too.
+    # The ends of the axis also count for the samples that repeat them.
     first, last = (part.sum(-1, keepdims=True) for part in (whole[..., : reach + 1], whole[..., reach + size - 1 :]))
     cosine, sine = jnp.concatenate([first, inside[..., 1:-1], last], -1)
     u = np.arange(frequencies)
@@ -182,7 +157,7 @@ def _transforms(size, reach, half):
 
 
 def _on_parts(real, imaginary):
-    """A complex matrix [n, m] as one for real and imaginary parts, [2, n, 2, m]."""
+    """Writes a complex matrix [n, m] for real and imaginary parts: [2, n, 2, m]."""
     return jnp.stack([jnp.stack([real, -imaginary], 1), jnp.stack([imaginary, real], 1)])
 
 
@@ -197,3 +172,70 @@ def fast_size(minimum: int) -> int:
         if rest == 1:
             return size
         size += 1
+
+
+def phase_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Returns the shape of the phases of a `spectral_field`: (H, W / 2), both sides first rounded up to even."""
+    height, width = _even(shape)
+    return height, width // 2
+
+
+def blue(distance: np.ndarray) -> np.ndarray:
+    """Returns an amplitude that grows with the frequency d: no low frequencies, mean zero."""
+    return distance
+
+
+def brown(distance: np.ndarray) -> np.ndarray:
+    """Returns the amplitude 1 / (d^2 + 1): mostly low frequencies; the largest is the random mean itself."""
+    return 1 / (distance**2 + 1)
+
+
+def spectral_field(
+    phases: jax.Array, shape: tuple[int, ...], amplitude: Callable[[np.ndarray], np.ndarray]
+) -> jax.Array:
+    """Computes noise of a spectrum: the real part of the inverse transform of A exp(i phase), divided by its
+    standard deviation, mean kept.
+
+    A = amplitude(d), d the distance of a frequency from 0, in steps of 1 / min(H, W) cycles a
+    pixel. The phases are the left half of the spectrum, frequency 0 being at (H / 2, W / 2); the
+    right half is the left one turned by 180 degrees, the sign unchanged. As index H - 1 - i is not
+    the opposite frequency, the spectrum is not Hermitian and amplitudes vary: the original's noise
+    is like that. Odd sides are cropped from the next even ones.
+
+    Args:
+      phases: float32 [..., *phase_shape(shape)], radians.
+      shape: (H, W) or (H, W, 3).
+      amplitude: `blue` or `brown`.
+
+    Returns:
+      float32 [..., H, W]; float32 arithmetic costs less than 1e-5 standard deviations.
+    """
+    height, width = _even(shape)
+    sine, cosine = special.sine_cosine(phases)
+    both = staging.stage(jax.lax.complex(cosine, sine))
+    sine, cosine = _around(both.imag), _around(both.real)
+    # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one
+    # column before.
+    real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)
+    imaginary = sine[..., 1:] - jnp.roll(sine[..., :-1], 1, axis=-2)
+    gain = amplitude(_distance(height, width)).astype(np.float32)
+    spectrum = jnp.roll(jax.lax.complex(real, imaginary), height // 2, axis=-2)
+    spectrum *= gain.astype(np.complex64).reshape((1,) * (spectrum.ndim - 2) + gain.shape)
+    field, mean = real_inverse(spectrum, width), spectrum[..., :1, :1].real / (height * width)
+    field /= jnp.sqrt(jnp.mean((field - mean) ** 2, axis=(-2, -1), keepdims=True))
+    return field[..., : shape[0], : shape[1]]
+
+
+def _even(shape):
+    return tuple(n + n % 2 for n in shape[:2])
+
+
+def _around(left):
+    """Returns columns W / 2 - 1 to W (which is column 0) of the whole spectrum, from its left half."""
+    return jnp.concatenate([left[..., -1:], left[..., ::-1, ::-1], left[..., :1]], axis=-1)
+
+
+def _distance(height, width):
+    """Computes distances of frequencies from 0 in the order of irfft2, [H, W / 2 + 1]."""
+    side = min(height, width)
+    return np.hypot(np.fft.fftfreq(height, 1 / side)[:, None], np.fft.rfftfreq(width, 1 / side))

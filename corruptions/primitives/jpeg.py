@@ -1,8 +1,6 @@
-"""The JPEG codec's lossy half, exactly: what writing a baseline JPEG file and reading it back does
-to the pixels.
+"""The lossy half of the JPEG codec, exactly: the pixels of an image written as a baseline JPEG file and read back.
 
-Entropy coding loses nothing and is left out. All the rest is integer arithmetic, fixed to the last
-bit by the accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma,
+Entropy coding loses nothing and is left out. The rest is integer arithmetic, fixed to the last bit by the accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma,
 quantisation tables of the standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's
 quality rule, triangle-filter chroma upsampling.
 """
@@ -33,9 +31,9 @@ _CHROMA_TABLE = np.full((8, 8), 99, np.int32)
 _CHROMA_TABLE[:4, :4] = [[17, 18, 24, 47], [18, 21, 26, 66], [24, 26, 56, 99], [47, 66, 99, 99]]
 
 # The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2)
-# cos(...) up to the last bit, where the butterflies of the islow transform add up rounded factors
+# cos(...) up to the last bit, where the butterflies of the islow transform add rounded factors
 # (hence 11362 beside 11363). Even frequencies are symmetric in position and odd ones antisymmetric,
-# so four columns say all.
+# so four columns are enough.
 _HALF_DCT = np.array(
     [
         [8192, 8192, 8192, 8192],
@@ -72,8 +70,8 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
     Args:
       levels: [H, W, 3], RGB levels 0..255: integers, or float32 with whole values.
       quality: integer 1..100, possibly traced.
-      size: int32 [2], own height and width of an image whose border is repeated up to a multiple of
-        16; what lies beyond is to be ignored.
+      size: int32 [2], own height and width of a padded image, whose border is repeated up to a
+        multiple of 16; pixels beyond are meaningless.
 
     Returns:
       int32[H, W, 3], the decoded levels 0..255.
@@ -82,23 +80,22 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
     ycc = _rgb_to_ycc(jnp.pad(levels, ((0, height % 2), (0, -width % 16), (0, 0)), mode="edge"))
     luma, chroma = ycc[:1], _halve(ycc[1:])
     if size is not None:
-        # Of chroma it is the last mean of two rows that is repeated.
+        # The last mean of two rows of chroma is repeated.
         half = (size + 1) // 2
-        chroma = jax.vmap(lambda plane: padded.repeat_border(plane, (half[0], plane.shape[1])))(chroma)
+        chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, (half[0], plane.shape[1])))(chroma)
     parts = [jnp.pad(planes, ((0, 0), (0, -planes.shape[1] % 8), (0, 0)), mode="edge") for planes in (luma, chroma)]
-    # All blocks of all planes in one array [8, 8, blocks], so that every pass is arithmetic on long
-    # rows.
+    # All blocks of all planes in one array [8, 8, blocks]: every pass is arithmetic on long rows.
     blocks = jnp.concatenate([_to_blocks(planes) for planes in parts], axis=-1).astype(jnp.int32) - 128
     blocks = jnp.clip(_codec(blocks, parts[0].size // 64, quality) + 128, 0, 255)
     luma, chroma = _from_blocks(blocks, [planes.shape for planes in parts])
     chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
     if size is not None:
-        chroma = jax.vmap(lambda plane: padded.repeat_border(plane, half))(chroma)
+        chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, half))(chroma)
     return _ycc_to_rgb(luma[0, :height, :width], *_double(chroma)[:, :height, :width])
 
 
 def without_rounding(image: jax.Array) -> jax.Array:
-    """Computes what JPEG would give without any rounding: chroma at half the resolution.
+    """Computes the image that JPEG would give without any rounding: chroma at half the resolution.
 
     Args:
       image: float32[H, W, 3] in [0, 1].
@@ -122,8 +119,7 @@ def without_rounding(image: jax.Array) -> jax.Array:
 
 def _rgb_to_ycc(levels):
     """BT.601 full range in 16-bit fixed point: [H, W, 3] to uint8 planes [3, H, W]."""
-    # Whole numbers below 2^24: exact in a float32 product, which is also much the fastest way on a
-    # CPU.
+    # Whole numbers below 2^24: exact in a float32 product, and fastest by far on a CPU.
     ycc = jnp.einsum("hwc,dc->dhw", levels.astype(jnp.float32), _TO_YCC, precision=jax.lax.Precision.HIGHEST)
     return staging.stage_on_cpu(((ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16).astype(jnp.uint8))
 
@@ -131,23 +127,21 @@ def _rgb_to_ycc(levels):
 def _ycc_to_rgb(luma, blue, red):
     blue, red = blue - 128, red - 128
     channels = [(int(b) * blue + int(r) * red)[..., None] for b, r in _CHROMA_TO_RGB.T]
-    # Selected along the last axis: a CPU takes twice as long over planes that are put side by side there.
+    # Selected along the last axis: stacking planes there takes a CPU twice as long.
     channel = np.arange(3)[None, None]
     chroma = jnp.where(channel == 0, channels[0], jnp.where(channel == 1, *channels[1:]))
     return jnp.clip(luma[..., None] + ((chroma + 2**15) >> 16), 0, 255)
 
 
 def _halve(planes):
-    """Means of 2x2 of uint8 [n, H, W]; exact halves go down and up in alternate columns."""
+    """Averages 2x2 of uint8 [n, H, W]; exact halves go down and up in alternate columns."""
     planes = planes.astype(jnp.int32)
     total = sum(planes[:, i::2, j::2] for i in range(2) for j in range(2))
     return ((total + 1 + np.arange(total.shape[2], dtype=np.int32)[None, None] % 2) >> 2).astype(jnp.uint8)
 
 
 def _double(planes):
-    """Triangle filter, 3/4 near and 1/4 far, along columns and then rows of [n, h, w]; ties alternate as in
-    `_halve`.
-    """
+    """Doubles [n, h, w] by the triangle filter, 3/4 near and 1/4 far, along columns, then rows; ties as in `_halve`."""
     number, height, width = planes.shape
     ends = jnp.pad(planes, ((0, 0), (1, 1), (0, 0)), mode="edge")
     rows = jnp.stack([3 * planes + ends[:, :-2], 3 * planes + ends[:, 2:]], axis=2).reshape(number, 2 * height, width)
@@ -157,16 +151,14 @@ def _double(planes):
 
 
 def _codec(blocks, luma_blocks, quality):
-    """Transform, quantisation and back; the first `luma_blocks` of blocks[8, 8, n] are luma, the
-    others chroma.
-    """
+    """Transforms, quantises and transforms back; the first `luma_blocks` of blocks[8, 8, n] are luma, the rest chroma."""
     is_luma = np.arange(blocks.shape[-1]) < luma_blocks
     steps = [table.astype(jnp.float32)[..., None] for table in quantization_tables(quality)]
     step = jnp.where(is_luma, *steps)
     inverse = jnp.where(is_luma, *(0.125 / s for s in steps))  # the coefficients are 8 times the orthonormal ones
     coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15).astype(jnp.float32)
     # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit
-    # more changes no quotient but keeps it clear of whole numbers by more than all rounding errors
+    # more changes no quotient but keeps it further from whole numbers than all rounding errors
     # (|c| < 2^15).
     quotient = jnp.trunc(coefficients * inverse + jnp.copysign(0.5 + 0.5 * inverse, coefficients))
     decoded = (quotient * step).astype(jnp.int32)
@@ -174,16 +166,14 @@ def _codec(blocks, luma_blocks, quality):
 
 
 def _transform(x, matrix, axis, shift):
-    """(matrix x + 1/2 unit) >> shift along an axis of 8, as sums of slices: exact in int32, and
-    plain vector code.
-    """
+    """Computes (matrix x + 1/2 unit) >> shift along an axis of 8, as sums of slices: exact in int32, vector code."""
     parts = [x[(slice(None),) * axis + (k,)] for k in range(8)]
     rows = [_weighted(row, parts) for row in matrix]
     return jnp.stack([(row + (1 << (shift - 1))) >> shift for row in rows], axis=axis)
 
 
 def _weighted(weights, parts):
-    """sum_k w_k x_k of eight; where the weights mirror each other, of the four sums or differences."""
+    """Computes sum_k w_k x_k of eight; of four sums or differences if the weights mirror each other."""
     for sign in (1, -1):
         if (weights == sign * weights[::-1]).all():
             weights, parts = weights[:4], [a + sign * b for a, b in zip(parts[:4], parts[:3:-1], strict=True)]
@@ -192,7 +182,7 @@ def _weighted(weights, parts):
 
 
 def _to_blocks(planes):
-    """[n, H, W] to [8, 8, blocks]; staged, as a CPU is slow to find its way from a block's number to its place."""
+    """Cuts [n, H, W] into [8, 8, blocks]; staged, as a CPU is slow to compute a block's place from its number."""
     number, height, width = planes.shape
     blocks = planes.reshape(number, height // 8, 8, width // 8, 8).transpose(2, 4, 0, 1, 3)
     return staging.stage_on_cpu(blocks).reshape(8, 8, -1)

@@ -1,4 +1,4 @@
-"""Painting many copies of one small shape: how many cover a pixel, and which grey is painted last.
+"""Painting many copies of one small shape: counting the copies over a pixel, and finding the last grey.
 
 A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included):
 consecutive rows, each run contained in or containing every other. Centres are entered into one map
@@ -25,7 +25,7 @@ def covering(rows: jax.Array, columns: jax.Array, number: jax.Array, runs: Runs,
       shape: (H, W, ...).
 
     Returns:
-      float32 [H, W] of whole numbers; what leaves the image is cut off.
+      float32 [H, W] of whole numbers; shapes are cut off at the image's border.
     """
     counted = jnp.arange(rows.shape[0]) < number
     return _spread(_enter(rows, columns, counted.astype(jnp.float32), shape), runs, jnp.add)
@@ -34,8 +34,7 @@ def covering(rows: jax.Array, columns: jax.Array, number: jax.Array, runs: Runs,
 def paint(
     image: jax.Array, rows: jax.Array, columns: jax.Array, number: jax.Array, greys: jax.Array, runs: Runs
 ) -> jax.Array:
-    """Paints shapes one after the other, each with its own grey on all channels, later ones over
-    earlier ones.
+    """Paints shapes one after the other, each with its own grey on all channels, later over earlier.
 
     Args:
       image: float32 [H, W, C].
@@ -54,9 +53,8 @@ def paint(
     same = (rows[:, None] == rows[None, :]) & (columns[:, None] == columns[None, :])
     hidden = jnp.any(same & later, axis=1)
     seen = (painted & ~hidden).astype(jnp.float32)
-    # One whole number holds the order (high bits) and the grey (low bits): their maximum over the
-    # shapes covering a
-    # pixel is the last one's, and no look-up of its grey is needed.
+    # One whole number holds the order (high bits) and the grey (low bits): the maximum over the shapes
+    # covering a pixel belongs to the last one and holds its grey.
     bits = 31 - rows.shape[0].bit_length()
     levels = jnp.minimum(jnp.floor(greys * 2.0**bits), 2.0**bits - 1)
     order = _enter(rows, columns, seen * (index + 1).astype(jnp.float32), image.shape).astype(jnp.int32)
@@ -76,12 +74,12 @@ def covered_by_products(row_sets: jax.Array, column_sets: jax.Array) -> jax.Arra
     Returns:
       bool [H, W].
     """
-    # Sums of ones: whatever precision the accelerator takes for products tells 0 from more.
+    # Sums of ones: any precision of products tells 0 from more.
     return row_sets.astype(jnp.float32).T @ column_sets.astype(jnp.float32) > 0.5
 
 
 def _enter(rows, columns, values, shape):
-    """float32 [H, W]: the sum of the values entered at each centre."""
+    """Sums the values at each centre: float32 [H, W]."""
     height, width = shape[:2]
     at_row = jnp.where(rows[:, None] == jnp.arange(height)[None, :], values[:, None], 0.0)
     at_column = (columns[:, None] == jnp.arange(width)[None, :]).astype(jnp.float32)

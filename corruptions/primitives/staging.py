@@ -1,17 +1,19 @@
-"""Control over what the compiler computes once and what it computes again."""
+"""Control over what a compiler computes once, what a batch shares, and how small tables are read."""
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 
 def stage(x: jax.Array) -> jax.Array:
     """Computes `x` once and keeps it in memory.
 
-    XLA fuses an array into every array that reads it and then works it out again for each element
-    read: for a stencil after a stencil, or a plane shared by three channels, many times over.
-    (`lax.optimization_barrier` does not stop it: on CPUs it is gone before fusion.) Nothing is
-    fused across the border of a loop, hence this one: two rounds that change nothing, which the
-    compiler cannot know. TPUs and GPUs keep to the barrier, and are spared the loop.
+    XLA fuses an array into every array that reads it and then computes it again for each element
+    read: many times over for a stencil after a stencil, or for a plane shared by three channels.
+    TPUs and GPUs respect an optimization barrier. CPUs drop it before they fuse, but fuse nothing
+    across the border of a loop: hence two rounds that change nothing, which the compiler cannot know.
     """
 
     def rounds(x):
@@ -20,31 +22,25 @@ def stage(x: jax.Array) -> jax.Array:
     return jax.lax.platform_dependent(x, cpu=rounds, default=jax.lax.optimization_barrier)
 
 
-def in_turn(*arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """Has a TPU compute all of these arrays before anything that is made of what this returns.
-
-    Work that could be done at the same time, as several look-ups, then keeps less in memory.
-    Elsewhere it changes nothing: the compilers there fuse that work.
-    """
-
-    def one_after_another(*arrays):
-        return jax.lax.optimization_barrier(arrays)
-
-    return jax.lax.platform_dependent(*arrays, tpu=one_after_another, default=lambda *arrays: arrays)
-
-
 def stage_on_cpu(x: jax.Array) -> jax.Array:
     """Does what `stage` does on a CPU, and nothing elsewhere."""
     return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
 
 
+def varying_zeros(shape: Sequence[int], like: jax.Array, dtype: DTypeLike = jnp.float32) -> jax.Array:
+    """Makes zeros that differ between devices if `like` does, for the start of a loop.
+
+    `jax.shard_map` requires a loop carry that varies over devices from the first iteration.
+    """
+    return jax.lax.full_like(like, 0, dtype, tuple(shape))
+
+
 @jax.custom_batching.custom_vmap
 def largest(count: jax.Array) -> jax.Array:
-    """Gives a count, int32 from 0 on; under `vmap` the largest of the batch, which all images share (of
-    an array, number by number).
+    """Returns a count, int32 >= 0; under `vmap` the largest of the batch, elementwise for arrays.
 
-    For a bound on work that changes nothing where an image needs less of it: `lax.cond` and loops
-    then leave the work out, where with a bound of each image's own all of it would be done.
+    For bounds on work that changes nothing where an image needs less of it: a `lax.cond` or a loop
+    on a bound shared by the batch skips the work. On a bound per image it would always be done.
     """
     return count
 
@@ -53,3 +49,11 @@ def largest(count: jax.Array) -> jax.Array:
 def _largest_of_batch(number, batched, count):
     del number, batched
     return largest(jnp.max(count, axis=0, initial=0)), False
+
+
+def look_up(table: jax.Array, index: jax.Array) -> jax.Array:
+    """Reads `table` [n] at each index, int32 [...] in 0..n-1: entries [...].
+
+    Indices are flattened: a TPU's compiler takes three times as long for two axes.
+    """
+    return jnp.take(table, index.ravel(), mode="clip").reshape(index.shape)

@@ -6,18 +6,27 @@
 
 A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
 Distribution Shifts" (2021), where each is a transform of albumentations 0.5.2 with parameters drawn
-anew for each image. There are no severities but the one of these draws. Written from what the
-transforms compute, in float and without their roundings to 8 bits in between; lengths in pixels are
-those for 224x224 images and scale with the side. They are not in `corruptions.names()` before they
-are imported: nobody has compared them with the original pixel by pixel, and the released code
-evaluated clean images in their place.
+anew for each image: one severity. They compute the transforms' formulas in float, without roundings
+to 8 bits in between; lengths in pixels are for 224x224 images and scale with the side. Names are not
+in `corruptions.names()` before this import: nobody has compared the images with the original pixel by
+pixel, and the released code evaluated clean images in their place.
 """
 
 from corruptions.registry import register_benchmark
-from corruptions.syn2nat.color import channel_dropout, color_jitter, iso_noise, to_sepia
 from corruptions.syn2nat.geometry import affines, cutout, downscale, perspective
-from corruptions.syn2nat.light import posterize, random_brightness, random_contrast, random_gamma, solarize
-from corruptions.syn2nat.neighbours import emboss, sharpen
+from corruptions.syn2nat.values import (
+    channel_dropout,
+    color_jitter,
+    emboss,
+    iso_noise,
+    posterize,
+    random_brightness,
+    random_contrast,
+    random_gamma,
+    sharpen,
+    solarize,
+    to_sepia,
+)
 from corruptions.syn2nat.weather import random_rain, random_shadow, random_sun_flare
 
 # Three of each of six categories, in the order of the release, which does not name the categories.

@@ -1,10 +1,14 @@
-"""What the corruptions of Syn2Nat share: one severity, rounding to nearest, the source, lengths."""
+"""The common parts of Syn2Nat: one severity, rounding to nearest, the source, lengths, HLS lightness."""
 
 from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
 
 from corruptions import registry
 from corruptions.levels import Levels
 from corruptions.noc.stamps import scale
+from corruptions.primitives import color
 
 candidate = registry.registrar("syn2nat", Levels(1), "nearest", "Laugros et al. (2021), albumentations 0.5.2")
 
@@ -12,3 +16,25 @@ candidate = registry.registrar("syn2nat", Levels(1), "nearest", "Laugros et al. 
 def pixels(length: float, shape: Sequence[int], least: int = 1) -> int:
     """Scales a length at 224x224 pixels to images of this shape: whole pixels, at least `least`."""
     return max(least, round(length * scale(shape)))
+
+
+def lightness(image: jax.Array) -> jax.Array:
+    """Computes L of an image in [0, 1]: [..., 3] to [..., 1]."""
+    value, chroma = color.value_and_chroma(image)
+    return value - chroma / 2
+
+
+def relit(image: jax.Array, wanted: jax.Array) -> jax.Array:
+    """Gives an image another lightness L', HLS hue and saturation kept.
+
+    L' + (x - L) (1 - |2 L' - 1|) / (1 - |2 L - 1|); black and white, where that is 0 / 0, become
+    the grey L'.
+
+    Args:
+      image: float32 [..., 3] in [0, 1].
+      wanted: L', float32 [..., 1] in [0, 1].
+    """
+    before = lightness(image)
+    room = 1 - jnp.abs(2 * before - 1)
+    ratio = (1 - jnp.abs(2 * wanted - 1)) / jnp.where(room > 0, room, 1.0)
+    return jnp.clip(wanted + (image - before) * jnp.where(room > 0, ratio, 0.0), 0.0, 1.0)

@@ -4,37 +4,44 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.noc.draws import integer
-from corruptions.primitives import filters
-from corruptions.primitives.warping import bilinear, geometry, zoom
+from corruptions.noc.candidate import integer
+from corruptions.primitives import filters, resizing, warps
+from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 from corruptions.syn2nat.candidate import candidate, pixels
 
 
-def _sample_affines(key, shape, severity):
+def _sample_affines(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `scale` from U[0.6, 0.8), the same along both axes."""
     del shape, severity
     return {"scale": jax.random.uniform(key, minval=0.6, maxval=0.8)}
 
 
 def _shrunk(size, scale):
-    """The matrix of out(p) = in((p - m) / s + m) along an axis of middle m."""
+    """Makes the matrix of out(p) = in((p - m) / s + m) along an axis of middle m."""
     middle = (size - 1) / 2
     position = (jnp.arange(size, dtype=jnp.float32) - middle) / scale + middle
     first = jnp.floor(position)
-    taps = (geometry.fold(first.astype(jnp.int32) + i, size, "reflect") for i in (0, 1))
-    return zoom.matrix_of_taps(*taps, position - first)
+    taps = (warps.fold(first.astype(jnp.int32) + i, size, "reflect") for i in (0, 1))
+    return resizing.matrix_of_taps(*taps, position - first)
 
 
 def _matrices(shape, params):
     return [_shrunk(size, params["scale"]) for size in shape[:2]]
 
 
-def _map_affines(shape, params):
-    """Positions as they are shrunk: rows [H, 1] and columns [1, W]."""
+def _map_affines(shape: Shape, params: Params) -> Positions:
+    """Returns shrunk positions: rows [H, 1] and columns [1, W]."""
     return filters.positions(*_matrices(shape, params))
 
 
-def _apply_affines(image, params):
+@candidate(
+    "geometry",
+    _sample_affines,
+    {"scale": "ratio of sides"},
+    moves="shrinks the image and mirrors it around",
+    mapper=_map_affines,
+)
+def affines(image: Image, params: Params) -> Image:
     """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.
 
     Source: IAAAffine, which is given a scale alone.
@@ -42,23 +49,12 @@ def _apply_affines(image, params):
     return jnp.clip(filters.separable(image, *_matrices(image.shape, params)), 0.0, 1.0)
 
 
-affines = candidate(
-    "affines",
-    "geometry",
-    _sample_affines,
-    _apply_affines,
-    (("scale", "ratio of sides"),),
-    moves="shrinks the image and mirrors it around",
-    mapper=_map_affines,
-)
-
-
-def _sample_perspective(key, shape, severity):
+def _sample_perspective(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `corners`, (x, y) of the upper left, upper right, lower right and lower left one, in
     sides of the image.
 
-    Each moves inwards along both axes by |N(0, s^2)| mod 1, s drawn from U[0.1, 0.3); where they
-    cross they are told apart again, left from right first.
+    Each moves inwards along both axes by |N(0, s^2)| mod 1, s drawn from U[0.1, 0.3); corners that
+    cross are sorted again, left from right first.
     """
     del shape, severity
     scale_key, jitter_key = jax.random.split(key)
@@ -72,7 +68,7 @@ def _sample_perspective(key, shape, severity):
 
 
 def _homography(corners):
-    """The 3x3 matrix that takes the unit square's corners (0, 0), (1, 0), (1, 1), (0, 1) to these."""
+    """Finds the 3x3 matrix that takes the unit square's corners (0, 0), (1, 0), (1, 1), (0, 1) to `corners`."""
     a, b, c, d = corners
     across, down, skew = b - c, d - c, a - b + c - d
     area = across[0] * down[1] - down[0] * across[1]
@@ -86,8 +82,8 @@ def _not_zero(value):
     return jnp.where(jnp.abs(value) < 1e-6, 1e-6, value)
 
 
-def _map_perspective(shape, params):
-    """Where the image is looked up: rows and columns [H, W]."""
+def _map_perspective(shape: Shape, params: Params) -> Positions:
+    """Returns the positions to look up: rows and columns [H, W]."""
     height, width = shape[:2]
     v, u = (jnp.arange(size, dtype=jnp.float32) / size for size in (height, width))
     v, u = v[:, None], u[None, :]
@@ -96,27 +92,23 @@ def _map_perspective(shape, params):
     return height * y / depth, width * x / depth
 
 
-def _apply_perspective(image, params):
-    """Stretches the quadrilateral between the corners over the whole image, bilinearly.
-
-    Where the corners are not convex, what lies outside of the image is black.
-    Source: IAAPerspective, which resamples twice; this does once.
-    """
-    return bilinear.zero_padded(image, *_map_perspective(image.shape, params))
-
-
-perspective = candidate(
-    "perspective",
+@candidate(
     "geometry",
     _sample_perspective,
-    _apply_perspective,
-    (("corners", "sides of the image"),),
+    {"corners": "sides of the image"},
     moves="projects the image",
     mapper=_map_perspective,
 )
+def perspective(image: Image, params: Params) -> Image:
+    """Stretches the quadrilateral between the corners over the whole image, bilinearly.
+
+    If the corners are not convex, pixels from outside of the image are black.
+    Source: IAAPerspective, which resamples twice; this does once.
+    """
+    return warps.zero_padded(image, *_map_perspective(image.shape, params))
 
 
-def _sample_cutout(key, shape, severity):
+def _sample_cutout(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws the middle of a square of 150 pixels, uniform in the image; the square is pushed
     inwards at the upper and left edge (`top`, `left`) and cut at the others (`bottom`, `right`).
     """
@@ -129,7 +121,8 @@ def _sample_cutout(key, shape, severity):
     return {"top": first[0], "left": first[1], "bottom": first[0] + side, "right": first[1] + side}
 
 
-def _apply_cutout(image, params):
+@candidate("occlusion", _sample_cutout, {"top": "pixels", "left": "pixels", "bottom": "pixels", "right": "pixels"})
+def cutout(image: Image, params: Params) -> Image:
     """Blackens rows top..bottom - 1 of columns left..right - 1. Source: Cutout, one hole."""
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
     inside = (rows >= params["top"]) & (rows < params["bottom"])
@@ -137,33 +130,20 @@ def _apply_cutout(image, params):
     return jnp.where(inside[..., None], 0.0, image)
 
 
-cutout = candidate(
-    "cutout",
-    "occlusion",
-    _sample_cutout,
-    _apply_cutout,
-    (("top", "pixels"), ("left", "pixels"), ("bottom", "pixels"), ("right", "pixels")),
-)
-
-
-def _sample_downscale(key, shape, severity):
-    """Lists the `rows` and `columns` that are left of 0.45 times the size; draws nothing."""
+def _sample_downscale(key: Key, shape: Shape, severity: Severity) -> Params:
+    """Lists the `rows` and `columns` that remain at 0.45 times the size; draws nothing."""
     del key, severity
     return {"rows": _kept(shape[0], 0.45), "columns": _kept(shape[1], 0.45)}
 
 
 def _kept(size, ratio):
-    """The pixel shown at each place of an axis that is reduced and enlarged by OpenCV's nearest."""
+    """Finds the pixel shown at each place of an axis reduced and enlarged by OpenCV's nearest neighbours."""
     small = round(size * ratio)
     shown = np.arange(size) * small // size
     return jnp.asarray(np.minimum(np.floor(shown / ratio), size - 1), jnp.int32)
 
 
-def _apply_downscale(image, params):
-    """Repeats the pixels that are left of the image. Source: Downscale, nearest neighbours."""
+@candidate("digital", _sample_downscale, {"rows": "index", "columns": "index"})
+def downscale(image: Image, params: Params) -> Image:
+    """Repeats the remaining pixels of the image. Source: Downscale, nearest neighbours."""
     return image[params["rows"]][:, params["columns"]]
-
-
-downscale = candidate(
-    "downscale", "digital", _sample_downscale, _apply_downscale, (("rows", "index"), ("columns", "index"))
-)

@@ -1,16 +1,15 @@
-"""What sun and rain do: flare, shadows and rain."""
+"""Sun and rain: flare, shadows and rain."""
 
 import math
 
 import jax
 import jax.numpy as jnp
 
-from corruptions.noc.draws import integer
+from corruptions.noc.candidate import integer
 from corruptions.noc.stamps import PUBLISHED_SIDE, scale
-from corruptions.primitives import filters, painting
-from corruptions.primitives.warping import geometry
-from corruptions.syn2nat.candidate import candidate, pixels
-from corruptions.syn2nat.lightness import lightness, relit
+from corruptions.primitives import filters, painting, warps
+from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.syn2nat.candidate import candidate, lightness, pixels, relit
 
 _GHOSTS = 10  # circles of a flare at most
 _RINGS = 20
@@ -18,12 +17,12 @@ _SHADOWS, _VERTICES = 4, 8
 
 
 def _grid(shape):
-    """Rows float32 [H, 1] and columns float32 [1, W]."""
+    """Makes rows float32 [H, 1] and columns float32 [1, W]."""
     rows, columns = (jnp.arange(size, dtype=jnp.float32) for size in shape[:2])
     return rows[:, None], columns[None, :]
 
 
-def _sample_random_sun_flare(key, shape, severity):
+def _sample_random_sun_flare(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws the `sun`, uniform in the upper half of the image, and 6 to 10 `ghosts` of it.
 
     Ghosts lie on a line through the sun at any angle, at columns uniform among the multiples of 10
@@ -49,7 +48,13 @@ def _sample_random_sun_flare(key, shape, severity):
     }
 
 
-def _apply_random_sun_flare(image, params):
+@candidate(
+    "lighting",
+    _sample_random_sun_flare,
+    {"sun": "pixels", "ghosts": "pixels", "opacity": "1", "radius": "pixels", "shade": "intensity"},
+    mixes="paints red, green and blue",
+)
+def random_sun_flare(image: Image, params: Params) -> Image:
     """Paints the ghosts, each a disc over all before it, mixed in by its opacity; then the sun.
 
     The sun is 20 white discs of radius 1, 11, ..., 200 pixels, mixed in by (1 - i / 19)^3, i = 0, ..., 19
@@ -69,24 +74,15 @@ def _apply_random_sun_flare(image, params):
 
     ghosts = tuple(params[name] for name in ("ghosts", "opacity", "radius", "shade"))
     mixed = jax.lax.scan(paint, (image, image), ghosts)[0][1]
-    to_sun, left = squared_distance(params["sun"]), 1.0
+    to_sun = squared_distance(params["sun"])
+    left = jnp.ones_like(to_sun)
     for i in range(_RINGS):
         radius = int(1 + 199 * i / (_RINGS - 1)) * float(scale(image.shape))
         left = left * jnp.where(to_sun <= radius**2, 1 - (1 - i / (_RINGS - 1)) ** 3, 1.0)
     return jnp.clip(1 - (1 - mixed) * left[..., None], 0.0, 1.0)
 
 
-random_sun_flare = candidate(
-    "random_sun_flare",
-    "lighting",
-    _sample_random_sun_flare,
-    _apply_random_sun_flare,
-    (("sun", "pixels"), ("ghosts", "pixels"), ("opacity", "1"), ("radius", "pixels"), ("shade", "intensity")),
-    mixes="paints red, green and blue",
-)
-
-
-def _sample_random_shadow(key, shape, severity):
+def _sample_random_shadow(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws polygons of 8 `vertices` (row, column), whole pixels uniform in the image, of which the
     first `number`, 2 to 4, are shadows.
     """
@@ -97,7 +93,7 @@ def _sample_random_shadow(key, shape, severity):
 
 
 def _inside(vertices, shape):
-    """Which pixels lie inside of a polygon, by the even-odd rule: bool [H, W]."""
+    """Tells which pixels lie inside of a polygon, by the even-odd rule: bool [H, W]."""
     row, column = _grid(shape)
     inside = jnp.zeros(shape[:2], bool)
     for i in range(_VERTICES):
@@ -108,7 +104,13 @@ def _inside(vertices, shape):
     return inside
 
 
-def _apply_random_shadow(image, params):
+@candidate(
+    "lighting",
+    _sample_random_shadow,
+    {"number": "shadows", "vertices": "pixels"},
+    mixes="changes the lightness of red, green and blue",
+)
+def random_shadow(image: Image, params: Params) -> Image:
     """Halves the HLS lightness inside of any shadow, hue and saturation kept.
 
     Polygons that cross themselves have holes. Source: RandomShadow, of the whole image.
@@ -118,17 +120,7 @@ def _apply_random_shadow(image, params):
     return jnp.where(shaded[..., None], relit(image, lightness(image) / 2), image)
 
 
-random_shadow = candidate(
-    "random_shadow",
-    "lighting",
-    _sample_random_shadow,
-    _apply_random_shadow,
-    (("number", "shadows"), ("vertices", "pixels")),
-    mixes="changes the lightness of red, green and blue",
-)
-
-
-def _sample_random_rain(key, shape, severity):
+def _sample_random_rain(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws the upper ends of drops, `rows` and `columns` uniform where a drop fits, and one `slant`.
 
     A drop is 20 pixels high and slants by up to 10, whole pixels; one drop for 600 pixels of image.
@@ -147,12 +139,13 @@ def _sample_random_rain(key, shape, severity):
 
 
 def _mean_matrix(size, reach):
-    """The matrix of means over 2 reach + 1 samples of an axis, mirrored about its end samples."""
-    taps = geometry.fold(jnp.arange(size)[:, None] + jnp.arange(-reach, reach + 1)[None, :], size, "reflect")
+    """Makes the matrix of means over 2 reach + 1 samples of an axis, mirrored about its end samples."""
+    taps = warps.fold(jnp.arange(size)[:, None] + jnp.arange(-reach, reach + 1)[None, :], size, "reflect")
     return jnp.mean(taps[..., None] == jnp.arange(size)[None, None, :], axis=1, dtype=jnp.float32)
 
 
-def _apply_random_rain(image, params):
+@candidate("weather", _sample_random_rain, {"slant": "pixels", "rows": "pixels", "columns": "pixels"})
+def random_rain(image: Image, params: Params) -> Image:
     """Draws the drops as lines of grey 200 and width 1, blurs by means of 7x7, and darkens to 0.7.
 
     Source: RandomRain.
@@ -168,12 +161,3 @@ def _apply_random_rain(image, params):
     rainy = jnp.where(wet[..., None], 200 / 255, image)
     blurred = filters.separable(rainy, _mean_matrix(height, reach), _mean_matrix(width, reach))
     return jnp.clip(0.7 * blurred, 0.0, 1.0)
-
-
-random_rain = candidate(
-    "random_rain",
-    "weather",
-    _sample_random_rain,
-    _apply_random_rain,
-    (("slant", "pixels"), ("rows", "pixels"), ("columns", "pixels")),
-)

@@ -24,7 +24,18 @@ def _sample(key, shape, severity, *, style=None, alphas=ALPHAS):
     return {"alpha": levels.lookup(alphas, severity)} | moments
 
 
-def _apply(image, params):
+_UNITS = {
+    "alpha": corruptions.Parameter("alpha", "share of the style", "severities of our own: none are published"),
+    "mean": "of the channels of relu4_1 of a style",
+    "deviation": "of the channels of relu4_1 of a style",
+}
+_member = corruptions.registrar(
+    "structural", corruptions.Levels(5), "nearest", "weights of the file in use (training.style.weights)"
+)
+
+
+@_member("style", _sample, _UNITS, mixes="redraws the image by a network of red, green and blue")
+def style_transfer(image, params):
     """Redraws the image in a style: clip(G(a AdaIN(E(x), s) + (1 - a) E(x)), 0, 1).
 
     E and G are encoder and decoder, a is `alpha` (see `models.adain`). With a = 0 it is a softened
@@ -35,19 +46,3 @@ def _apply(image, params):
     mean, deviation = (params[name].reshape(1, 1, 1, -1) for name in ("mean", "deviation"))
     network = adain.from_arrays(used.network)
     return jnp.clip(network(image[None], mean, deviation, params["alpha"], used.correction)[0], 0, 1)
-
-
-style_transfer = corruptions.registrar(
-    "structural", corruptions.Levels(5), "nearest", "weights of the file in use (training.style.weights)"
-)(
-    "style_transfer",
-    "style",
-    _sample,
-    _apply,
-    (
-        corruptions.Parameter("alpha", "share of the style", "severities of our own: none are published"),
-        ("mean", "of the channels of relu4_1 of a style"),
-        ("deviation", "of the channels of relu4_1 of a style"),
-    ),
-    mixes="redraws the image by a network of red, green and blue",
-)

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.keys import seed_key
-from corruptions.primitives.textures.plasma import plasma
-from corruptions.primitives.textures.spectral_noise import brown, phase_shape, spectral_field
-from corruptions.primitives.textures.voronoi import voronoi_distance
+from corruptions.primitives.fourier import brown, phase_shape, spectral_field
+from corruptions.primitives.textures import plasma, voronoi_distance
 from corruptions.write.sources import SUFFIXES
 from data import decode
 

@@ -12,7 +12,7 @@ import scipy.stats
 
 from corruptions import cbar, registry
 from corruptions.cbar import severities
-from corruptions.primitives.warping import spline
+from corruptions.primitives import spline
 from tests.corruptions.cbar.running import compiled
 from tests.reference.cbar import blur_definitions
 from tests.reference.photographs import photograph

@@ -10,7 +10,7 @@ import scipy.stats
 
 from corruptions import batch, cbar, registry
 from corruptions.cbar import severities
-from corruptions.primitives.textures.spectral_noise import blue, brown, phase_shape, spectral_field
+from corruptions.primitives.fourier import blue, brown, phase_shape, spectral_field
 from tests.corruptions.cbar.agreement import NAMES, assert_agrees
 from tests.reference.photographs import photographs
 

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from corruptions.primitives.textures.caustic import caustic
-from corruptions.primitives.trigonometry import arctangent2, sine_cosine
+from corruptions.primitives.special import arctangent2, sine_cosine
+from corruptions.primitives.textures import caustic
 from tests.corruptions.cbar.agreement import NAMES, assert_agrees
 from tests.corruptions.cbar.running import compiled
 from tests.reference.cbar import definitions

@@ -5,8 +5,7 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions.imagenet_c.frost import frost
-from corruptions.imagenet_c.frost_folder import frost_from_folder
+from corruptions.imagenet_c import frost, frost_from_folder
 from tests.reference.imagenet_c.frost import WEIGHTS
 from tests.reference.photographs import photograph
 
@@ -18,32 +17,6 @@ def assert_composite(image, params, severity):
     ours = 255 * np.asarray(frost.apply(jnp.asarray(image, jnp.float32) / 255, params), np.float64)
     np.testing.assert_allclose(ours, expected, atol=2e-3)
     assert abs(np.floor(ours) - np.floor(expected)).max() <= 1
-
-
-@pytest.mark.parametrize("side", WEIGHTS)
-def test_matches_the_original_given_the_texture(side):
-    image = photograph(side, side)
-    sample = jax.jit(frost.sample, static_argnums=1)
-    for severity in range(1, 6):
-        params = sample(jax.random.key(severity), image.shape, severity)
-        assert params["texture"].shape == image.shape
-        assert_composite(image, params, severity)
-
-
-def test_truncation_budget():
-    """Levels that are whole in exact arithmetic may fall one below; how many do is known of the
-    original in float32.
-    """
-    image = photograph(224, 224)
-    texture = photograph(224, 224, seed=9)
-    for severity, budget in zip(range(1, 6), (1e-4, 1e-3, 0.044, 0.014, 1e-4), strict=True):
-        a, b = WEIGHTS[224][severity - 1]
-        params = frost.sample(jax.random.key(0), (224, 224, 3), severity) | {
-            "texture": jnp.asarray(texture, jnp.float32)
-        }
-        ours = np.floor(255 * np.asarray(frost.apply(jnp.asarray(image, jnp.float32) / 255, params)))
-        expected = np.floor(np.clip(a * image.astype(np.float64) + b * texture.astype(np.float64), 0, 255))
-        assert (ours != expected).mean() <= budget, severity
 
 
 @pytest.mark.parametrize(
@@ -80,7 +53,7 @@ def reference_resize(texture, scale):
     return out
 
 
-@pytest.mark.parametrize("side, scale", [(299, 1), (224, 1), (64, 0.3), (32, 0.2)])
+@pytest.mark.parametrize(("side", "scale"), [(299, 1), (224, 1), (64, 0.3), (32, 0.2)])
 def test_folder_textures_are_cropped_as_drawn(folder, side, scale):
     corruption = frost_from_folder(folder)
     textures = [photograph(h, w, seed=k).astype(float) for k, (h, w) in enumerate(((330, 400), (345, 360), (320, 500)))]

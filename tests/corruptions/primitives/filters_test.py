@@ -4,42 +4,50 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions.primitives import filters, fourier
-from corruptions.primitives.warping import zoom
+from corruptions.primitives import filters, fourier, resizing
+from tests.corruptions.elsewhere import as_on
 
 
-@pytest.mark.parametrize("mode, scipy_mode", [("edge", "nearest"), ("symmetric", "reflect")])
 @pytest.mark.parametrize("size, sigma, truncate", [(33, 1.5, 4.0), (16, 0.1, 4.0), (32, 6.4, 3.0), (20, 40.0, 3.0)])
-def test_gaussian_matrix_is_scipys_filter(mode, scipy_mode, size, sigma, truncate):
-    expected = ndimage.gaussian_filter1d(np.eye(size), sigma, axis=0, mode=scipy_mode, truncate=truncate)
+def test_mirrored_matrix_is_scipys_filter(size, sigma, truncate):
+    expected = ndimage.gaussian_filter1d(np.eye(size), sigma, axis=0, mode="reflect", truncate=truncate)
     reach = int(truncate * sigma + 0.5) + 2  # more room than needed changes nothing
-
-    def matrix(sigma):
-        return filters.gaussian_matrix(size, sigma, reach, mode, truncate)
-
-    np.testing.assert_allclose(jax.jit(matrix)(sigma), expected, atol=1e-6)
+    matrix = jax.jit(lambda sigma: filters.mirrored_matrix(size, sigma, reach, truncate))(sigma)
+    np.testing.assert_allclose(matrix, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("own, sigma", [(20, 10.0), (20, 16.0), (57, 10.0)])
 def test_a_mirrored_matrix_of_a_padded_axis_is_scipys_filter_of_its_own_part(own, sigma):
     expected = ndimage.gaussian_filter1d(np.eye(own), sigma, axis=0, mode="reflect", truncate=3.0)
-
-    def matrix(own):
-        return filters.gaussian_matrix(64, sigma, 50, "symmetric", 3.0, own=own)
-
-    found = np.asarray(jax.jit(matrix)(own))
+    found = np.asarray(jax.jit(lambda own: filters.mirrored_matrix(64, sigma, 50, 3.0, own=own))(own))
     np.testing.assert_allclose(found[:own, :own], expected, atol=1e-6)
     assert not found[:, own:].any()
 
 
-def test_gaussian_matrix_of_no_width_is_the_identity():
-    matrix = jax.jit(lambda sigma: filters.gaussian_matrix(20, sigma, 5))(0.0)
+def test_mirrored_matrix_of_no_width_is_the_identity():
+    matrix = jax.jit(lambda sigma: filters.mirrored_matrix(20, sigma, 5, 4.0))(0.0)
     np.testing.assert_array_equal(matrix, np.eye(20))
 
 
-def test_gaussian_matrix_names_its_modes():
-    with pytest.raises(ValueError, match="'edge' or 'symmetric', found 'reflect'"):
-        filters.gaussian_matrix(20, 1.0, 5, "reflect")
+# alpha and sigma of ImageNet-C's elastic_transform in pixels, by table; the narrowest filter is the last.
+FIELDS = {
+    "cifar": [(0, 0), (1.6, 6.4), (2.56, 1.92), (3.2, 1.28), (3.2, 0.96)],
+    "tiny": [(0, 0), (3.2, 19.2), (6.4, 5.12), (6.4, 1.92), (10.24, 1.92)],
+    "imagenet": [(488, 170.8), (488, 19.52), (12.2, 2.44), (17.08, 2.44), (29.28, 2.44)],
+    "inception": [(720, 252), (720, 28.8), (18, 3.6), (25.2, 3.6), (43.2, 3.6)],
+}
+
+
+@pytest.mark.parametrize("platform", ["cpu", "tpu"])
+@pytest.mark.parametrize("table", FIELDS)
+def test_fields_are_smoothed_noise(table, platform, monkeypatch):
+    as_on(platform, monkeypatch)
+    noise = np.random.default_rng(0).uniform(-1, 1, (41, 56)).astype(np.float32)
+    radii = [int(3 * sigma + 0.5) for _, sigma in FIELDS[table]]
+    smooth = jax.jit(lambda u, sigma: filters.mirrored_gaussian([u], u.shape, sigma, max(radii), radii[-1], 3.0)[0])
+    for alpha, sigma in FIELDS[table]:
+        expected = ndimage.gaussian_filter(noise.astype(np.float64), sigma, mode="reflect", truncate=3)
+        np.testing.assert_allclose(smooth(noise, sigma), expected, atol=2e-6 * max(alpha, 1) / max(alpha, 1e-6))
 
 
 @pytest.mark.parametrize("shape, sigma", [((20, 33, 3), 1.5), ((16, 21), 4.0)])
@@ -47,8 +55,7 @@ def test_a_gaussian_repeats_the_border(shape, sigma):
     image = np.random.default_rng(0).uniform(size=shape).astype(np.float32)
     expected = ndimage.gaussian_filter(image.astype(float), (sigma, sigma, 0)[: len(shape)], mode="nearest")
     weights = filters.gaussian_weights(sigma, int(4 * sigma + 0.5) + 2)  # more room than needed changes nothing
-    for form in (filters.gaussian, filters._by_products):
-        np.testing.assert_allclose(jax.jit(form)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
+    np.testing.assert_allclose(jax.jit(filters.gaussian)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
 
 
 def test_separable_filters_both_axes_of_all_channels():
@@ -59,15 +66,7 @@ def test_separable_filters_both_axes_of_all_channels():
         expected = np.apply_along_axis(lambda x: rows @ x, 0, image)
         expected = np.apply_along_axis(lambda x: columns @ x, 1, expected)
         given = [jnp.asarray(a, jnp.float32) for a in (image, rows, columns)]
-        for form in (filters.separable, filters.columns_first):
-            np.testing.assert_allclose(form(*given), expected, atol=1e-4)
-
-
-def test_on_a_tpu_columns_are_filtered_first():
-    shapes = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((20, 30, 3), (7, 20), (9, 30)))
-    traced = jax.jit(filters.separable_for_tpus).trace(*shapes)
-    between = {p: traced.lower(lowering_platforms=(p,)).as_text().count("tensor<7x30x3xf32>") for p in ("cpu", "tpu")}
-    assert between["cpu"] and not between["tpu"]
+        np.testing.assert_allclose(filters.separable(*given), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(21, 33), (16, 16), (64, 47)])
@@ -79,7 +78,7 @@ def test_fourier_filter_is_the_mirrored_correlation(shape):
     kernel = np.concatenate([half[:, :0:-1], half], axis=1)
     kernel /= kernel.sum()
     expected = np.stack([ndimage.correlate(image[..., c].astype(float), kernel, mode="mirror") for c in range(3)], -1)
-    for function in (fourier.filter_symmetric, fourier.filter_by_cosines, fourier.filter_by_halves):
+    for function in (fourier.filter_symmetric, fourier.filter_by_cosines):
         found = jax.jit(function)(image, kernel.astype(np.float32))
         np.testing.assert_allclose(found, expected, atol=2e-6, err_msg=function.__name__)
 
@@ -103,13 +102,13 @@ def clipped_zoom(x, factor):
 @pytest.mark.parametrize("factor", [1, 1.11, 1.3, 1.75, 2.25, 3, 4.5])
 def test_zoom_matrix_is_the_zoomed_central_crop(size, factor):
     x = np.random.default_rng(size).uniform(size=(size, size))
-    matrix = zoom.zoom_matrix(size, factor)
+    matrix = resizing.zoom_matrix(size, factor)
     np.testing.assert_allclose(matrix @ x @ matrix.T, clipped_zoom(x, factor), atol=1e-12)
 
 
 def test_zoom_rejects_factors_below_one():
     with pytest.raises(ValueError, match="at least 1, found 0"):
-        zoom.zoom_taps(32, 0)
+        resizing.zoom_taps(32, 0)
 
 
 def test_sum_of_zooms():
@@ -118,12 +117,12 @@ def test_sum_of_zooms():
     factors, weights = (1, 1.07, 1.2), np.array([0.5, 0.3, 0.2], np.float32)
     expected = 0
     for weight, factor in zip(weights, factors, strict=True):
-        rows, columns = zoom.zoom_matrix(40, factor), zoom.zoom_matrix(52, factor)
+        rows, columns = resizing.zoom_matrix(40, factor), resizing.zoom_matrix(52, factor)
         expected = expected + weight * np.einsum("ih,jw,hwc->ijc", rows, columns, image)
     rows, columns = (
-        np.stack([sum(zoom.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
+        np.stack([sum(resizing.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
     )
-    np.testing.assert_allclose(zoom.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)
+    np.testing.assert_allclose(resizing.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)
 
 
 @pytest.mark.parametrize("shape, reach", [((16, 21, 3), 4), ((17, 20, 1), 7)])
@@ -146,18 +145,18 @@ def test_zooms_by_products_and_by_tiles_are_zooms_by_taps():
     image, weights = rng.uniform(0, 1, (20, 27, 3)).astype(np.float32), np.float32([0.5, 0.3, 0.2])
     offsets = []
     for size in image.shape[:2]:
-        taps = [zoom.zoom_taps(size, factor) for factor in (1, 1.11, 1.3)]
+        taps = [resizing.zoom_taps(size, factor) for factor in (1, 1.11, 1.3)]
         offsets.append(np.float32([first + fraction - np.arange(size) for first, fraction in taps]))
-    forms = zoom._sum_of_taps, zoom._sum_of_products, zoom._sum_of_tiles
+    forms = resizing._sum_of_taps, resizing._sum_of_products, resizing._sum_of_tiles
     expected, *found = jax.jit(lambda *args: [form(*args) for form in forms])(image, *offsets, weights)
     np.testing.assert_allclose(found, [expected] * 2, atol=1e-6)  # of levels in [0, 1]
     # Layers without weight in either image are left out, others are not.
     images, layers = np.stack([image, image[::-1]]), np.float32([[0.5, 0, 0], [0.5, 0, 0.5]])
-    both = jax.jit(jax.vmap(zoom._sum_of_tiles, (0, None, None, 0)))(images, *offsets, layers)
-    expected = jax.jit(jax.vmap(zoom._sum_of_taps, (0, None, None, 0)))(images, *offsets, layers)
+    both = jax.jit(jax.vmap(resizing._sum_of_tiles, (0, None, None, 0)))(images, *offsets, layers)
+    expected = jax.jit(jax.vmap(resizing._sum_of_taps, (0, None, None, 0)))(images, *offsets, layers)
     np.testing.assert_allclose(both, expected, atol=1e-6)
     shapes = [jax.ShapeDtypeStruct((2, *x.shape), x.dtype) for x in (image, *offsets)]
-    traced = jax.jit(jax.vmap(lambda x, rows, columns: zoom.sum_of_zooms(x, rows, columns, weights))).trace(*shapes)
+    traced = jax.jit(jax.vmap(lambda x, rows, columns: resizing.sum_of_zooms(x, rows, columns, weights))).trace(*shapes)
     lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
     assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
 
@@ -170,15 +169,24 @@ def test_a_real_inverse_by_products_is_irfft2():
     assert np.allclose(found, expected, atol=2e-6 * expected.std())
 
 
-def test_a_gaussian_of_the_taps_a_batch_needs_is_the_same():
+def test_a_gaussian_of_the_taps_a_batch_needs_is_the_same(monkeypatch):
     images = jnp.asarray(np.random.default_rng(0).random((3, 16, 16)), jnp.float32)
 
     weights_of = jax.jit(jax.vmap(lambda sigma: filters.gaussian_weights(sigma, 6)))
-    all_taps, needed = (jax.jit(jax.vmap(form)) for form in (filters._by_slices, filters._by_needed_slices))
-
+    needed = jax.jit(jax.vmap(filters.gaussian))
     sigmas = jnp.array([1.0, 0.0, 1.4])
-    some = needed(images, sigmas, weights_of(sigmas))
-    np.testing.assert_allclose(some, all_taps(images, sigmas, weights_of(sigmas)), atol=3e-7)
-    sigmas = sigmas.at[2].set(1.0)
-    fewer = needed(images, sigmas, weights_of(sigmas))
+    some, fewer = (needed(images, given, weights_of(given)) for given in (sigmas, sigmas.at[2].set(1.0)))
     np.testing.assert_array_equal(fewer[:2], some[:2])
+    as_on("tpu", monkeypatch)
+    every = jax.jit(jax.vmap(lambda *given: filters.gaussian(*given)))(images, sigmas, weights_of(sigmas))
+    np.testing.assert_allclose(some, every, atol=3e-7)
+
+
+@pytest.mark.parametrize("axes, mode", [((0,), "edge"), ((1,), "symmetric"), ((0, 1), "reflect")])
+def test_borders_are_looked_up_or_padded(axes, mode, monkeypatch):
+    image = np.random.default_rng(0).random((6, 7, 3)).astype(np.float32)
+    expected = np.pad(image, [(4 * (i in axes),) * 2 for i in range(3)], mode=mode)
+    for platform in ("cpu", "cuda"):
+        as_on(platform, monkeypatch)
+        found = jax.jit(lambda image: filters.extended(image, 4, axes, mode))(image)
+        np.testing.assert_array_equal(found, expected)

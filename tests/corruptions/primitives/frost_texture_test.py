@@ -10,8 +10,7 @@ import pytest
 from scipy import ndimage
 
 from corruptions.imagenet_c.frost import frost
-from corruptions.primitives import random
-from corruptions.primitives.textures import frost_texture
+from corruptions.primitives import frost_texture, random
 
 LUMA = np.array([0.299, 0.587, 0.114])
 

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from corruptions.primitives.warping import spline
+from corruptions.primitives import spline
 from tests.corruptions.elsewhere import as_on
 
 

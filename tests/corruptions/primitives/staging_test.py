@@ -23,3 +23,10 @@ def test_what_none_of_a_batch_needs_is_a_branch_that_is_not_run():
     found = jax.make_jaxpr(jax.vmap(corrupt))(jnp.zeros(2, jnp.int32), jnp.zeros(2))
     # Of a count of its own each image would get both branches, and a choice between the results.
     assert "cond[" in str(found) and "select_n" not in str(found)
+
+
+def test_an_entry_for_each_pixel_through_one_axis():
+    table, index = np.float32([0.5, 2, 3, 5]), np.int32([[0, 3], [2, 2], [1, 0]])
+    assert np.array_equal(staging.look_up(table, index), table[index])
+    traced = str(jax.make_jaxpr(jax.vmap(staging.look_up))(jnp.stack([table, table]), jnp.stack([index, index])))
+    assert "f32[2,6] = gather" in traced  # one axis for each of two images

@@ -1,0 +1,114 @@
+"""Warps: bilinear interpolation equals SciPy's, border rules included; coordinates of OpenCV's affine warp."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.ndimage
+
+from corruptions.primitives import warps
+from tests.corruptions.elsewhere import as_on
+from tests.reference.imagenet_c.elastic import reference_anchors, reference_coordinates
+
+
+@pytest.mark.parametrize(("function", "mode"), [(warps.zero_padded, "grid-constant"), (warps.clamped, "nearest")])
+def test_equals_scipy(function, mode):
+    rng = np.random.default_rng(0)
+    image = rng.random((9, 7, 3)).astype(np.float32)
+    y, x = rng.uniform(-4, 13, (40, 50)).astype(np.float32), rng.uniform(-4, 11, 50).astype(np.float32)
+    y[0, :5] = -1, 0, 8, 9, 8.5
+    places = np.broadcast_arrays(y, x)
+    planes = np.moveaxis(image, 2, 0).astype(np.float64)
+    expected = [scipy.ndimage.map_coordinates(plane, places, order=1, mode=mode) for plane in planes]
+    assert np.allclose(jax.jit(function)(image, y, x), np.stack(expected, -1), atol=2e-6)
+
+
+def test_equal_pixels_stay_to_the_bit():
+    x = np.random.default_rng(1).uniform(0, 6, (30, 30)).astype(np.float32)
+    for level in (1 / 255, 77 / 255, 1):
+        found = jax.jit(warps.zero_padded)(np.full((7, 7, 3), level, np.float32), x.T, x)
+        assert np.all(found == np.float32(level))
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_others_look_up_without_a_loop_the_same(platform, monkeypatch):
+    image = np.random.default_rng(2).random((7, 7, 3)).astype(np.float32)
+    y, x = np.random.default_rng(3).uniform(-2, 8, (2, 5, 6)).astype(np.float32)
+    looked_up = jax.jit(warps.zero_padded)
+    assert "stablehlo.while" not in looked_up.trace(image, y, x).lower(lowering_platforms=(platform,)).as_text()
+    expected = looked_up(image, y, x)
+    through = jax.jit(jax.grad(lambda image: warps.zero_padded(image, y, x).sum())).trace(image)
+    assert through.lower(lowering_platforms=(platform,)).as_text()  # whole numbers take no gradient along
+    as_on(platform, monkeypatch)
+    found = jax.jit(lambda *places: warps.zero_padded(*places))(image, y, x)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    flat = jax.jit(lambda *places: warps.clamped(*places))(np.full_like(image, 0.3), y, x)
+    np.testing.assert_array_equal(flat, np.float32(0.3))
+
+
+SCIPY_MODES = {"symmetric": "reflect", "reflect": "mirror"}
+
+
+@pytest.mark.parametrize("mode", warps.MODES)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_fold_continues_an_axis_as_numpy_pads_it(mode, size):
+    index = np.arange(-13, 14)
+    expected = np.pad(np.arange(size), (13, 14 - size), mode)
+    np.testing.assert_array_equal(warps.fold(jnp.asarray(index), size, mode), expected)
+
+
+@pytest.mark.parametrize("shape", [(9, 14), (2, 3)])
+@pytest.mark.parametrize("mode", SCIPY_MODES)
+def test_neighbours_interpolate_as_scipy(mode, shape):
+    rng = np.random.default_rng(0)
+    image = rng.random((*shape, 3)).astype(np.float32)
+    y, x = rng.uniform(-25, 35, (2, 40, 30)).astype(np.float32)
+    y[0], x[1] = np.arange(30) - 10, np.arange(30) - 8  # on pixel centres
+    top, left = np.floor(y), np.floor(x)
+    near = warps.neighbours(top.astype(int), left.astype(int), y - top, x - left, image.shape, mode)
+    planes = [scipy.ndimage.map_coordinates(image[..., k], (y, x), order=1, mode=SCIPY_MODES[mode]) for k in range(3)]
+    np.testing.assert_allclose(jax.jit(warps.interpolate)(image, near), np.stack(planes, -1), atol=2e-6)
+
+
+def test_displaced_keeps_the_fraction_of_small_displacements():
+    image = np.random.default_rng(0).random((300, 16, 1)).astype(np.float32)
+    shift = np.full((300, 16), 1e-6, np.float32)
+    near = warps.neighbours(*warps.displaced(shift, -shift), image.shape, "symmetric")
+    inner = (slice(299), slice(1, None))  # at the end, the pixel itself is the second of two
+    np.testing.assert_array_equal(near.down[inner], shift[inner])
+    np.testing.assert_allclose(1 - near.right[inner], shift[inner], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(warps.interpolate(jnp.asarray(image), near), image, atol=3e-6)
+
+
+def _reflected(dy, dx, shape):
+    return warps.neighbours(*warps.displaced(dy, dx), shape, "reflect")
+
+
+def test_displaced_reads_from_the_displaced_position():
+    image = np.random.default_rng(0).random((8, 11, 3)).astype(np.float32)
+    down, right = np.full((8, 11), 2.0, np.float32), np.full((8, 11), -3.0, np.float32)
+    found = warps.interpolate(jnp.asarray(image), _reflected(down, right, image.shape))
+    expected = np.pad(image, ((0, 2), (3, 0), (0, 0)), mode="reflect")[2:, :-3]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+
+
+def test_unknown_mode_is_named():
+    with pytest.raises(ValueError, match=r"expected a boundary mode among symmetric, reflect, found 'wrap'"):
+        warps.fold(jnp.arange(3), 3, "wrap")
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (64, 50), (48, 97), (224, 224)])
+def test_affine_coordinates_are_those_of_the_fixed_point_warp(shape):
+    rng = np.random.default_rng(0)
+    anchors = reference_anchors(*shape)
+    coordinates = jax.jit(lambda points: warps.affine_coordinates(points, anchors, shape))
+    wrong = total = 0
+    for jitter in (0.02, 0.1, 0.2):
+        for _ in range(10):
+            points = anchors + rng.uniform(-jitter, jitter, (3, 2)) * min(shape)
+            points = points.astype(np.float32)
+            for found, expected in zip(coordinates(points), reference_coordinates(points, *shape), strict=True):
+                difference = np.abs(np.asarray(found) - expected)
+                assert difference.max() <= 1
+                wrong, total = wrong + np.count_nonzero(difference), total + difference.size
+    assert wrong <= 2e-5 * total
