@@ -65,7 +65,7 @@ def serve():
     import jax
     import jax.numpy as jnp
 
-    from benchmarks.flops import training_flops
+    from benchmarks.timing import training_flops
 
     print(json.dumps({"jax": jax.__version__}), flush=True)
     product = jax.jit(lambda a: a @ a)

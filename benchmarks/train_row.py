@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from benchmarks.flops import peak_flops, training_flops
+from benchmarks.timing import peak_flops, training_flops
 from configs import default
 from data.dataset import Split
 from runtime import compiles, meshes

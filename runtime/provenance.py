@@ -69,9 +69,12 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def git_revision() -> str:
-    """Returns this checkout's revision, with `+changes` when tracked files differ; `unknown`
-    outside git.
+    """Returns this checkout's revision, with `+changes` when tracked files differ; outside git the content of its file
+    REVISION, or `unknown`.
     """
+    packed = _ROOT / "REVISION"
+    if packed.exists():
+        return packed.read_text().strip()
 
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh
 
-from benchmarks.flops import PEAK
+from benchmarks.timing import PEAK
 
 LAUNCH = 3e-6  # seconds that a kernel of a GPU takes at least
 # Without a device no kernel can be timed, and with Triton some products then find no tile.

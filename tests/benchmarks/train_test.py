@@ -11,7 +11,7 @@ from flax import nnx
 
 import models
 from benchmarks import train, train_row
-from benchmarks.flops import training_flops
+from benchmarks.timing import training_flops
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,156 @@
+"""Measures the device that JAX finds, piece by piece.
+
+    python -m benchmarks.device --minutes=8 --out=runs/device --data_dir=TFDS
+
+Writes OUT/DEVICE.json after every piece; the same command continues it. First each of the five parts may take its share of
+the time (benchmarks/device/contract.py), then all pieces that are left follow in order. Results of another revision, of
+other versions or of another machine stay as they are; the new ones go to a file beside them.
+"""
+
+from runtime import command  # isort: skip
+
+import datetime
+import hashlib
+import json
+import pathlib
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from absl import flags
+
+from benchmarks import timing
+from benchmarks.device import contract, pixels, works
+from runtime import compiles, files, meshes
+from runtime.log import log
+
+
+def define_flags():
+    flags.DEFINE_float("minutes", 8.0, "Time of this call; pieces that are left over wait for the next.", lower_bound=0)
+    flags.DEFINE_string("out", None, "Folder of the JSON (required).")
+    flags.DEFINE_string(
+        "data_dir", "", "Folder of the tfds datasets, with cifar10; empty: TFDS_DATA_DIR or the default."
+    )
+    flags.DEFINE_enum("scale", "auto", ["auto", "accelerator", "cpu", "smoke"], "Sizes; auto follows the device.")
+
+
+class Record:
+    """The JSON of a machine: who measured, finished pieces, pieces that failed.
+
+    Args:
+      folder: where it lies.
+      identity: of the machine and the code; a file of another identity is left alone.
+    """
+
+    def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):
+        slug = re.sub(r"[^a-z0-9]+", "_", f"{identity['device']} x {identity['devices']}".lower()).strip("_")
+        self.path = folder / f"{slug}.json"
+        self.content = {"identity": dict(identity), "pieces": {}, "failed": {}}
+        for path in (self.path, folder / f"{slug}-{_digest(identity)}.json"):
+            self.path = path
+            if not path.exists():
+                return
+            found = files.read_json(path)
+            if found.get("identity") == self.content["identity"]:
+                self.content = found
+                return
+            old = found.get("identity", {})
+            other = [key for key in identity if old.get(key) != identity[key]] or ["identity"]
+            log.info(
+                "%s holds results of another %s (%s); they stay, and this run writes another file.",
+                *(path, " and ".join(other), ", ".join(str(old.get(key)) for key in other)),
+            )
+        raise ValueError(f"expected results of this machine in {self.path}, found others: give another --out")
+
+    def finished(self, name: str) -> bool:
+        """Says whether a piece is measured."""
+        return name in self.content["pieces"]
+
+    def add(self, name: str, measured: Mapping[str, Any]) -> None:
+        """Adds a piece and writes the file."""
+        self.content["pieces"][name] = dict(measured) | {"written": _now()}
+        self.content["failed"].pop(name, None)
+        files.write_json(self.path, self.content)
+
+    def fail(self, name: str, error: Exception) -> None:
+        """Notes why a piece failed; the next call tries it again."""
+        lines = str(error).strip().splitlines() or [""]
+        self.content["failed"][name] = f"{type(error).__name__}: {lines[0][:300]}"
+        files.write_json(self.path, self.content)
+
+
+def _now():
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _digest(identity):
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def measure(
+    record: Record, pieces: Mapping[str, Mapping[str, Any]], sizes: contract.Scale, end: float, data_dir: str = ""
+) -> None:
+    """Measures what is missing: each part up to its share of the time, then all in order.
+
+    Args:
+      record: of the machine.
+      pieces: of `contract.pieces`.
+      sizes: of the works.
+      end: of the time, on the clock of `time.monotonic`.
+      data_dir: of the tfds datasets.
+    """
+    begin, tried = time.monotonic(), set()
+    turns = np.cumsum(list(contract.PARTS.values())) * (end - begin) + begin
+    for limit, part in [*zip(turns, contract.PARTS), *((end, part) for part in contract.PARTS)]:
+        for name in (name for name in pieces if name.startswith(f"{part}/")):
+            if name in tried or record.finished(name) or limit - time.monotonic() <= sizes.needs[part]:
+                continue
+            tried.add(name)
+            jax.config.update("jax_enable_compilation_cache", part not in sizes.compiled_anew)
+            try:
+                record.add(name, works.run(pieces[name], data_dir))
+            except Exception as error:  # noqa: BLE001 - a piece that fails must not cost the others
+                record.fail(name, error)
+                log.warning("%s failed: %s", name, record.content["failed"][name])
+                log.debug("", exc_info=True)
+            else:
+                _say(name, record, len(pieces))
+
+
+def _say(name, record, number):
+    piece = record.content["pieces"][name]
+    text = f"{piece.get('images_per_second', 0):,.0f} images/s"
+    if "by_one" in piece:
+        text = f"of {piece['values']:,} values {piece['by_one']} differ by a level, {piece['by_more']} by more"
+    if "batch_of_contract" in piece:
+        text += f"; batch {piece['batch']} for {piece['batch_of_contract']}, which does not fit"
+    log.info("%d of %d: %s, %s", len(record.content["pieces"]), number, name, text)
+
+
+def main(argv):
+    given = command.given(argv, {"out": "DIR"})
+    end = time.monotonic() + 60 * given.minutes
+    meshes.use_all_cores()
+    compiles.enable_compilation_cache()
+    machine = timing.machine()
+    kind = ("cpu" if machine["platform"] == "cpu" else "accelerator") if given.scale == "auto" else given.scale
+    sizes = contract.scale(kind, machine["memory_bytes"] or 0)
+    names = tuple(pixels.stored())
+    pieces = contract.pieces(sizes, names[:2] if kind == "smoke" else names)
+    identity = {"contract": contract.CONTRACT, "scale": kind, "reduced": list(sizes.reduced)} | machine
+    record = Record(pathlib.Path(given.out), identity)
+    record.content.setdefault("limits", timing.limits())
+    measure(record, pieces, sizes, end, given.data_dir)
+    done = sum(map(record.finished, pieces))
+    state = "all are measured" if done == len(pieces) else "no time left for the others; the same command continues"
+    if failed := len(record.content["failed"]):
+        state = f"{failed} failed (the file says why), and the same command tries them again"
+    log.info("%s: %d of %d pieces; %s", record.path, done, len(pieces), state)
+
+
+if __name__ == "__main__":
+    define_flags()
+    command.run(main)

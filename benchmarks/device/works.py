@@ -1,0 +1,283 @@
+"""How each piece is measured: functions of a batch and the piece's settings that return a JSON-ready record."""
+
+import functools
+import json
+import pathlib
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+import corruptions
+import models
+from benchmarks import timing
+from benchmarks.device import pixels
+from configs import fast_cifar10
+from evaluation import correctness
+from evaluation.distances import features as msd
+from evaluation.distances import transforms
+from runtime import meshes
+from tests.reference.photographs import photograph, photographs
+from training import augmentation, loop, states, steps, study
+
+CLASSES = {224: 1000}  # of a side; 10 at others
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+
+
+def run(piece: Mapping[str, Any], data_dir: str) -> dict[str, Any]:
+    """Measures a piece. A batch that does not fit the device is halved, and the record says so.
+
+    Args:
+      piece: of `contract.pieces`.
+      data_dir: folder of the tfds datasets; "" for the default.
+    """
+    settings = {key: value for key, value in piece.items() if key != "work"}
+    if piece["work"] == "cifar10":
+        settings["data_dir"] = data_dir
+    batch = settings.get("batch")
+    while True:
+        try:
+            measured = WORKS[piece["work"]](**settings)
+            break
+        except jax.errors.JaxRuntimeError as error:
+            if not any(text in str(error) for text in NO_MEMORY) or settings.get("batch", 1) <= 1:
+                raise
+            settings["batch"] //= 2
+    halved = {"batch_of_contract": batch} if settings.get("batch") != batch else {}
+    return {key: value for key, value in settings.items() if key != "data_dir"} | measured | halved
+
+
+def levels(name: str, number: int) -> np.ndarray:
+    """Mixes the severities of a corruption evenly over a batch, float32 [N]."""
+    return np.resize(np.asarray(corruptions.severities(name), np.float32), number)
+
+
+def batch_of(side: int, number: int, dtype: str = "uint8") -> jax.Array:
+    """Repeats 16 procedural photographs, [N, side, side, 3]."""
+    images = np.resize(photographs(16, side, side), (number, side, side, 3))
+    return jax.device_put(images if dtype == "uint8" else images.astype(dtype) / np.dtype(dtype).type(255))
+
+
+def corruption(name: str, side: int, batch: int, dtype: str) -> dict[str, Any]:
+    """Corrupts a batch, severities mixed: as called on a CPU (in pieces over its cores), in a jit on accelerators."""
+    images, severity = batch_of(side, batch, dtype), levels(name, batch)
+    if jax.default_backend() == "cpu":
+        call = functools.partial(corruptions.corrupt, images=images, name=name, severity=severity, validate=False)
+        times = timing.measure({name: lambda turn: call(jax.random.key(turn))})[name]
+        memory = timing.process_memory(lambda: call(jax.random.key(0)))
+        return times.record(batch) | {"memory_bytes": memory}
+    program = jax.jit(lambda key, images, severity: corruptions.corrupt(key, images, name, severity, validate=False))
+    severity = jnp.asarray(severity)
+    compiled, seconds = compile_timed(program, jax.random.key(0), images, severity)
+    times = timing.measure({name: lambda turn: compiled(jax.random.key(turn), images, severity)})[name]
+    return times.record(batch) | seconds
+
+
+def compile_timed(program: Any, *arguments: Any) -> tuple[jax.stages.Compiled, dict[str, Any]]:
+    """Compiles a jitted function apart: (program, {seconds, and the bytes that it holds at most on each device})."""
+    start, cpu = time.perf_counter(), time.process_time()
+    compiled = program.lower(*arguments).compile()
+    seconds = {"compile_seconds": time.perf_counter() - start, "compile_cpu_seconds": time.process_time() - cpu}
+    return compiled, seconds | {"memory_bytes": timing.program_memory(compiled)}
+
+
+def draw(name: str, side: int, dtype: str) -> tuple[nnx.GraphDef, Any, Any]:
+    """Draws a network: (graphdef, parameters, other variables)."""
+    return nnx.split(models.build(name, CLASSES.get(side, 10), dtype=dtype), nnx.Param, ...)
+
+
+def optimizer() -> optax.GradientTransformation:
+    """Makes SGD with momentum and weight decay."""
+    return optax.chain(optax.add_decayed_weights(5e-4), optax.sgd(0.1, momentum=0.9))
+
+
+def random_batches(side: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Draws images uint8 [..., side, side, 3] and labels int32 [...]."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (*shape, side, side, 3), np.uint8)
+    return images, rng.integers(0, CLASSES.get(side, 10), shape).astype(np.int32)
+
+
+class Training:
+    """A block of training steps on random images, compiled; call it for the next block.
+
+    Args:
+      name, side, batch, dtype: of the network and its batches.
+      number: steps in a block.
+      corruption: on half of each batch, before the block; "" for none.
+
+    Attributes:
+      compiled: seconds and bytes of the program, see `compile_timed`.
+      devices: over which each batch is split: the cores of a CPU, one accelerator.
+    """
+
+    def __init__(self, name, side, batch, number, dtype, corruption=""):
+        accelerated = jax.default_backend() != "cpu"
+        mesh = meshes.data_mesh(batch)
+        mesh = meshes.rows(jax.sharding.Mesh(mesh.devices.T, mesh.axis_names))[0] if accelerated else mesh
+        graphdef, params, rest = draw(name, side, dtype)
+        state = states.initial_state(params, rest, optimizer())
+        self._state = meshes.place_tree(state, meshes.replicated(mesh))
+        images, labels = random_batches(side, (number, batch))
+        over = meshes.batch_sharding(mesh, axis=1)
+        self._images, self._labels = (meshes.place_array(array, over) for array in (images, labels))
+        self._corruption, self._mesh, self._shape = corruption, mesh, images.shape
+        self._key, self.devices = jax.random.key(0), mesh.size
+        program = jax.jit(steps.train_block, static_argnums=(0, 1), donate_argnums=2)
+        arguments = self._state, self._images, self._labels, self._key
+        self._compiled, self.compiled = compile_timed(program, graphdef, optimizer(), *arguments)
+
+    def __call__(self, turn):
+        images = self._images
+        if self._corruption:
+            half = images.shape[1] // 2
+            flat = images[:, :half].reshape(-1, *images.shape[2:])
+            corrupted = augmentation.augment(
+                self._mesh, self._corruption, jax.random.key(turn), flat, jnp.arange(len(flat))
+            )
+            images = images.at[:, :half].set(corrupted.reshape(images[:, :half].shape))
+            images = jax.device_put(images, self._images.sharding)
+        self._state, metrics = self._compiled(self._state, images, self._labels, self._key)
+        return metrics
+
+
+def training(network: str, side: int, batch: int, steps: int, dtype: str, corruption: str) -> dict[str, Any]:
+    """Trains on random images; one call is a block of steps."""
+    block = Training(network, side, batch, steps, dtype, corruption)
+    measured = timing.measure({"": block})[""].record(steps * batch)
+    return measured | _share(measured, network, side, block.devices) | block.compiled
+
+
+def _share(measured, name, side, devices):
+    """Tells the share of the peak of the devices in use; nothing where the peak is not known."""
+    flops = timing.training_flops(name, side, CLASSES.get(side, 10))
+    found = {"flops_per_image": flops}
+    try:
+        peak, source = _peak()
+    except ValueError:
+        return found
+    achieved = flops * measured["images_per_second"]
+    return found | {"share_of_peak": achieved / (peak * devices / len(jax.devices())), "peak": source}
+
+
+@functools.cache
+def _peak():
+    return timing.peak_flops()
+
+
+def several_models(network: str, side: int, batch: int, dtype: str) -> dict[str, Any]:
+    """Trains several models at once, two steps a call: one on each device, or four in one program on a single device."""
+    graphdef, params, rest = draw(network, side, dtype)
+    devices = jax.devices()
+    number = len(devices) if len(devices) > 1 else 4
+    images, labels = random_batches(side, (number, 2, batch))
+    state = jax.tree.map(
+        lambda leaf: jnp.repeat(leaf[None], number, 0), states.initial_state(params, rest, optimizer())
+    )
+    arguments = [state, images, labels, jax.random.split(jax.random.key(0), number)]
+    if len(devices) > 1:
+        mesh = jax.sharding.Mesh(np.asarray(devices)[:, None], ("model", "data"))
+        arguments[1:3] = (array.reshape(-1, *array.shape[2:]) for array in (images, labels))
+        arguments = [meshes.place_tree(array, meshes.by_model(mesh)) for array in arguments]
+        compiled, seconds = compile_timed(steps.train_models_block, mesh, graphdef, optimizer(), *arguments)
+    else:
+        program = jax.jit(jax.vmap(functools.partial(steps.train_block, graphdef, optimizer())), donate_argnums=0)
+        compiled, seconds = compile_timed(program, *jax.device_put(arguments))
+
+    def work(turn):
+        arguments[0], metrics = compiled(*arguments)
+        return metrics
+
+    measured = timing.measure({"": work})[""].record(2 * number * batch)
+    return measured | _share(measured, network, side, len(devices)) | seconds | {"models": number}
+
+
+def answers(network: str, side: int, batch: int, dtype: str, corruption: str) -> dict[str, Any]:
+    """Classifies four batches, corrupted before or as they are."""
+    graphdef, params, rest = draw(network, side, dtype)
+    mesh = meshes.data_mesh(batch)
+    state = meshes.place_tree(states.initial_state(params, rest, optax.identity()), meshes.replicated(mesh))
+    number = 4 * batch
+    images, labels = (
+        meshes.place_array(np.asarray(batch_of(side, number)), meshes.replicated(mesh)),
+        jnp.zeros(number, int),
+    )
+
+    def work(turn):
+        shown = images
+        if corruption:
+            shown = augmentation.corrupt_on_mesh(
+                mesh, jax.random.key(turn), images, corruption, None, jnp.arange(number), {}
+            )
+        return correctness.of_model((graphdef, state), shown, labels, batch, mesh)
+
+    return timing.measure({"": work})[""].record(number) | {"devices": mesh.size}
+
+
+def features(network: str, side: int, images: int, batch: int, dtype: str) -> dict[str, Any]:
+    """Computes MSD features: transforms of AugMix, each applied to all images."""
+    graphdef, params, rest = draw(network, side, dtype)
+    mesh = meshes.data_mesh(batch)
+    state = meshes.place_tree(states.initial_state(params, rest, optax.identity()), meshes.replicated(mesh))
+    shown, weights = photographs(images, side, side), np.full((1, images), 1 / images, np.float32)
+    extractor = msd.Extractor(mesh, graphdef, state, shown, weights, batch)
+    scheme = transforms.of_scheme("augmix")
+
+    def work(turn):
+        drawn = msd.drawn(scheme, jax.random.key(turn), jnp.arange(extractor.chunk), shown.shape[1:])
+        return extractor(scheme.apply, drawn)
+
+    return timing.measure({"": work})[""].record(extractor.chunk * images) | {"devices": mesh.size}
+
+
+def many_sizes(name: str, number: int) -> dict[str, Any]:
+    """Corrupts images of as many sizes, sides 150 to 499, by `corrupt_each`, one after another."""
+    rng = np.random.default_rng(0)
+    images = [photograph(*shape) for shape in rng.integers(150, 500, (number, 2))]
+    work = lambda turn: list(corruptions.corrupt_each(jax.random.key(turn), images, name, 3))  # noqa: E731
+    return timing.measure({"": work})[""].record(number)
+
+
+def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
+    """Trains the network of configs/fast_cifar10.py and tests it.
+
+    `seconds` is the whole training; `seconds_later` leaves out its first block, in which programs are compiled.
+    """
+    config = fast_cifar10.get_config(variant)
+    config.dataset.data_dir = data_dir
+    mesh = meshes.data_mesh(config.train.batch_size)
+    dataset, train, test = study.load_data(config, mesh)
+    settings = study.model_config(config, "standard", seed, mesh.shape["data"])
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        model = loop.train(settings, train, dataset.num_classes, pathlib.Path(folder), mesh=mesh)
+        seconds = time.perf_counter() - start
+        lines = [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
+    correct = correctness.of_model(model, test.images, jnp.asarray(test.labels), 500, mesh)
+    rates = [line["images_per_second"] for line in lines]
+    images = config.train.epochs * len(train)
+    return {
+        "seconds": seconds,
+        "seconds_later": images / float(np.median(rates[1:] or rates)),
+        "images_per_second": float(np.median(rates[1:] or rates)),
+        "accuracy": float(correct.mean()),
+        "data": dataset.name,
+    }
+
+
+WORKS = {
+    "corruption": corruption,
+    "training": training,
+    "several_models": several_models,
+    "answers": answers,
+    "features": features,
+    "many_sizes": many_sizes,
+    "cifar10": cifar10,
+    "pixels": pixels.compare,
+}

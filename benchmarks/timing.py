@@ -1,0 +1,296 @@
+"""The timing harness of all benchmarks: repetitions behind a warm-up, medians and quartiles, memory, the machine.
+
+Every result is waited for (`jax.block_until_ready`). The first call of a work is its warm-up: it compiles and counts apart.
+Then the work is repeated 20 times, or fewer times (at least 3) once they have taken a second. Several works are repeated in
+turn, so that other load on the machine meets all of them alike; a peer in a process of its own is one of them.
+"""
+
+import ctypes
+import gc
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from models import costs
+from runtime import meshes
+from runtime.provenance import git_revision
+
+REPETITIONS, SECONDS, FEWEST = 20, 1.0, 3
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PEERS = ROOT / "benchmarks" / "peers"
+_PROCESS = pathlib.Path("/proc/self")
+_PACKAGES = (
+    "jax",
+    "jaxlib",
+    "flax",
+    "optax",
+    "orbax-checkpoint",
+    "numpy",
+    "jax-cuda12-plugin",
+    "jax-cuda13-plugin",
+    "libtpu",
+)
+PEAK = {  # device_kind of JAX (the first prefix that fits) -> dense bfloat16 FLOP/s in the makers' data sheets
+    "NVIDIA H100": 989e12,
+    "NVIDIA H200": 989e12,
+    "NVIDIA A100": 312e12,
+    "TPU v4": 275e12,
+    "TPU v5 lite": 197e12,
+    "TPU v5e": 197e12,
+    "TPU v5p": 459e12,
+    "TPU v5": 459e12,
+    "TPU v6 lite": 918e12,
+    "TPU v6e": 918e12,
+}
+_SIDE = 2048  # of the matrices whose product measures a CPU's peak
+
+
+class Spent(NamedTuple):
+    """Seconds of one call: of the clock, and of the CPU over all threads."""
+
+    wall: float
+    cpu: float
+
+
+class Times(NamedTuple):
+    """Seconds of a work: its first call, and its repetitions [R]."""
+
+    first: Spent
+    wall: np.ndarray
+    cpu: np.ndarray
+
+    @property
+    def seconds(self) -> list[float]:
+        """Lower quartile, median and upper quartile by the clock."""
+        return [float(value) for value in np.percentile(self.wall, (25, 50, 75))]
+
+    @property
+    def median(self) -> Spent:
+        """Median of the repetitions."""
+        return Spent(float(np.median(self.wall)), float(np.median(self.cpu)))
+
+    @property
+    def least(self) -> Spent:
+        """Least of the repetitions: of CPU seconds on a busy machine the number that other work disturbs least."""
+        return Spent(float(self.wall.min()), float(self.cpu.min()))
+
+    @property
+    def compiling(self) -> Spent:
+        """Seconds that the first call took beyond the median."""
+        return Spent(*(max(0.0, first - later) for first, later in zip(self.first, self.median)))
+
+    def record(self, images: int) -> dict[str, Any]:
+        """Makes a JSON-ready record for a work on a number of images."""
+        return {
+            "images_per_second": images / self.median.wall,
+            "seconds": self.seconds,
+            "cpu_seconds": self.median.cpu,
+            "repetitions": len(self.wall),
+            "compile_seconds": self.compiling.wall,
+            "compile_cpu_seconds": self.compiling.cpu,
+        }
+
+
+def spend(work: Callable[[int], Any], turn: int) -> Spent:
+    """Measures one call. A work that returns `Spent` measured itself, in another process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = jax.block_until_ready(work(turn))
+    return result if isinstance(result, Spent) else Spent(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def measure(works: Mapping[str, Callable[[int], Any]], rounds: int = 0) -> dict[str, Times]:
+    """Measures works in turn.
+
+    Args:
+      works: {name: work}; a work takes the number of the repetition, 0 in its first call too.
+      rounds: repetitions of each; 0 follows the module's rule for the first work.
+    """
+    first = {name: spend(work, 0) for name, work in works.items()}
+    leading, spent = next(iter(works)), {name: [] for name in works}
+
+    def enough():
+        times = spent[leading]
+        by_rule = len(times) >= REPETITIONS or (len(times) >= FEWEST and sum(t.wall for t in times) >= SECONDS)
+        return len(times) >= rounds if rounds else by_rule
+
+    while not enough():
+        for name, work in works.items():
+            spent[name].append(spend(work, len(spent[name])))
+    return {name: Times(first[name], *np.array(times).T) for name, times in spent.items()}
+
+
+def without_cache() -> None:
+    """Switches JAX's cache of programs on disk off: a program that is read takes no time to compile."""
+    jax.config.update("jax_enable_compilation_cache", False)
+
+
+def process_memory(work: Callable[[], Any]) -> int | None:
+    """Measures by how many bytes the process grows at most during a work; None on other systems than Linux."""
+    if not (_PROCESS / "clear_refs").exists():
+        jax.block_until_ready(work())
+        return None
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # memory that earlier programs left free would hide the need of this one
+    (_PROCESS / "clear_refs").write_text("5")  # forgets the peak so far
+    before = _kibibytes("VmRSS")
+    jax.block_until_ready(work())
+    return 1024 * max(0, _kibibytes("VmHWM") - before)
+
+
+def _kibibytes(field):
+    status = (_PROCESS / "status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith(f"{field}:"))
+
+
+def program_memory(compiled: jax.stages.Compiled) -> int:
+    """Adds up the bytes that a compiled program holds at most: arguments, results, temporaries."""
+    of = compiled.memory_analysis()
+    return of.argument_size_in_bytes + of.output_size_in_bytes + of.temp_size_in_bytes - of.alias_size_in_bytes
+
+
+def machine() -> dict[str, Any]:
+    """Describes the device and the code, JSON-ready: all that results may depend on."""
+    device = jax.devices()[0]
+    stats = device.memory_stats() or {}
+    return {
+        "device": device.device_kind if device.platform != "cpu" else processor(),
+        "platform": device.platform,
+        "devices": len(jax.devices()),
+        "driver": device.client.platform_version,
+        "memory_bytes": stats.get("bytes_limit"),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "system": platform.platform(),
+        "versions": {"python": platform.python_version()} | versions(_PACKAGES),
+        "optimization_level": jax.config.jax_optimization_level,
+        "revision": git_revision(),
+    }
+
+
+def versions(packages) -> dict[str, str]:
+    """Lists the versions of those packages that are installed."""
+    installed = {}
+    for name in packages:
+        try:
+            installed[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return installed
+
+
+def limits() -> dict[str, str]:
+    """Reads power and clock limits of the first GPU from nvidia-smi; empty without it."""
+    fields = (
+        "driver_version,power.limit,power.max_limit,clocks.max.sm,clocks.max.mem,clocks.sm,temperature.gpu,memory.total"
+    )
+    if not shutil.which("nvidia-smi"):
+        return {}
+    command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "--id=0"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    values = [value.strip() for value in done.stdout.split(",")]
+    return dict(zip(fields.split(","), values)) if done.returncode == 0 else {}
+
+
+def processor() -> str:
+    """Names the CPU, on Linux; elsewhere its architecture."""
+    information = pathlib.Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def title() -> str:
+    """Describes the machine in a line, for the head of a table."""
+    device, load = jax.devices()[0], os.getloadavg()[0]
+    return (
+        f"{processor()}, {os.cpu_count()} cores (load {load:.1f} from others before the run), {device.device_kind}, "
+        f"JAX {jax.__version__}, Python {platform.python_version()}, revision {git_revision()[:12]}"
+    )
+
+
+def training_flops(name: str, image_size: int = 32, num_classes: int = 10, **options: Any) -> int:
+    """Counts the operations of a training step per image: three forward passes, less the first layer's input gradient.
+
+    Multiplications and additions of convolutions and matrix products count one each. Elementwise work is not counted, as
+    usual for a chip's utilisation.
+    """
+    forward = [2 * product.multiply_adds for product in costs.products(name, image_size, num_classes, **options)]
+    return 3 * sum(forward) - forward[0]
+
+
+def peak_flops() -> tuple[float, str]:
+    """Returns the peak of all devices together, FLOP/s, and where the number comes from.
+
+    Raises:
+      ValueError: an accelerator whose peak is not listed.
+    """
+    devices = jax.devices()
+    if devices[0].platform == "cpu":
+        each = meshes.batch_sharding(meshes.data_mesh())
+        matrices = jax.device_put(np.ones((len(devices), _SIDE, _SIDE), np.float32), each)
+        product = jax.jit(lambda a: a @ a)
+        least = measure({"": lambda _: product(matrices)}, 5)[""].least.wall
+        source = f"float32 products of {_SIDE} x {_SIDE} matrices, one on each of {len(devices)} JAX devices, measured"
+        return 2 * len(devices) * _SIDE**3 / least, source
+    kind = devices[0].device_kind
+    for name, value in PEAK.items():
+        if kind.startswith(name):
+            return value * len(devices), f"{value / 1e12:.0f} TFLOP/s in bfloat16 for each {kind}, its maker's number"
+    raise ValueError(f"expected a device among {', '.join(PEAK)}, found {kind!r}")
+
+
+class Peer:
+    """A program in a Python of its own that answers JSON lines with JSON lines; a context manager.
+
+    Args:
+      python: the Python that has the peer's packages.
+      script: name of a file in benchmarks/peers.
+      *arguments: of the script.
+      cores: cores that it may use; None for all.
+
+    Attributes:
+      hello: its first line, such as {"version": ...}.
+    """
+
+    def __init__(self, python: str, script: str, *arguments: str, cores: int | None = None):
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+        pinned = ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))] if cores else []
+        command = [*pinned, python, str(PEERS / script), *arguments]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen(command, env=environment, **pipes)
+        self.hello = self._read()
+
+    def ask(self, **request: Any) -> Any:
+        """Sends a request and waits for the answer.
+
+        Raises:
+          RuntimeError: the peer ended.
+        """
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        return self._read()
+
+    def spend(self, **request: Any) -> Spent | None:
+        """Asks for a measurement: `Spent`, or None where the peer lacks the work."""
+        answer = self.ask(**request)
+        return Spent(*answer) if answer else None
+
+    def _read(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"expected an answer of {self._process.args}, found exit code {self._process.wait()}")
+        return json.loads(line)
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stdin.close()
+        self._process.wait()

@@ -1,0 +1,295 @@
+"""A device measures itself: order, time, runs that are cut, devices that are too small, the page, the pack."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import corruptions
+from benchmarks import timing
+from benchmarks.device import __main__ as command
+from benchmarks.device import contract, pack, page, pixels, works
+from tests import compiling
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IDENTITY = {"device": "NVIDIA H200", "devices": 1, "platform": "gpu", "revision": "a" * 40}
+PIECE = {
+    "images_per_second": 200_000.0,
+    "compile_seconds": 2.0,
+    "batch": 256,
+    "dtype": "uint8",
+    "written": "2026-01-02",
+}
+
+
+@pytest.fixture
+def record(tmp_path):
+    return command.Record(tmp_path, IDENTITY)
+
+
+def read(path):
+    return json.loads(pathlib.Path(path).read_text())
+
+
+def test_a_killed_run_continues_to_the_same_json(tmp_path):
+    """Killed behind its second piece or later: the next run measures the others and leaves the finished ones alone."""
+    run = [sys.executable, "-m", "benchmarks.device", "--scale=smoke", f"--out={tmp_path}"]
+    settings = {"cwd": ROOT, "env": compiling.environment(), "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*run, "--minutes=20"], **settings)
+    while (
+        not (cut := {name: p for path in tmp_path.glob("*.json") for name, p in read(path)["pieces"].items()})
+        or len(cut) < 2
+    ):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    [path] = tmp_path.glob("*.json")
+    cut = read(path)["pieces"]
+    nothing = subprocess.run([*run, "--minutes=0"], **settings)
+    assert nothing.returncode == 0 and "no time left for the others; the same command continues" in nothing.stderr
+    assert read(path)["pieces"] == cut and len(cut) < 12
+    done = subprocess.run([*run, "--minutes=20"], **settings)
+    assert done.returncode == 0 and "12 of 12 pieces; all are measured" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == [path]
+    content = read(path)
+    assert list(content["pieces"]) == list(contract.pieces(contract.scale("smoke"), tuple(pixels.stored())[:2]))
+    assert {name: content["pieces"][name] for name in cut} == cut and content["failed"] == {}
+    assert all(p.get("images_per_second", 1) > 0 for p in content["pieces"].values())
+
+
+def test_parts_share_the_time_and_no_piece_begins_without_its_seconds(record, monkeypatch):
+    now, order = [0.0], []
+    monkeypatch.setattr(command.time, "monotonic", lambda: now[0])
+
+    def run(piece, data_dir):
+        now[0] += 10
+        order.append(piece["name"])
+        return {"name": piece["name"]}
+
+    monkeypatch.setattr(works, "run", run)
+    parts = dict.fromkeys(contract.PARTS, 5)
+    pieces = {f"{part}/{i}": {"name": f"{part}/{i}"} for part in parts for i in range(5)}
+    sizes = contract.scale("smoke")._replace(needs=dict.fromkeys(parts, 5) | {"training": 1000})
+    command.measure(record, pieces, sizes, 104)
+    corrupted, shown = ([f"{part}/{i}" for i in range(4)] for part in ("corruptions", "evaluation"))
+    assert order == [*corrupted, *shown, "cifar10/0", "pixels/0"]
+    command.measure(record, pieces, sizes, now[0] + 1000)
+    rest = [f"{part}/{i}" for part in ("cifar10", "pixels") for i in range(1, 5)]
+    assert order[10:] == ["corruptions/4", "evaluation/4", *rest]
+    assert len(read(record.path)["pieces"]) == 20
+
+
+def test_an_interrupted_piece_leaves_the_finished_ones(record, monkeypatch):
+    def run(piece, data_dir):
+        if piece["name"] == "b":
+            raise KeyboardInterrupt
+        return piece
+
+    monkeypatch.setattr(works, "run", run)
+    pieces = {f"pixels/{name}": {"name": name} for name in "abc"}
+    with pytest.raises(KeyboardInterrupt):
+        command.measure(record, pieces, contract.scale("smoke"), time.monotonic() + 60)
+    assert list(read(record.path)["pieces"]) == ["pixels/a"]
+
+
+def test_a_piece_that_fails_is_noted_and_tried_again(record, monkeypatch, caplog):
+    answers = [TypeError("no such thing\nat all"), {"images_per_second": 1}]
+
+    def run(piece, data_dir):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(works, "run", run)
+    for failed in ({"pixels/a": "TypeError: no such thing"}, {}):
+        command.measure(record, {"pixels/a": {}}, contract.scale("smoke"), time.monotonic() + 60)
+        assert read(record.path)["failed"] == failed
+    assert list(read(record.path)["pieces"]) == ["pixels/a"]
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_the_record_says_so(monkeypatch, caplog):
+    def corruption(name, batch):
+        if batch > 100:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
+        if name == "bad":
+            raise jax.errors.JaxRuntimeError("INTERNAL: no")
+        return {"images_per_second": 3}
+
+    monkeypatch.setitem(works.WORKS, "corruption", corruption)
+    measured = works.run({"work": "corruption", "name": "x", "batch": 256}, "")
+    assert measured == {"name": "x", "batch": 64, "batch_of_contract": 256, "images_per_second": 3}
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        works.run({"work": "corruption", "name": "bad", "batch": 64}, "")
+
+
+def test_results_of_another_revision_stay_and_are_named(record, tmp_path, caplog):
+    record.add("pixels/a", {"by_one": 0})
+    assert command.Record(tmp_path, IDENTITY).finished("pixels/a")
+    before, other = record.path.read_bytes(), IDENTITY | {"revision": "b" * 40}
+    with caplog.at_level("INFO"):
+        second = command.Record(tmp_path, other)
+    assert f"holds results of another revision ({'a' * 40}); they stay" in caplog.text
+    assert second.path != record.path and not second.finished("pixels/a")
+    second.add("pixels/b", {"by_one": 0})
+    assert record.path.read_bytes() == before and command.Record(tmp_path, other).finished("pixels/b")
+
+
+def test_scales_have_the_batches_of_the_issue():
+    large, small = contract.scale("accelerator", 30e9), contract.scale("accelerator", 12e9)
+    assert [row[:3] for row in large.corruptions] == [(224, "uint8", 256), (32, "uint8", 1024), (256, "float32", 32)]
+    assert small.corruptions[0][:3] == (224, "uint8", 128)
+    names = corruptions.names("imagenet_c")
+    assert large.corruptions[0][3][:15] == names and set(large.corruptions[0][3]) == set(corruptions.names())
+    listed = list(contract.pieces(large, ("noc/hue",)))
+    assert [name.split("/")[0] for name in listed] == sorted(
+        (n.split("/")[0] for n in listed), key=list(contract.PARTS).index
+    )
+    assert contract.scale("cpu").reduced and not large.reduced
+
+
+def test_pixels_are_those_of_the_cpu_and_a_wrong_one_is_seen(monkeypatch):
+    stored = pixels.stored()
+    assert sum(map(len, stored.values())) == pixels.CASES and set(stored) <= set(corruptions.names())
+    for name in ("imagenet_c/fog", "noc/hue", "cbar/lines"):
+        found = pixels.compare(name)  # here programs are compiled without most optimisations, and round otherwise
+        assert found["cases"] >= 2 and found["by_one"] < 1e-3 * found["values"] and found["by_more"] == 0
+    corrupt = corruptions.corrupt
+    monkeypatch.setattr(corruptions, "corrupt", lambda *args, **rest: corrupt(*args, **rest) ^ np.uint8(1))
+    wrong = pixels.compare("noc/hue")
+    assert wrong["by_one"] > 0.99 * wrong["values"] and not pixels.within(
+        wrong["by_one"], wrong["by_more"], wrong["values"]
+    )
+    assert pixels.within(40, 0, 400_000) and not pixels.within(41, 0, 400_000) and not pixels.within(0, 401, 400_000)
+
+
+def test_repetitions_are_twenty_or_a_second_behind_a_warm_up(monkeypatch):
+    now, calls = [0.0], []
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+
+    def work(seconds):
+        def call(turn):
+            calls.append(turn)
+            now[0] += 5 if len(calls) == 1 else seconds
+            return np.zeros(())
+
+        return call
+
+    for seconds, repetitions in ((0.001, 20), (0.125, 8), (7, 3)):
+        calls.clear()
+        found = timing.measure({"": work(seconds)})[""]
+        assert len(found.wall) == repetitions == len(calls) - 1
+        assert found.median.wall == pytest.approx(seconds) and found.compiling.wall == pytest.approx(
+            max(0, 5 - seconds)
+        )
+    quartiles = timing.Times(timing.Spent(9, 9), np.arange(1.0, 6.0), np.ones(5)).record(10)
+    assert quartiles["seconds"] == [2, 3, 4] and quartiles["images_per_second"] == pytest.approx(10 / 3)
+
+
+def test_the_page_is_rendered_from_the_jsons():
+    written = (ROOT / "docs" / "devices.md").read_text()
+    assert written == page.page(page.read(page.RESULTS / "devices")), "python -m benchmarks.device.page writes it"
+
+
+def test_the_page_has_a_column_for_each_device_and_the_ratio_to_the_compiler():
+    limits = {
+        "driver_version": "580.1",
+        "power.limit": "700 W",
+        "power.max_limit": "700 W",
+        "clocks.max.sm": "1980 MHz",
+    }
+    identity = IDENTITY | {"cores": 16, "driver": "", "versions": {"jax": "1", "python": "3.12"}, "reduced": []}
+    network = PIECE | {"batch": 128, "dtype": "bfloat16", "share_of_peak": 0.314}
+    gpu = {
+        "corruptions/224_uint8/imagenet_c/fog": PIECE,
+        "training/resnet50:224": network,
+        "training/resnet50:224:corrupted": network | {"images_per_second": 1234.0},
+        "evaluation/resnet50:224": network,
+        **{
+            f"cifar10/{i}": {"variant": "gpu", "accuracy": a, "seconds": 9.0, "seconds_later": 4.0, "written": "2026"}
+            for i, a in enumerate((0.94, 0.95))
+        },
+        "pixels/noc/hue": {
+            "name": "noc/hue",
+            "cases": 2,
+            "values": 4096,
+            "by_one": 1,
+            "by_more": 0,
+            "largest": 1,
+            "written": "2026",
+        },
+    }
+    cpu = {"corruptions/224_uint8/imagenet_c/fog": PIECE | {"images_per_second": 55.5, "batch": 16}}
+    text = page.page(
+        [
+            {
+                "identity": identity | {"platform": "cpu", "device": "A CPU", "reduced": ["less"]},
+                "pieces": cpu,
+                "failed": {},
+            },
+            {"identity": identity, "pieces": gpu, "failed": {"pixels/x": "E: f"}, "limits": limits},
+        ]
+    )
+    model = page.model_rates("NVIDIA H200", "corruptions", "224x224, batch 256", page.RESULTS)["imagenet_c/fog"]
+    assert f"| imagenet_c/fog | 55.5 | 2.0 | 200,000 | {200_000 / model:.2f} | 2.0 |" in text
+    assert "A CPU, 16 cores: of the model" not in text and "- A CPU, 16 cores measured less: less." in text
+    trained = page.model_rates("NVIDIA H200", "training", "Training", page.RESULTS)["resnet50:224:128:1x1"]
+    assert f"| resnet50:224 | 128 bfloat16 | 200,000 | 1,234 | 31 % | {200_000 / trained:.2f} |" in text
+    assert "94.50 % ± 0.50 | 9.0 | 4.0 |" in text and "noc/hue, by 1 | **no** |" in text
+    assert "- NVIDIA H200, `pixels/x`: E: f" in text and "580.1 | 700 W of 700 W, 1980 MHz" in text
+    assert "not yet measured" not in text
+    assert page.model_rates("Radeon", "corruptions", "224x224, batch 256", page.RESULTS) == {}
+
+
+@pytest.fixture
+def packed(tmp_path, monkeypatch):
+    """Packs a folder of its own with a stand-in for the wheels: the function that packs, and what it printed."""
+    (tmp_path / "tfds" / "cifar10" / "3.0.2").mkdir(parents=True)
+    (tmp_path / "tfds" / "cifar10" / "3.0.2" / "data").write_text("images")
+    fetched = []
+    monkeypatch.setattr(pack, "wheels", fetched.append)
+    monkeypatch.setattr(
+        pack.files,
+        "write_atomically",
+        lambda path, content: pathlib.Path(path).write_bytes(content.encode() if isinstance(content, str) else content),
+    )
+    flags = type("Flags", (), {"tfds": str(tmp_path / "tfds"), "out": str(tmp_path / "pack")})
+    monkeypatch.setattr(pack.command, "given", lambda argv, required: flags)
+    return tmp_path / "pack", flags
+
+
+def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
+    folder, flags = packed
+    pack.main([])
+    assert capsys.readouterr().out == f"bash {folder}/run.sh --minutes=8 --out=runs/device\n"
+    [archive] = folder.glob("checkout-*.tar.gz")
+    names = subprocess.run(["tar", "-tzf", archive], capture_output=True, text=True, check=True).stdout.split()
+    assert {"REVISION", "train.py", "benchmarks/timing.py"} <= set(names)
+    times = {path: path.stat().st_mtime_ns for path in (archive, folder / "cifar10.zip")}
+    pack.main([])
+    assert times == {path: path.stat().st_mtime_ns for path in times}  # what is there stays
+    monkeypatch.setattr(pack, "LIMIT", 1e3)
+    with pytest.raises(ValueError, match=r"expected at most 0 MB, found \d+ MB in .*, most of it in checkout-"):
+        pack.main([])
+    flags.tfds = str(folder)
+    with pytest.raises(FileNotFoundError, match=r"expected a folder of tfds datasets with cifar10, found none in"):
+        pack.main([])
+
+
+def test_the_packed_command_names_what_the_machine_lacks(packed):
+    folder, _ = packed
+    pack.main([])
+    for environment, message in (
+        ({"PYTHON": "false"}, "expected Python 3.12, found"),
+        ({"PYTHON": "true"}, "expected --out=DIR"),
+    ):
+        done = subprocess.run(["bash", folder / "run.sh"], env=os.environ | environment, capture_output=True, text=True)
+        assert done.returncode == 1 and message in done.stdout
