@@ -28,6 +28,7 @@ from data.sharded import ShardedImages
 from runtime import meshes
 from runtime.provenance import provenance
 from training import batches, loop, stream, study
+from training.plan import Plan
 
 _SIZE, _SHORT = 224, 256
 _BATCH = 64
@@ -84,9 +85,9 @@ def streaming(split, mesh, epochs=4):
     """(images per second, images per CPU second) of a `Stream` whose blocks nobody works on."""
     recipe = default.get_config().train
     recipe.batch_size, recipe.epochs = _BATCH, epochs + 1
-    plan = batches.Plan(recipe, split.images.shape)
+    plan = Plan(recipe, split.images.shape)
     orders = lambda epoch: batches.epoch_order(jax.random.key(epoch), plan.views)  # noqa: E731
-    source = stream.Stream(split, plan, _BATCH, orders, 0, mesh)
+    source = stream.Stream(split, plan, orders, 0, mesh)
     warm = plan.steps_per_epoch  # compiles the order and fills the page cache
     for step in range(0, warm, plan.block_steps):
         source.take(step)[0].block_until_ready()

@@ -23,7 +23,8 @@ from benchmarks.timing import peak_flops, training_flops
 from configs import default
 from data.dataset import Split
 from runtime import compiles, meshes
-from training import augmentation, batches, loop, run, stacks, states, steps, study
+from training import augmentation, loop, rows, run, states, steps, study
+from training.plan import Plan
 
 CLASSES = {32: 10, 224: 100}  # of CIFAR-10 and ImageNet-100
 
@@ -86,15 +87,15 @@ def _random_split(image_size, number, classes):
 def _step_seconds(config, split, classes, mesh, repeats):
     """Measures seconds of a step, block after block with nothing between; the first call
     compiles."""
-    plan = batches.Plan(config.train, split.images.shape)
+    plan = Plan(config.train, split.images.shape)
     optimizer = states.make_optimizer(config.train, plan.steps_per_epoch)
     graphdef, fresh = run.fresh(config, optimizer, classes, plan.image_size, mesh)
-    stacked = stacks.stack_states(mesh, fresh)
-    keys = stacks.stack_keys(mesh, [jax.random.key(0)])
+    stacked = rows.stack_states(mesh, fresh)
+    keys = rows.stack_keys(mesh, [jax.random.key(0)])
     sharding = meshes.batch_sharding(mesh, axis=1)
     shape = (plan.block_steps, config.train.batch_size)
     images, labels = (
-        stacks.join_batches(mesh, [jax.device_put(np.asarray(part).reshape(*shape, *part.shape[1:]), sharding)])
+        rows.join_batches(mesh, [jax.device_put(np.asarray(part).reshape(*shape, *part.shape[1:]), sharding)])
         for part in (split.images, split.labels)
     )
     times = []

@@ -8,7 +8,7 @@ DIR is what `python -m data.prepare --dataset=imagenet --train_size=256` wrote. 
 
 msdnet, msdnet_step4                 90 epochs, a tenth of the rate after 30 and 60
 condensenet74_4, condensenet74_8     120 epochs, cosine, Nesterov; inputs are dropped in the first
-                                     half, `models.condensenet.conversion.convert` makes the small
+                                     half, `models.condensenet.convert` makes the small
                                      network of it
 multigrid34                          90 epochs as of msdnet; its paper counts iterations, and adds
                                      colours and lighting that are not here

@@ -32,7 +32,9 @@ from evaluation.correctness import Model
 from evaluation.shown import Shown
 from models.layers import BatchNorm
 from runtime import distributed, meshes
-from training import augmentation, batch_norm, batches, stream, study
+from training import augmentation, batches, names, stream, study
+from training.plan import Plan
+from training.sections import TrainSettings
 from training.states import TrainState
 
 _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
@@ -112,7 +114,7 @@ def _moments(
     return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
 
 
-def training_recipe(config: ConfigDict, trained: ConfigDict) -> ConfigDict:
+def training_recipe(config: ConfigDict, trained: ConfigDict) -> TrainSettings:
     """Gives the settings of training with the scheme of config.adapt, in batches of the adaptation.
 
     Args:
@@ -129,30 +131,30 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> ConfigDict:
             "reading": "paper",
             "batch_size": config.adapt.batch_size,
             "epochs": 1,
-            "batch_norm": batch_norm.SYNCHRONISED,
+            "batch_norm": names.SYNCHRONISED,
         }
     )
-    return study.model_config(changed, augmentation.STANDARD, trained.seed).train
+    return TrainSettings.of(study.model_config(changed, augmentation.STANDARD, trained.seed).train)
 
 
 def training_images(
-    recipe: ConfigDict, split: Split, number: int, seed: int, mesh: jax.sharding.Mesh
+    recipe: TrainSettings, split: Split, number: int, seed: int, mesh: jax.sharding.Mesh
 ) -> Iterator[jax.Array]:
     """Yields number // recipe.batch_size batches of training images, augmented by a recipe.
 
     Raises:
       ValueError: the split has fewer images.
     """
-    plan = batches.Plan(recipe, split.images.shape)
+    plan = Plan(recipe, split.images.shape)
     steps = number // recipe.batch_size
     if steps > plan.steps_per_epoch:
         raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {number}")
     plan.block_steps = 1
     order_key, *keys = jax.random.split(seed_key(seed), 5)
     order = batches.epoch_order(order_key, plan.views)
-    with stream.source(split, plan, recipe.batch_size, lambda epoch: order, 0, mesh) as views:
+    with stream.source(split, plan, lambda epoch: order, 0, mesh) as views:
         for step in range(steps):
-            images, _ = batches.block(recipe, plan, views, order, step, step, batches.Keys(*keys), mesh)
+            images, _ = batches.block(plan, views, order, step, batches.Keys(*keys), mesh)
             yield images[0]
 
 

@@ -9,7 +9,8 @@ from analysis.answers import file_stem
 from corruptions import cbar
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, RANDOM, Condition, expand, list_conditions
 from runtime.log import log
-from training import augmentation
+from training.plan import scheme_of
+from training.sections import TrainSettings
 
 __all__ = [
     "CLEAN",
@@ -58,7 +59,7 @@ def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
     if not recipe.get("scheme"):
         return
     try:
-        scheme = augmentation.scheme_of(recipe)
+        scheme = scheme_of(TrainSettings.of(recipe))
     except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
         log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
         return

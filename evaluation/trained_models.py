@@ -13,7 +13,8 @@ from evaluation.correctness import Model
 from runtime import distributed, files, imports
 from runtime.schema import SettingsError
 from runtime.workdirs import lock, read_config
-from training import augmentation, loop, schemes, study
+from training import augmentation, loop, study
+from training.sections import TrainSettings
 
 _EVAL_ONLY = ("adapt", "enhance", "natural", "stored")
 
@@ -147,7 +148,7 @@ def model_name(config: ConfigDict) -> str:
     `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency
     loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
     """
-    return schemes.name_of(config.train) + (
+    return study.name_of(TrainSettings.of(config.train)) + (
         f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else ""
     )
 

@@ -4,19 +4,17 @@
 
 small_resnet.py  a residual network for 32x32 images and CPUs
 fast_cifar.py    a plain network that learns in few steps
-resnet.py        ResNets; resnext.py: ResNeXts; wide_resnet.py: WRNs of 32x32 images
-densenet.py      DenseNets; condensenet/: CondenseNets, whose groups are learned
-multi_scale/     MSDNets, with several exits; multigrid networks
+resnet.py        ResNets and ResNeXts; wide_resnet.py: WRNs of 32x32 images
+densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learned
+msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
 adain.py         style transfer, by the first stages of a VGG; no classifier, and not known to `build`
 
 and what they share:
 
-layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input
-pooling.py       poolings that differentiate fast on a CPU
+layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input, pooling, initial values
 conv_cpu.py      convolutions whose gradients are fast on a CPU
-initial.py       initial values by named rules
-torchvision/     torchvision's weights, and others', as values of these models
+torchvision.py   torchvision's weights, and others', as values of these models
 torch_files.py   files of PyTorch weights as NumPy arrays
 costs.py         multiply-adds
 """
@@ -35,25 +33,24 @@ from models import (
     condensenet,
     densenet,
     fast_cifar,
-    multi_scale,
+    msdnet,
+    multigrid,
     resnet,
-    resnext,
     small_resnet,
     squeezenet,
     vgg,
     wide_resnet,
 )
-from models.initial import ShapesOnly
-from models.layers import INITS, path_of
+from models.layers import INITS, ShapesOnly, path_of
 
 _REGISTRY = (
     small_resnet.FAMILY
     | resnet.FAMILY
     | wide_resnet.FAMILY
-    | resnext.FAMILY
     | densenet.FAMILY
     | condensenet.FAMILY
-    | multi_scale.FAMILY
+    | msdnet.FAMILY
+    | multigrid.FAMILY
     | vgg.FAMILY
     | alexnet.FAMILY
     | squeezenet.FAMILY

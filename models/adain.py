@@ -18,9 +18,7 @@ import numpy as np
 from flax import nnx
 
 from models import torch_files, torchvision
-from models.initial import ShapesOnly
-from models.layers import Conv
-from models.pooling import max_pool
+from models.layers import Conv, ShapesOnly, max_pool
 from models.vgg import VGG19
 
 SIZES = (*VGG19[:3], 1)  # convolutions in each stage of the encoder

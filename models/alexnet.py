@@ -9,8 +9,7 @@ from functools import partial
 
 from flax import nnx
 
-from models.layers import Conv, Dropout, Linear, Normalize
-from models.pooling import adaptive_mean_pool, max_pool
+from models.layers import Conv, Dropout, Linear, Normalize, adaptive_mean_pool, max_pool
 
 HIDDEN = 4096
 
@@ -25,7 +24,7 @@ class AlexNet(nnx.Module):
       dropout: probability of dropping an input of a hidden layer in training, in [0, 1).
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He
-        fan-out, linear N(0, 0.01^2)); see initial.py.
+        fan-out, linear N(0, 0.01^2)); see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """
 

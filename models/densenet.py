@@ -11,8 +11,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.pooling import max_pool, mean_pool
+from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool, mean_pool
 
 
 def activate_and_convolve(norm, conv, maps, train):
@@ -66,7 +65,7 @@ class DenseNet(nnx.Module):
       dtype: of the computation.
       mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
       init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
-        initial.py.
+        layers.py.
       conv: path of the convolutions, see layers.path_of.
       memory_efficient: make concatenations and activations again in the backward pass of training
         instead of keeping them.

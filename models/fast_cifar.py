@@ -1,7 +1,7 @@
 """A plain network for 32x32 images that learns in few steps, in the form of airbench (Jordan 2024).
 
 The first layer is no parameter: 2x2 filters that whiten patches of the training images, and their
-negatives (filled in by `training.whitening`). Each stage halves height and width between its two
+negatives (filled in by `training.states.whitened`). Each stage halves height and width between its two
 convolutions, which start as the identity on as many channels as they can.
 """
 
@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve, path_of
-from models.pooling import max_pool
+from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve, max_pool, path_of
 
 WHITENING_SIZE = 2  # side of the whitened patches, in pixels
 

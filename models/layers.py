@@ -2,7 +2,20 @@
 
 Parameters and BatchNorm statistics are float32 always; `dtype` is that of the computation. Initial
 values are drawn by a NumPy generator handed from layer to layer: the same on every device, and no
-compilation before the first step. `init` of a layer is one of the rules in initial.py.
+compilation before the first step. `init` of a layer is a rule:
+
+fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out as PyTorch counts it
+(not divided by the groups). N is normal, U uniform in [-b, b].
+
+| rule | kernel | bias | source |
+|---|---|---|---|
+| he | N(0, 2 / fan_out) | 0 | He et al. 2015, arXiv:1502.01852, fan-out form |
+| he_in | N(0, 2 / fan_in) | 0 | the same, fan-in form |
+| he_uniform | U, b = sqrt(6 / fan_in) | 0 | the same, uniform |
+| lecun | U, b = 1 / sqrt(fan_in) | 0 | LeCun et al. 1998 |
+| pytorch | U, b = 1 / sqrt(fan_in) | U, same b | what PyTorch does unless told otherwise |
+| xavier | U, b = sqrt(6 / (fan_in + fan_out)) | 0.01 | Glorot and Bengio 2010 |
+| small | N(0, 0.01^2) | 0 | Krizhevsky et al. 2012 |
 """
 
 import os
@@ -13,7 +26,6 @@ import numpy as np
 from flax import nnx
 from jax import lax
 
-from models import initial
 from models.conv_cpu import conv2d, grouped_conv2d
 
 INITS = ("he", "xavier", "goyal")  # of a model; each family says which rules of its layers these are
@@ -59,8 +71,8 @@ class Conv(nnx.Module):
         conv="auto",
     ):
         shape, rule = (size, size, c_in // groups, c_out), "he" if init == "goyal" else init
-        self.kernel = nnx.Param(jax.device_put(initial.kernel(rng, shape, rule)))
-        self.bias = nnx.Param(jax.device_put(initial.bias(rng, shape, rule))) if bias else None
+        self.kernel = nnx.Param(jax.device_put(initial_kernel(rng, shape, rule)))
+        self.bias = nnx.Param(jax.device_put(initial_bias(rng, shape, rule))) if bias else None
         self.stride, self.padding, self.groups = stride, size // 2 if padding is None else padding, groups
         self.dtype, self.conv = dtype, path_of(conv, dtype)
 
@@ -211,8 +223,8 @@ class Linear(nnx.Module):
 
     def __init__(self, c_in, c_out, *, rng, init="he", dtype=jnp.float32):
         rule = {"he": "lecun", "goyal": "small"}.get(init, init)
-        self.kernel = nnx.Param(jax.device_put(initial.kernel(rng, (c_in, c_out), rule)))
-        self.bias = nnx.Param(jax.device_put(initial.bias(rng, (c_in, c_out), rule)))
+        self.kernel = nnx.Param(jax.device_put(initial_kernel(rng, (c_in, c_out), rule)))
+        self.bias = nnx.Param(jax.device_put(initial_bias(rng, (c_in, c_out), rule)))
         self.dtype = dtype
 
     def __call__(self, x):
@@ -270,3 +282,89 @@ class Normalize(nnx.Module):
             raise ValueError(f"expected images [N, H, W, 3], found {images.shape}")
         x = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images.astype(jnp.float32)
         return (x - channels_last(self.mean[...], 4)) / channels_last(self.std[...], 4)
+
+
+def max_pool(x, size, stride, padding=0, *, ceil=False):
+    """Maximum over windows of size x size pixels, [N, H, W, C] -> [N, H', W', C].
+
+    H' = floor((H + 2 padding - size) / stride) + 1. With `ceil` it is rounded up, so that the last
+    window may reach over the edge; a window that would start in the upper padding or beyond is left
+    out. What lies outside the image never is the maximum.
+
+    Raises:
+      ValueError: the maps are too small for one window.
+    """
+    smallest = size - 2 * padding - (stride - 1 if ceil else 0)
+    if min(x.shape[1:3]) < smallest:
+        raise ValueError(f"expected maps of at least {smallest} pixels to pool, found {x.shape[1:3]}")
+    pads = [(padding, padding + (_overhang(full, size, stride, padding) if ceil else 0)) for full in x.shape[1:3]]
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), [(0, 0), *pads, (0, 0)])
+
+
+def _overhang(full, size, stride, padding):
+    """Pixels by which the last window of `ceil` reaches over the padded edge."""
+    last = -(-(full + 2 * padding - size) // stride) * stride  # where it starts, in padded pixels
+    if last >= full + padding:
+        last -= stride
+    return max(0, last + size - full - 2 * padding)
+
+
+def mean_pool(x):
+    """Mean of each 2x2 block, [N, H, W, C] -> [N, H // 2, W // 2, C]; odd rests are cut."""
+    n, h, w, c = x.shape
+    if min(h, w) < 2:
+        raise ValueError(f"expected maps of at least 2 pixels to halve, found {(h, w)}")
+    return x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c).mean((2, 4))
+
+
+def adaptive_mean_pool(x, size):
+    """Averages over size x size windows that cover any map: [N, H, W, C] -> [N, size, size, C].
+
+    Window i has the rows floor(i H / size) ... ceil((i + 1) H / size) - 1; they overlap where size
+    does not divide H, and repeat pixels where the map is smaller than `size`. PyTorch's
+    AdaptiveAvgPool2d.
+    """
+    if x.shape[1:3] == (size, size):
+        return x
+    rows, columns = (jnp.asarray(_windows(full, size)) for full in x.shape[1:3])
+    y = jnp.einsum("ph,nhwc,qw->npqc", rows, x.astype(jnp.float32), columns, precision="highest")
+    return y.astype(x.dtype)
+
+
+def _windows(full, size):
+    """float32 [size, full]: row i weighs the pixels of window i equally."""
+    i, pixel = np.arange(size)[:, None], np.arange(full)
+    inside = (pixel >= i * full // size) & (pixel < -(-(i + 1) * full // size))
+    return (inside / inside.sum(1, keepdims=True)).astype(np.float32)
+
+
+def initial_kernel(rng, shape, rule):
+    """Draws a float32 array of `shape` [..., C_in / groups, C_out] from an np.random.Generator."""
+    fan_in = int(np.prod(shape[:-1]))
+    fan_out = fan_in // shape[-2] * shape[-1]
+    deviations = {"he": (2 / fan_out) ** 0.5, "he_in": (2 / fan_in) ** 0.5, "small": 0.01}
+    if rule in deviations:
+        return rng.standard_normal(shape, np.float32) * np.float32(deviations[rule])
+    if rule == "xavier":
+        return _uniform(rng, shape, (6 / (fan_in + fan_out)) ** 0.5)
+    return _uniform(rng, shape, {"he_uniform": 6**0.5, "lecun": 1, "pytorch": 1}[rule] / fan_in**0.5)
+
+
+def initial_bias(rng, kernel_shape, rule):
+    """float32 [C_out] that goes with a kernel of that shape."""
+    if rule == "pytorch":
+        return _uniform(rng, kernel_shape[-1:], float(np.prod(kernel_shape[:-1])) ** -0.5)
+    return np.full(kernel_shape[-1], 0.01 if rule == "xavier" else 0, np.float32)
+
+
+class ShapesOnly:
+    """Stands for the generator under `jax.eval_shape`: draws cost neither time nor memory."""
+
+    def standard_normal(self, shape, dtype):
+        return jnp.zeros(shape, dtype)
+
+    random = standard_normal
+
+
+def _uniform(rng, shape, bound):
+    return ((2 * rng.random(shape, np.float32) - 1) * np.float32(bound)).astype(np.float32)

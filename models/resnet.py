@@ -1,7 +1,8 @@
 """Residual networks (He et al. 2016, arXiv:1512.03385) with the ImageNet or the CIFAR stem.
 
-ResNet-18, 34, 50, 101, 152 and Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146,
-section 3.4).
+ResNet-18, 34, 50, 101, 152; Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146, section 3.4); ResNeXts
+(Xie et al. 2017, arXiv:1611.05431), whose 3x3 convolutions have many groups: `resnext50` is the 32x4d, `resnext101`
+the 32x8d, as in torchvision.
 """
 
 from functools import partial
@@ -9,8 +10,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.pooling import max_pool
+from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
 
 
 class BasicBlock(nnx.Module):
@@ -71,6 +71,24 @@ class Shortcut(nnx.Module):
 
     def __call__(self, x, train):
         return self.norm(self.conv(x), train) if self.projects else x
+
+
+class Bottleneck32x4d(Bottleneck):
+    """32 groups of 4 channels in the first stage, twice as many in each following one."""
+
+    groups, group_width = 32, 4
+
+
+class Bottleneck32x8d(Bottleneck):
+    """32 groups of 8 channels in the first stage."""
+
+    groups, group_width = 32, 8
+
+
+class Bottleneck64x4d(Bottleneck):
+    """64 groups of 4 channels in the first stage."""
+
+    groups, group_width = 64, 4
 
 
 class ResNet(nnx.Module):
@@ -146,5 +164,9 @@ FAMILY = family(
         "resnet101": (Bottleneck, (3, 4, 23, 3)),
         "resnet152": (Bottleneck, (3, 8, 36, 3)),
         "wide_resnet50_2": (WideBottleneck, (3, 4, 6, 3)),
+        "resnext50": (Bottleneck32x4d, (3, 4, 6, 3)),
+        "resnext101": (Bottleneck32x8d, (3, 4, 23, 3)),
+        "resnext101_32x4d": (Bottleneck32x4d, (3, 4, 23, 3)),
+        "resnext101_64x4d": (Bottleneck64x4d, (3, 4, 23, 3)),
     }
 )

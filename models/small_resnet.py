@@ -11,8 +11,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.pooling import mean_pool
+from models.layers import BatchNorm, Conv, Linear, Normalize, mean_pool
 from models.resnet import BasicBlock
 
 

@@ -8,8 +8,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import Conv, Dropout, Normalize
-from models.pooling import max_pool
+from models.layers import Conv, Dropout, Normalize, max_pool
 
 
 class Fire(nnx.Module):
@@ -40,7 +39,7 @@ class SqueezeNet(nnx.Module):
       dropout: probability of dropping an input of the last convolution in training, in [0, 1).
       mean, std: of the input normalisation; None takes ImageNet's.
       init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier`
-        or `goyal` (He fan-out; the last N(0, 0.01^2)); see initial.py.
+        or `goyal` (He fan-out; the last N(0, 0.01^2)); see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """
 

@@ -13,8 +13,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Dropout, Linear, Normalize
-from models.pooling import adaptive_mean_pool, max_pool
+from models.layers import BatchNorm, Conv, Dropout, Linear, Normalize, adaptive_mean_pool, max_pool
 
 HIDDEN = 4096
 

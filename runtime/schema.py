@@ -207,8 +207,8 @@ def or_empty(kind: Kind, empty: Any) -> Kind:
     return Kind(f"{kind.expected}, or {empty!r}", check)
 
 
-def names(expected: str, check: Callable[[str], Any], least: int = 0) -> Kind:
-    """A tuple of names for each of which `check` raises no ValueError."""
+def words(expected: str, check: Callable[[str], Any], least: int = 0) -> Kind:
+    """A tuple of texts for each of which `check` raises no ValueError."""
     return several(word(expected, check), least, order="any")
 
 

@@ -1,4 +1,4 @@
-"""Settings that must equal those stored with earlier results; what differs is named."""
+"""Settings that must equal those stored with earlier results; every difference is named."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,13 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from runtime import files
-
-# What was done before there was such a setting. Others that are not stored were off: 0, "", False,
-# None or empty.
-_BEFORE = {"train.batch_norm": "synchronised", "model.class_stride": 1, "dataset.resize": "crop"}
-# Below these are options of corruptions, which may be on when nobody names them: half_normal=False
-# changes pixels.
-_OPTIONS = {"options", "corruption_options"}
 
 
 class WorkdirError(RuntimeError):
@@ -34,13 +27,12 @@ def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterab
 
 
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Checks that settings equal the stored ones. One that was stored before it existed may be
-    asked for when off.
+    """Checks that settings equal the stored ones.
 
     Args:
       stored: nested settings as read from JSON.
-      asked: the settings of now.
-      refusal: what the error says before it lists the differences.
+      asked: the settings of this command.
+      refusal: text of the error before the list of differences.
       free: dotted keys that may differ; those below them may too.
 
     Raises:
@@ -57,9 +49,7 @@ def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], free: Itera
     return [
         f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}"
         for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key)
-        and not (key not in before and _is_off(key, now[key]))
-        and not any(key == name or key.startswith(f"{name}.") for name in free)
+        if before.get(key) != now.get(key) and not any(key == name or key.startswith(f"{name}.") for name in free)
     ]
 
 
@@ -70,10 +60,3 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         name = f"{prefix}{key}"
         flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
     return flat
-
-
-def _is_off(key: str, value: Any) -> bool:
-    """Whether a setting that earlier runs did not know asks for what they did."""
-    if _OPTIONS & set(key.split(".")):
-        return False
-    return value == _BEFORE[key] if key in _BEFORE else not value

@@ -25,7 +25,7 @@ from runtime import imports, workdirs
 from runtime.schema import SettingsError
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
-from training import sections, study
+from training import rules, study
 
 PAGE = ROOT / "docs/extending.md"
 SMALL = (  # and yet above chance
@@ -96,11 +96,11 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     config = tiny.config(corruption="test_of_mine/shade")
     config.imports = (name,)
     with pytest.raises(SettingsError, match="unknown corruption 'test_of_mine/shade'"):
-        sections.check(config)
+        rules.check(config)
     imports.import_all(config.imports)
-    sections.check(config)
+    rules.check(config)
     config.eval.corruptions = ("my_benchmark",)
-    sections.check(config)
+    rules.check(config)
     of_model = study.model_config(config, config.train.corruption, 0)
     with workdirs.open_workdir(tmp_path / "work", of_model.to_dict()):
         pass

@@ -32,7 +32,7 @@ from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.bindings import TRAINED
 from runtime.log import log
-from training import cli, parts, stability, study
+from training import cli, parts, steps, study
 
 _MEASURES = ("mean_error", "mCE")
 
@@ -77,7 +77,7 @@ def trained_with(config: ConfigDict, name: str) -> ConfigDict:
     """Copies a config and trains with an enhancement of images, or for `stability`."""
     own = ConfigDict(config.to_dict())
     if name == "stability":
-        own.train.stability_weight, own.train.stability_noise = stability.IN_STUDIES
+        own.train.stability_weight, own.train.stability_noise = steps.STABILITY_IN_STUDIES
     else:
         own.train.enhance = name
     return own

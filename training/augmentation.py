@@ -1,4 +1,4 @@
-"""What training images go through: a corruption, a mixture of a benchmark, a scheme, or nothing."""
+"""Augmentation of training images over the devices of a mesh: a corruption, a benchmark's mixture, a scheme."""
 
 import dataclasses
 import functools
@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
-from ml_collections import ConfigDict
 
 import corruptions
 from corruptions import enhance as enhancements
@@ -51,7 +50,7 @@ def canonical(augmentation: str) -> str:
     return names[0] if len(names) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
 
 
-def static_options(recipe: ConfigDict) -> dict[str, dict[str, Any]]:
+def static_options(recipe: Any) -> dict[str, dict[str, Any]]:
     """Reads {corruption: its options} from config.train, hashable.
 
     Lists, which JSON makes of tuples, become tuples again.
@@ -109,30 +108,6 @@ def corrupt_on_mesh(
         return corruptions.corrupt(key, images, name, severity, index=index, **options)
     corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
     return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
-
-
-def scheme_of(recipe: ConfigDict) -> corruptions.augment.Scheme | None:
-    """Gives the augmentation scheme of config.train; stored ones are read from its `transforms`.
-
-    Raises:
-      ValueError: the digest of the transforms is not the one in the scheme's name.
-    """
-    if not recipe.scheme:
-        return None
-    path = recipe.get("transforms", "")
-    if not (corruptions.augment.is_stored(recipe.scheme) and path):
-        return corruptions.augment.get(recipe.scheme)
-    scheme = corruptions.augment.get(f"stored={path}")
-    if scheme.name != corruptions.augment.canonical(recipe.scheme):
-        raise ValueError(f"expected the transforms {recipe.scheme} in {path}, found {scheme.name}")
-    return scheme
-
-
-def keeps_levels(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
-    """Says whether training images stay uint8: those of Patch Gaussian for CIFAR do, which comes
-    before the crop and is truncated; other schemes, and views of the JSD loss, are float32.
-    """
-    return scheme is None or ("patch_gaussian" in (scheme.name, scheme.drawn_from) and not jsd_weight)
 
 
 def scheme_on_mesh(

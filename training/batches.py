@@ -1,4 +1,4 @@
-"""What a training step sees: blocks of batches, mirrored, cropped, augmented, corrupted in part."""
+"""The images of training steps: blocks of batches, mirrored, cropped, augmented, corrupted in part."""
 
 import functools
 import math
@@ -9,90 +9,22 @@ import dm_pix
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
-from ml_collections import ConfigDict
 
 from corruptions.batch import from_float
+from corruptions.primitives.resizing import triangle_matrix
 from data.dataset import Split
 from runtime import meshes
-from training import augmentation, batch_norm, stream
-from training.resized_crop import random_resized_crop
+from training import augmentation, stream
+from training.plan import Plan, keeps_levels
 
-_BLOCK_BYTES = 2**31  # images of one block on an accelerator
-_CPU_BLOCK_STEPS = 64  # on a CPU a block should end within seconds, for the progress bar
-
-
-class Plan:
-    """How an epoch is cut into blocks of equal length.
-
-    Args:
-      recipe: config.train.
-      shape: of the training images, (N, H, W, 3).
-
-    Attributes:
-      views: images shown in an epoch.
-      steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block,
-        which divides the epoch.
-      image_size: side of the network's input in pixels.
-      scheme: the augmentation scheme, or None.
-      norm_groups, label_smoothing: as `training.steps.train_block` takes them.
-
-    Raises:
-      ValueError: settings that do not go together; they are named.
-    """
-
-    def __init__(self, recipe: ConfigDict, shape: tuple[int, ...]):
-        if recipe.reading not in ("paper", "code"):
-            raise ValueError(f"expected config.train.reading 'paper' or 'code', found {recipe.reading!r}")
-        if recipe.jsd_weight and (not recipe.scheme or recipe.corruption != augmentation.STANDARD):
-            raise ValueError(
-                "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
-                f"corruption, found scheme {recipe.scheme!r} and corruption {recipe.corruption!r}"
-            )
-        self.label_smoothing = recipe.label_smoothing
-        if not 0 <= self.label_smoothing < 1 or (recipe.jsd_weight and self.label_smoothing):
-            raise ValueError(
-                "expected config.train.label_smoothing in [0, 1), and 0 with a config.train.jsd_weight, found "
-                f"{self.label_smoothing}"
-            )
-        self.scheme = augmentation.scheme_of(recipe)
-        self.norm_groups = batch_norm.groups(recipe.batch_norm)
-        if self.norm_groups and recipe.batch_size % self.norm_groups:
-            raise ValueError(
-                f"expected config.train.batch_size to be a multiple of the {self.norm_groups} parts of "
-                f"config.train.batch_norm, found {recipe.batch_size}"
-            )
-        self.box = recipe.random_resized_crop or recipe.random_crop
-        self.image_size = self.box or shape[1]  # side of the network's input
-        if self.box and (recipe.crop or not 0 < self.box <= min(shape[1:3])):
-            name = "random_crop" if recipe.random_crop else "random_resized_crop"
-            raise ValueError(
-                f"expected config.train.{name} up to the side {min(shape[1:3])} of the training images "
-                f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {recipe.crop}"
-            )
-        self.number = number = shape[0]
-        # Code reading: one epoch shows every image twice, once clean and once corrupted, in one
-        # shuffled list.
-        self.views = 2 * number if recipe.reading == "code" else number
-        self.steps_per_epoch = self.views // recipe.batch_size
-        if self.steps_per_epoch == 0:
-            raise ValueError(
-                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found "
-                f"{recipe.batch_size}"
-            )
-        self.total_steps = recipe.epochs * self.steps_per_epoch
-        # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of
-        # each image.
-        copies = (4 if recipe.scheme else 1) * (3 if recipe.jsd_weight else 1)
-        batch_bytes = recipe.batch_size * math.prod(shape[1:]) * copies
-        limit = _CPU_BLOCK_STEPS if jax.default_backend() == "cpu" else max(1, _BLOCK_BYTES // batch_bytes)
-        # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
-        self.block_steps = max(
-            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
-        )
+_AREA = (0.08, 1.0)  # area of a random box, as a fraction of the image's
+_ASPECT = (3 / 4, 4 / 3)  # width by height of a random box
+_TRIES = 10
+_CHUNK = 256  # images that are floating point at a time
 
 
 class Keys(NamedTuple):
-    """Root keys of what is random in the images of a run."""
+    """Root keys of the draws that make the images of a run."""
 
     flip: jax.Array
     corruption: jax.Array
@@ -107,60 +39,51 @@ def epoch_order(key: jax.Array, views: int) -> jax.Array:
 
 
 def block(
-    recipe: ConfigDict,
-    plan: Plan,
-    split: Split | stream.Stream,
-    order: jax.Array,
-    offset: int,
-    begin: int,
-    keys: Keys,
-    mesh: Mesh,
+    plan: Plan, split: Split | stream.Stream, order: jax.Array, begin: int, keys: Keys, mesh: Mesh
 ) -> tuple[jax.Array, jax.Array]:
-    """Makes images and labels of the steps begin .. begin + K - 1.
+    """Makes images and labels of the steps begin .. begin + K - 1, a block of one epoch.
 
     Order of work: random box, resized or not, mirror, crop, scheme (on every image), corruption (on its
     part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is
     truncated to 8 bits, as its authors do; with a JSD weight it is a view like any other.
 
     Args:
-      recipe: config.train.
-      plan: `Plan` of the run.
-      split: data.Split on the device, or a `stream.Stream` of one that is not.
-      order: of this epoch, see `epoch_order`.
-      offset: step within the epoch.
+      plan: plan of the run.
+      split: images on the device, or a `stream.Stream` of images on the host.
+      order: order of the views of this epoch, see `epoch_order`.
       begin: step within the run.
-      keys: `Keys`.
+      keys: root keys of the run.
       mesh: the batch lies split over its 'data' axis.
 
     Returns:
       (images, labels): images [K, B, H, W, 3], with the JSD loss [K, B, 3, H, W, 3], clean and two
       views; uint8, or float32 in [0, 1] with a scheme. Labels int32 [K, B].
     """
-    size, count = recipe.batch_size, plan.block_steps
-    identity = jnp.arange(count * size) + begin * size  # of each view within the run
+    train, scheme, size, count = plan.train, plan.scheme, plan.batch_size, plan.block_steps
+    epoch, offset = plan.place(begin)
+    identity = jnp.arange(count * size) + begin * size  # number of each view within the run
     if isinstance(split, stream.Stream):
         images, labels, doubled = split.take(begin)
     else:
         images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
     chex.assert_shape(images, (count * size, None, None, 3))
     chex.assert_shape(labels, (count * size,))
-    scheme = plan.scheme
-    first = scheme and augmentation.keeps_levels(scheme, recipe.jsd_weight)
+    first = scheme and keeps_levels(scheme, train.jsd_weight)
     if first:  # its authors train on whole levels, truncated
         noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")
-    if recipe.random_resized_crop:
+    if train.random_resized_crop:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
-    elif recipe.random_crop:
+    elif train.random_crop:
         images = _cut(images, keys.crop, identity, plan.box)
-    if recipe.flip and recipe.flip_alternates:
+    if train.flip and train.flip_alternates:
         image_number = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.number
-        images = _mirror(images, keys.flip, image_number, begin // plan.steps_per_epoch)
-    elif recipe.flip:
+        images = _mirror(images, keys.flip, image_number, epoch)
+    elif train.flip:
         images = _mirror(images, keys.flip, identity)
-    if recipe.crop:
-        images = _crop(images, keys.crop, identity, recipe.crop)
-    if recipe.jsd_weight:
+    if train.crop:
+        images = _crop(images, keys.crop, identity, train.crop)
+    if train.jsd_weight:
         views = [
             augmentation.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
             for view in (1, 2)
@@ -168,38 +91,38 @@ def block(
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
     elif scheme and not first:
         images = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
-    if recipe.corruption != augmentation.STANDARD:
-        images = _corrupt_part(recipe, plan, images, doubled, identity, keys.corruption, mesh)
-    if recipe.enhance:
+    if train.corruption != augmentation.STANDARD:
+        images = _corrupt_part(plan, images, doubled, identity, keys.corruption, mesh)
+    if train.enhance:
         views = images.reshape(-1, *images.shape[-3:])
-        images = augmentation.enhance_on_mesh(mesh, recipe.enhance, views).reshape(images.shape)
+        images = augmentation.enhance_on_mesh(mesh, train.enhance, views).reshape(images.shape)
     sharding = meshes.batch_sharding(mesh, axis=1)
     images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
     return images, jax.device_put(labels.reshape(count, size), sharding)
 
 
-def _corrupt_part(recipe, plan, images, doubled, identity, key, mesh):
-    options = augmentation.static_options(recipe)
-    if recipe.reading == "code":
-        corrupted = augmentation.augment(mesh, recipe.corruption, key, images, identity, options)
+def _corrupt_part(plan, images, doubled, identity, key, mesh):
+    train = plan.train
+    if train.reading == "code":
+        corrupted = augmentation.augment(mesh, train.corruption, key, images, identity, train.corruption_options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
     # Paper reading: the first part of each batch (a random part, batches are shuffled) is
     # corrupted; where BatchNorm takes its statistics over parts of a batch, the first part of each
     # of these, so that all hold the same mixture.
     groups = plan.norm_groups or 1
     number = plan.block_steps * groups
-    part = round(recipe.corrupted_fraction * recipe.batch_size / groups)
+    part = round(train.corrupted_fraction * plan.batch_size / groups)
     by_group = images.reshape(number, -1, *images.shape[1:])
     clean = by_group[:, :part].reshape(-1, *images.shape[1:])
     index = identity.reshape(number, -1)[:, :part].reshape(-1)
-    corrupted = augmentation.augment(mesh, recipe.corruption, key, clean, index, options)
+    corrupted = augmentation.augment(mesh, train.corruption, key, clean, index, train.corruption_options)
     corrupted = corrupted.reshape(number, part, *images.shape[1:])
     return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
 @jax.jit
 def _gather(images, labels, order, start, identity):
-    """Images and labels of the views order[start:...], and which views are the corrupted copies."""
+    """Takes images and labels of the views order[start:...], and says which views are the corrupted copies."""
     views = jax.lax.dynamic_slice_in_dim(order, start, identity.shape[0])
     image_number = views % images.shape[0]
     return images[image_number], labels[image_number], views >= images.shape[0]
@@ -236,3 +159,63 @@ def _cut(images, key, identity, side):
         return jax.lax.dynamic_slice(image, (row, column, 0), (side, side, 3))
 
     return jax.vmap(cut)(images, identity)
+
+
+def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
+    """Draws the random box (top, left, height, width), int32 [4], of the ImageNet recipes.
+
+    Szegedy et al., "Going Deeper with Convolutions", CVPR 2015, section 6; area and aspect as in torchvision's
+    RandomResizedCrop.
+
+    Area uniform in _AREA of the image's, logarithm of the aspect uniform in _ASPECT, sides rounded,
+    corner uniform. A box that sticks out is drawn again, up to 10 times; then it is the largest
+    centre box with an aspect in _ASPECT.
+    """
+    area_key, aspect_key, corner_key = jax.random.split(key, 3)
+    area = jax.random.uniform(area_key, (_TRIES,), minval=_AREA[0], maxval=_AREA[1]) * (height * width)
+    bounds = [math.log(bound) for bound in _ASPECT]
+    aspect = jnp.exp(jax.random.uniform(aspect_key, (_TRIES,), minval=bounds[0], maxval=bounds[1]))
+    sides = jnp.round(jnp.stack([jnp.sqrt(area / aspect), jnp.sqrt(area * aspect)], axis=1)).astype(jnp.int32)
+    fits = jnp.all((sides > 0) & (sides <= jnp.array([[height, width]])), axis=1)
+    last = jnp.array([min(height, round(width / _ASPECT[0])), min(width, round(height * _ASPECT[1]))])
+    box = jnp.where(fits.any(), sides[jnp.argmax(fits)], last)
+    room = jnp.array([height, width]) - box
+    drawn = jax.random.randint(corner_key, (2,), 0, room + 1)
+    corner = jnp.where(fits.any(), drawn, room // 2)
+    return jnp.concatenate([corner, box])
+
+
+def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
+    """Resizes a box of an image to [size, size], bilinear with antialiasing as Pillow's BILINEAR.
+
+    Args:
+      image: uint8 [H, W, 3].
+      box: int32 [4], see `random_box`; may be traced.
+      size: static side in pixels.
+
+    Returns:
+      uint8 [size, size, 3], rounded to nearest.
+    """
+    top, left, height, width = box
+    rows = triangle_matrix(size, height, size, image.shape[0], top)
+    columns = triangle_matrix(size, width, size, image.shape[1], left)
+    exact = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
+    wide = exact("ij,jkc->ikc", rows, image.astype(jnp.float32))
+    return jnp.round(exact("lk,ikc->ilc", columns, wide)).astype(jnp.uint8)
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def random_resized_crop(images: jax.Array, key: jax.Array, identity: jax.Array, size: int) -> jax.Array:
+    """Cuts each image [M, H, W, 3] to a random box of its own, resized: uint8 [M, size, size, 3].
+
+    Args:
+      key: root key; image i draws with `fold_in(key, identity[i])`.
+      identity: int32 [M].
+      size: side in pixels, at most H and W.
+    """
+
+    def crop(numbered_image):
+        image, i = numbered_image
+        return resize_box(image, random_box(jax.random.fold_in(key, i), *image.shape[:2]), size)
+
+    return jax.lax.map(crop, (images, identity), batch_size=min(_CHUNK, images.shape[0]))

@@ -52,8 +52,9 @@ def _folder(directory):
 
 @contextlib.contextmanager
 def _late_work_is_quiet():
-    """While the block runs, and for good when it fails: what ends after Orbax gave up finds its
-    event loop closed or nobody waiting, and each would say so with a traceback.
+    """Silences Orbax's late tasks while the block runs, and for good when it fails.
+
+    Tasks that end after Orbax gave up find its event loop closed, and each would print a traceback.
     """
     before, loggers = sys.unraisablehook, [logging.getLogger(name) for name in ("asyncio", "absl")]
     levels = [logger.level for logger in loggers]
@@ -79,7 +80,7 @@ class Checkpoints:
     one directory: their workdir is on a file system they share, or JAX_CORRUPTIONS_CHECKPOINTS
     names a folder or an address like gs://BUCKET/FOLDER that all reach.
 
-    With `read_only` nothing is made, deleted or tidied up.
+    With `read_only` nothing is created or deleted.
     """
 
     def __init__(self, directory: str | os.PathLike, keep: int = KEPT, read_only: bool = False):
@@ -112,8 +113,9 @@ class Checkpoints:
             ) from error
 
     def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
-        """Reads the newest undamaged checkpoint; None when none was written. Others than the `keep`
-        newest undamaged ones are deleted.
+        """Reads the newest undamaged checkpoint; None when none was written.
+
+        All but the `keep` newest undamaged checkpoints are deleted.
 
         Args:
           template: a state with the structure, shapes, dtypes and shardings to restore into.
@@ -134,7 +136,7 @@ class Checkpoints:
                 log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
                 continue
             read = len(failures)
-            # What is damaged will be written again; what is old was kept by a kill before its removal.
+            # Delete damaged checkpoints and old ones that an earlier kill left behind.
             for unneeded in (*steps[:read], *steps[read + self._keep :]):
                 self._manager.delete(unneeded)
             return state
@@ -150,8 +152,8 @@ class Checkpoints:
 
         Args:
           template: as in `restore`.
-          step: of the checkpoint.
-          expected: its digest.
+          step: step of the checkpoint.
+          expected: digest of its state.
 
         Raises:
           CheckpointError: it is missing, damaged, or holds another state.
@@ -167,11 +169,11 @@ class Checkpoints:
         return state
 
     def _steps(self):
-        """Steps of the checkpoints, the newest first."""
+        """Lists the steps of the checkpoints, the newest first."""
         return distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
 
     def _read(self, step, template):
-        """(state, its digest, why it cannot be used or ""), the same answer in every process."""
+        """Reads (state, its digest, reason why it cannot be used or ""), the same in every process."""
         abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, template)
         state, actual, reason = None, "", ""
         try:
@@ -190,6 +192,6 @@ class Checkpoints:
         return state, actual, reason
 
     def close(self) -> None:
-        """Waits for what is being written."""
+        """Waits until all is written."""
         self._manager.wait_until_finished()
         self._manager.close()

@@ -22,7 +22,8 @@ from runtime.meshes import use_all_cores
 from runtime.provenance import code
 from runtime.schema import SettingsError, unknown
 from runtime.settings import flatten
-from training import ranges, sections, study
+from training import ranges, rules, study
+from training.sections import SETTINGS
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
@@ -38,7 +39,7 @@ def define_flags(default_config: str = "configs/default.py", hosts: bool = False
     global _default
     _default = default_config
     asked_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
-    text = _HELP + sections.listed(_load(default_config)) if asked_help else _HELP
+    text = _HELP + rules.listed(_load(default_config)) if asked_help else _HELP
     config_flags.DEFINE_config_file("config", None, text, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
@@ -56,14 +57,14 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
 
     Raises:
       absl.app.UsageError: a positional argument.
-      SettingsError: a setting that is wrong (`training.sections.check`).
+      SettingsError: a setting that is wrong (`training.rules.check`).
     """
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
     _name_style(config)
     imports.import_all(config.get("imports", ()))
-    sections.check(config)
+    rules.check(config)
     use_all_cores()
     several = _join_others()
     use_ranges(config)
@@ -144,8 +145,8 @@ def _settings_errors(argv, config):
         yield
     except flags.IllegalFlagValueError as error:
         match = re.match(r"flag --config\.([^=]+)=(.*?): ", str(error), re.S)
-        if match and match[1] in sections.SETTINGS:
-            takes = sections.SETTINGS[match[1]].expected
+        if match and match[1] in SETTINGS:
+            takes = SETTINGS[match[1]].expected
             raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}") from error
         raise
     except (KeyError, AttributeError) as error:
@@ -161,7 +162,7 @@ def _named_file(argument, following):
 
 def _refuse_unknown(argv, config):
     """Refuses settings on the command line that the config lacks; says which may be meant."""
-    known = flatten(config.to_dict()) | sections.flat(config)
+    known = flatten(config.to_dict()) | rules.flat(config)
     groups = {".".join(key.split(".")[:depth]) for key in known for depth in range(1, key.count(".") + 1)}
     given = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
     if wrong := [key for key in given if key not in known and key not in groups]:

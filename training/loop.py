@@ -37,7 +37,7 @@ def train(
     one is only read back.
 
     Args:
-      config: see configs/default.py.
+      config: config of the model, see `study.model_config`.
       split: uint8 images, on the device or on the host (then they are streamed).
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
@@ -53,7 +53,7 @@ def train(
       NonFiniteLossError: training diverged; the last good checkpoint stays.
       SystemExit: SIGTERM came; the state of the block it came in is saved.
     """
-    job = Job(config, lambda: contextlib.nullcontext(workdir), description, initial=initial)
+    job = Job(states.Spec.of(config), lambda: contextlib.nullcontext(workdir), description, initial=initial)
     return train_jobs([job], split, num_classes, mesh=mesh, target=mesh)[0]
 
 
@@ -122,7 +122,7 @@ def train_jobs(
             for row in rows.free():
                 while waiting and row not in running:
                     number, job = waiting.popleft()
-                    meshes.check_batch_size(mesh, job.config.train.batch_size, "config.train.batch_size")
+                    meshes.check_batch_size(mesh, job.spec.train.batch_size, "config.train.batch_size")
                     run = Run(job, split, num_classes, target)
                     if run.done:
                         end(number, run, run.state)
@@ -150,10 +150,10 @@ def read_back(
     """Reads (graphdef, TrainState) of a finished run, without its training data.
 
     Args:
-      config: of the run.
+      config: config of the model.
       image_size: side of the network's input in pixels.
       num_classes: number of classes.
-      workdir: of the run.
+      workdir: folder of the run.
       mesh: the state is replicated over its devices.
 
     Raises:
@@ -167,7 +167,8 @@ def read_back(
         raise FileNotFoundError(
             f"expected a finished training run in {workdir}, found no final.json; run train.py again"
         )
-    graphdef, template = fresh(config, states.make_optimizer(config.train, 1), num_classes, image_size, mesh)
+    spec = states.Spec.of(config)
+    graphdef, template = fresh(spec, states.make_optimizer(spec.train, 1), num_classes, image_size, mesh)
     try:
         with contextlib.closing(Checkpoints(workdir / "checkpoints", read_only=True)) as checkpoints:
             return graphdef, checkpoints.read(template, final["step"], final["digest"])

@@ -1,6 +1,4 @@
-"""The models of a study: trained where they are missing, all that share a program with one
-compile.
-"""
+"""Trains the missing models of a study; those that share a program share one compile."""
 
 import dataclasses
 import functools
@@ -17,10 +15,11 @@ from runtime import meshes
 from runtime.progress import bar
 from runtime.workdirs import open_workdir
 from training import augmentation, loop, schemes, study
-from training.states import TrainState
+from training.plan import keeps_levels, scheme_of
+from training.states import Spec, TrainState
 
 AT_ONCE = 32
-"""Models that are held at the same time, where more are trained than fit."""
+"""Number of models held at the same time, where more are trained than fit."""
 Key = tuple[str, int]
 """(training, seed) of a model."""
 Model = tuple[nnx.GraphDef, TrainState]
@@ -28,16 +27,16 @@ Model = tuple[nnx.GraphDef, TrainState]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trainings:
-    """The models of a study, one for each training and seed, and what they are trained on.
+    """The models of a study, one for each training and seed, and their training images.
 
     Attributes:
-      config: of the study.
+      config: config of the study.
       trainings: augmentations (see `augmentation.members`) or schemes (`training.schemes`),
         `standard` among them where others start from it.
-      seeds: of the models of each training.
-      workdir: of the study.
+      seeds: seeds of the models of each training.
+      workdir: folder of the study.
       dataset: gives the number of classes.
-      split: what to train on, replicated over `mesh`.
+      split: training images, replicated over `mesh`.
       mesh: with one row, see `meshes.study_mesh`.
 
     Raises:
@@ -57,7 +56,7 @@ class Trainings:
 
     @functools.cached_property
     def _given(self) -> dict[str, str]:
-        """{canonical name of a training: as given, which tells where stored transforms lie}."""
+        """{canonical name of a training: its name in the settings, which tells where stored transforms lie}."""
         return {schemes.canonical(name): name for name in self.trainings}
 
     @functools.cached_property
@@ -93,7 +92,7 @@ class Trainings:
         Args:
           at_most: models of a part, rounded up to whole rounds of those that train at once; 0: all.
         """
-        starts: dict[int, tuple[ConfigDict, TrainState]] = {}  # of fine-tuned models: the standard ones
+        starts: dict[int, tuple[ConfigDict, TrainState]] = {}  # seed -> the standard model, where others start from it
         needs_starts = any(map(self._is_finetuned, self._keys))
         with bar("model", total=len(self._keys)) as progress:
             step = functools.partial(progress.update, 1)
@@ -105,22 +104,20 @@ class Trainings:
                 models = dict(zip(part, trained))
                 if needs_starts:
                     starts |= {
-                        key[1]: (job.config, models[key][1])
-                        for key, job in zip(part, jobs)
+                        key[1]: (self._config(key, rows.shape["data"]), models[key][1])
+                        for key in part
                         if key[0] == augmentation.STANDARD
                     }
                 yield models
-                del models, trained  # or the next part would train beside them
+                del models, trained  # free these models before the next group trains
 
     def planned(self) -> Iterator[tuple[dict[Key, ConfigDict], Mesh]]:
-        """Yields what `train` would train: models that share a program, each with its config, and the
-        mesh of those that train at once.
-        """
+        """Yields the parts that `train` would train: {key: config} of models that share a program, and their mesh."""
         for part, rows in self._parts(0):
             yield {key: self._config_of(key, rows.shape["data"]) for key in part}, rows
 
     def _config_of(self, key: Key, devices: int, standard: ConfigDict | None = None) -> ConfigDict:
-        """The config of a model; `standard` is that of the one it is fine-tuned from, if trained."""
+        """Makes the config of a model; `standard` is the config of the trained model that it starts from."""
         if not self._is_finetuned(key):
             return self._config(key, devices)
         name, seed = key
@@ -133,8 +130,7 @@ class Trainings:
         for key in self._keys:
             if not self._is_finetuned(key):
                 recipe = self._config(key).train
-                scheme = augmentation.scheme_of(recipe)
-                kind = bool(recipe.jsd_weight), augmentation.keeps_levels(scheme, recipe.jsd_weight)
+                kind = bool(recipe.jsd_weight), keeps_levels(scheme_of(recipe), recipe.jsd_weight)
                 groups.setdefault(kind, []).append(key)
         finetuned = list(filter(self._is_finetuned, self._keys))
         for group in filter(None, (*groups.values(), finetuned)):
@@ -150,7 +146,7 @@ class Trainings:
         config = self._config_of(key, devices, standard)
         folder = study.model_dir(self.workdir, name, seed)
         return loop.Job(
-            config,
+            Spec.of(config),
             functools.partial(open_workdir, folder, config.to_dict(), free=study.FREE),
             description=f"{name} seed {seed}",
             title=f"Model {self._keys.index(key) + 1} of {len(self._keys)}: {name}, seed {seed}.",
@@ -161,9 +157,7 @@ class Trainings:
         return bool(self.config.train.init_from) and key[0] != augmentation.STANDARD
 
     def _config(self, key: Key, devices: int = 1) -> ConfigDict:
-        """The config of a model that starts from nothing, be its training a scheme or an
-        augmentation.
-        """
+        """Makes the config of a model that starts from drawn parameters."""
         name, seed = key
         training = self._given[name]
         if schemes.known(training):

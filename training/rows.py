@@ -1,12 +1,22 @@
-"""The rows of a mesh in training: the run in each row, one stacked state, one program for all."""
+"""The rows of a mesh in training: the run in each, one stacked state, one program for all.
+
+Arrays of several models are put together from the rows' arrays uncopied. States are stacked along a new first
+axis, [M, ...]. Blocks of batches and metrics, whose first axis is the step, lie one after another, [M K, ...]. Either
+way 'model' splits the first axis, and a device holds nothing but its own model's part.
+"""
 
 import math
+from collections.abc import Sequence
 
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
 from data.dataset import Split
 from runtime import distributed, meshes
-from training import memory, stacks, steps
+from training import memory, steps
 from training.run import Run
 from training.states import TrainState
 
@@ -16,9 +26,9 @@ class Rows:
 
     Args:
       mesh: (M, D / M).
-      split: what every run trains on, replicated over at least the devices of `mesh`, or on the
+      split: training images of every run, replicated over at least the devices of `mesh`, or on the
         host.
-      target: mesh over which the states given back are replicated.
+      target: mesh over which returned states are replicated.
     """
 
     def __init__(self, mesh: Mesh, split: Split, target: Mesh):
@@ -45,9 +55,9 @@ class Rows:
             raise ValueError("expected models of one architecture, optimiser and batch size, found others among them")
         self._runs[row], self._program = run, run.program
         if self._states is None:
-            self._states = stacks.stack_states(self._mesh, run.state)
+            self._states = stack_states(self._mesh, run.state)
         else:
-            self._states = stacks.put_state(self._mesh, self._states, row, run.state)
+            self._states = put_state(self._mesh, self._states, row, run.state)
         self._keys = run.state = None
 
     def leave(self, row: int):
@@ -60,13 +70,13 @@ class Rows:
         In this order the device never waits for the host.
         """
         if self._keys is None:
-            stand_in = next(run for run in self._runs if run is not None)  # its key serves rows without a run
-            self._keys = stacks.stack_keys(self._mesh, [(run or stand_in).key for run in self._runs])
+            stand_in = next(run for run in self._runs if run is not None)  # rows without a run take its key
+            self._keys = stack_keys(self._mesh, [(run or stand_in).key for run in self._runs])
         blocks = [
             None if run is None else run.next_block(split, mesh)
             for run, split, mesh in zip(self._runs, self._splits, self._meshes)
         ]
-        images, labels = (stacks.join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
+        images, labels = (join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
         if not self._fits:
             self._check_memory(images, labels)
         self._states, metrics = steps.train_models_block(*self._arguments(images, labels), **self._program.static)
@@ -81,7 +91,7 @@ class Rows:
         parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
         memory.check(
             self._mesh,
-            lambda *shown: steps.train_models_block.lower(*self._arguments(*shown), **self._program.static),
+            lambda *block: steps.train_models_block.lower(*self._arguments(*block), **self._program.static),
             images,
             labels,
             parts,
@@ -89,11 +99,11 @@ class Rows:
         self._fits = True
 
     def _filled(self, blocks):
-        """The blocks, those of rows without a run replaced by idle ones."""
+        """Puts an idle block in place of the missing one of each row without a run."""
         like = next(block for block in blocks if block is not None)
         for row, block in enumerate(blocks):
             if block is None and self._idle[row] is None:
-                self._idle[row] = tuple(stacks.idle_batches(self._meshes[row], part) for part in like)
+                self._idle[row] = tuple(idle_batches(self._meshes[row], part) for part in like)
         return [self._idle[row] if block is None else block for row, block in enumerate(blocks)]
 
     def _report(self):
@@ -116,7 +126,7 @@ class Rows:
             self._report()  # a checkpoint is only written of a state whose loss was finite
         saved = []
         for row, run in due:
-            state = stacks.take_state(self._mesh, self._states, row, self._target)
+            state = take_state(self._mesh, self._states, row, self._target)
             run.save(state)
             saved.append((row, run, state))
         return saved
@@ -126,3 +136,65 @@ class Rows:
         for run in self._runs:
             if run is not None:
                 run.close()
+
+
+def stack_states(mesh: Mesh, state: TrainState) -> TrainState:
+    """Makes leaves [M, ...] of the leaves [...] of a state: a copy of it in every row."""
+    sharding, rows = meshes.by_model(mesh), mesh.devices.shape[0]
+
+    def stack(leaf):
+        pieces = [_copy(leaf[None], device) for device in sharding.addressable_devices]
+        return jax.make_array_from_single_device_arrays((rows, *leaf.shape), sharding, pieces)
+
+    return jax.tree.map(stack, _host(state))
+
+
+def put_state(mesh: Mesh, stacked: TrainState, row: int, state: TrainState) -> TrainState:
+    """Puts a copy of `state` into a row of `stacked`; the other rows stay where they are."""
+    chex.assert_trees_all_equal_dtypes(stacked, state)
+
+    def put(leaf, new):
+        chex.assert_shape(new, leaf.shape[1:])
+        pieces = {shard.device: shard.data for shard in leaf.addressable_shards}
+        pieces |= {device: _copy(new[None], device) for device in mesh.devices[row] if device in pieces}
+        return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, list(pieces.values()))
+
+    return jax.tree.map(put, stacked, _host(state))
+
+
+def take_state(mesh: Mesh, stacked: TrainState, row: int, target: Mesh) -> TrainState:
+    """Copies the state of a row to every device of the mesh `target`, once it is computed."""
+    devices = set(mesh.devices[row])
+
+    def take(leaf):
+        piece = next(shard.data for shard in leaf.addressable_shards if shard.device in devices)
+        return np.array(piece)[0]  # a copy: the stacked state is donated to the next block of steps
+
+    return meshes.place_tree(jax.tree.map(take, stacked), meshes.replicated(target))
+
+
+def _copy(array, device):
+    return jax.device_put(np.array(array), device)  # on a CPU device_put may share memory, and states are donated
+
+
+def _host(state):
+    return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), state)  # every device has the same
+
+
+def join_batches(mesh: Mesh, blocks: Sequence[jax.Array]) -> jax.Array:
+    """Joins the rows' blocks [K, B, ...], batches split over 'data', to one array [M K, B, ...]."""
+    chex.assert_equal_shape(blocks)
+    first = blocks[0]
+    pieces = [shard.data for block in blocks for shard in block.addressable_shards]
+    shape = (len(blocks) * first.shape[0], *first.shape[1:])
+    return jax.make_array_from_single_device_arrays(shape, meshes.by_model(mesh, "data"), pieces)
+
+
+def idle_batches(row: Mesh, like: jax.Array) -> jax.Array:
+    """Makes a block for a row without a model, shaped as another row's: zeros, read by nobody."""
+    return jnp.zeros(like.shape, like.dtype, device=meshes.batch_sharding(row, axis=1))
+
+
+def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
+    """Makes an array [M] of typed keys, one for each row."""
+    return meshes.place_tree(jnp.stack(keys), meshes.by_model(mesh))

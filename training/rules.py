@@ -1,160 +1,19 @@
-"""The names that settings take, and settings that exclude each other.
+"""The check of a command's settings: each alone, then those that exclude each other.
 
-A check of a name raises ValueError, whose text tells the expected name. A rule yields the problems of a config, each
-as `expected ..., found ...`.
+A rule yields the problems of a config, each as `expected ..., found ...`.
 """
 
-import importlib.util
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ml_collections import ConfigDict
 
-import corruptions
 import data
 import models
-from corruptions import enhance as enhancements
-from corruptions.checks import suggest
-from runtime.bindings import TRAINED
-from training import augmentation, schemes, states
-from training import batch_norm as norms
-
-SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
-SCHEME = "a scheme of corruptions.augment.names(), or ''"
-
-
-def tensorboard(wanted: Any) -> None:
-    """Checks whether metrics can be written for TensorBoard."""
-    if not isinstance(wanted, bool):
-        raise ValueError(f"expected True or False, found {wanted!r}")
-    if wanted and importlib.util.find_spec("tensorboardX") is None:
-        raise ValueError(
-            'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
-        )
-
-
-def corruption(name: str) -> None:
-    """Checks a corruption or a benchmark."""
-    if name not in corruptions.benchmarks():
-        corruptions.get(name)
-
-
-def one_corruption(name: str) -> None:
-    """Checks a corruption."""
-    corruptions.get(name)
-
-
-def corruption_options(options: Mapping[str, Any]) -> None:
-    """Checks {corruption: {option: value}}; ranges and levels by what the corruption takes."""
-    for name, given in options.items():
-        one = corruptions.get(name)
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
-        corruptions.checks.options(one.qualified_name, one.options, given)
-        scale = one.scale
-        if isinstance(scale, corruptions.Levels):
-            for option, check in (("range", corruptions.levels.level_range), ("levels", corruptions.levels.selected)):
-                check(given.get(option), scale.count)
-        elif (bounds := given.get("range")) is not None and not _is_pair(bounds):
-            raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")
-
-
-def _is_pair(bounds):
-    return (
-        isinstance(bounds, tuple | list)
-        and len(bounds) == 2
-        and all(isinstance(end, int | float) and math.isfinite(end) for end in bounds)
-    )
-
-
-def training(name: str) -> None:
-    """Checks what a model is trained with: `standard`, a corruption, or `mixture=BENCHMARK`."""
-    augmentation.members(name)
-
-
-def mixture(name: str) -> None:
-    """Checks `mixture=BENCHMARK`."""
-    if augmentation.benchmark(name) == name:
-        raise ValueError(f"expected 'mixture=BENCHMARK', found {name!r}")
-    augmentation.members(name)
-
-
-def scheme(name: str) -> None:
-    """Checks an augmentation scheme; stored ones, which are files, are checked when they are
-    read.
-    """
-    if name and not corruptions.augment.is_stored(name):
-        corruptions.augment.get(name)
-
-
-def study_scheme(name: str) -> None:
-    """Checks a training of tools.scheme_study; stored ones are checked when they are read."""
-    alone = name.removesuffix(schemes.JSD)
-    if alone not in (schemes.SUBSETS, augmentation.STANDARD) and not corruptions.augment.is_stored(alone):
-        corruptions.augment.get(alone)
-    elif name != alone and not corruptions.augment.is_stored(alone):
-        raise ValueError(f"expected {schemes.JSD} after one scheme, whose views it compares, found {name!r}")
-
-
-def enhancement(name: str) -> None:
-    """Checks an enhancement, or `train=` and one of images or `stability`."""
-    alone = name.removeprefix(TRAINED)
-    if name == f"{TRAINED}stability":
-        return
-    enhancements.check(alone)
-    if name != alone and alone not in enhancements.of_pixels():
-        raise ValueError(
-            f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, stability, found {name!r}"
-        )
-
-
-def severity(text: str) -> None:
-    """Checks `random`, `levels`, or numbers; which numbers a corruption takes depends on it."""
-    if text in ("random", "levels"):
-        return
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = [math.nan]
-    if not all(math.isfinite(value) and value >= 0 for value in values):
-        raise ValueError(f"expected {SEVERITY}, found {text!r}")
-
-
-def model(name: str) -> None:
-    """Checks the name of a network."""
-    models.options(name)
-
-
-def dataset(name: str) -> None:
-    """Checks the name of a dataset."""
-    if name not in data.names():
-        hint = suggest(name, data.names())
-        raise ValueError(f"expected a dataset out of {', '.join(data.names())}, found {name!r}{hint}")
-
-
-def dataset_or_none(name: str) -> None:
-    """Checks the name of a dataset, or nothing."""
-    if name:
-        dataset(name)
-
-
-def batch_norm(setting: str) -> None:
-    """Checks which images BatchNorm takes statistics of."""
-    norms.canonical(setting, 1)
-
-
-def folder(name: str) -> None:
-    """Checks a folder's name within the workdir."""
-    if not name or name.startswith("/") or ".." in name.split("/"):
-        raise ValueError(f"expected the name of a folder within the workdir, found {name!r}")
-
-
-def not_empty(name: str) -> None:
-    """Checks that there is a name; the command checks it where it is used."""
-    if not name:
-        raise ValueError("expected a name, found ''")
-
+from runtime import schema
+from runtime.schema import SettingsError
+from training import names, states, steps
+from training.sections import SETTINGS, TrainSettings
 
 _IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model` that are no options of its class
 
@@ -214,33 +73,14 @@ def of_schedule(config: ConfigDict) -> Iterator[str]:
 def of_batches(config: ConfigDict) -> Iterator[str]:
     """A batch divides into the parts of BatchNorm."""
     train = config.train
-    parts = norms.groups(norms.canonical(train.batch_norm, 1))
+    parts = names.norm_groups(names.batch_norm(train.batch_norm))
     if parts and train.batch_size % parts:
         yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
 
 
 def of_losses(config: ConfigDict) -> Iterator[str]:
-    """The consistency loss compares views of a scheme."""
-    train = config.train
-    if train.jsd_weight and (not train.scheme or train.corruption != augmentation.STANDARD):
-        yield (
-            "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
-            f"corruption, found scheme {train.scheme!r} and corruption {train.corruption!r}"
-        )
-    if train.jsd_weight and train.label_smoothing:
-        yield f"expected config.train.label_smoothing 0 with a train.jsd_weight, found {train.label_smoothing}"
-    if train.stability_weight and train.jsd_weight:
-        yield f"expected config.train.stability_weight 0 with a train.jsd_weight, found {train.stability_weight}"
-    if train.mixup and (train.jsd_weight or train.stability_weight):
-        yield (
-            "expected config.train.mixup False with a train.jsd_weight or train.stability_weight, found True with "
-            f"{train.jsd_weight} and {train.stability_weight}"
-        )
-    if bool(train.stability_weight) != bool(train.stability_noise):
-        yield (
-            "expected config.train.stability_weight and train.stability_noise both above 0, or both 0, found "
-            f"{train.stability_weight} and {train.stability_noise}"
-        )
+    """The parts of the loss fit together."""
+    yield from steps.problems_of_loss(config.train)
 
 
 def of_measures(config: ConfigDict) -> Iterator[str]:
@@ -263,3 +103,47 @@ def of_measures(config: ConfigDict) -> Iterator[str]:
 
 
 RULES = (of_model, of_files, of_sizes, of_schedule, of_batches, of_losses, of_measures)
+
+
+def check(config: ConfigDict) -> None:
+    """Checks the settings of a command, each alone and then together.
+
+    Raises:
+      SettingsError: names every wrong setting with the expected and the found value.
+    """
+    known = SETTINGS | TrainSettings.settings("study.finetune.")
+    values = flat(config)
+    optional = {key for key, one in SETTINGS.items() if one.default is None or key.startswith("study.finetune.")}
+    if missing := [key for key in SETTINGS if key not in values and key not in optional]:
+        raise SettingsError(
+            f"expected {', '.join(f'config.{key}' for key in missing)}, found no such setting; make the config from "
+            "configs.default.get_config()"
+        )
+    # A network may have options that no other has: of_model compares them with its class.
+    checked = {key: value for key, value in values.items() if key in known or not _is_of_model(key, values)}
+    schema.check(checked, known)
+    if wrong := [problem for rule in RULES for problem in rule(config)]:
+        raise SettingsError("\n".join(wrong))
+
+
+def listed(config: ConfigDict) -> str:
+    """Lists every setting with its value in `config`, as --help shows them."""
+    return "\n".join(schema.lines(SETTINGS, flat(config)))
+
+
+def flat(config: ConfigDict) -> dict[str, Any]:
+    """Flattens a config to {dotted key: value}; a setting that holds a dict stays one."""
+    return dict(_items(config.to_dict(), ""))
+
+
+def _items(tree: Mapping[str, Any], prefix: str):
+    for name, value in tree.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and key not in SETTINGS:
+            yield from _items(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _is_of_model(key, values):
+    return key.startswith("model.") and key.removeprefix("model.") in models.options(values["model.name"])

@@ -1,6 +1,7 @@
-"""The training of one model as the host sees it: workdir, next batches, reports, checkpoints."""
+"""The training of one model as the host sees it: workdir, next batches, metrics, checkpoints."""
 
 import contextlib
+import json
 import pathlib
 import time
 from collections.abc import Callable, Mapping
@@ -13,19 +14,18 @@ import numpy as np
 import optax
 from flax import nnx
 from jax.sharding import Mesh
-from ml_collections import ConfigDict
 
 from corruptions.keys import seed_key
 from data.dataset import Split
-from models.condensenet import learned
-from runtime import bindings, distributed, meshes
+from models import condensenet
+from runtime import bindings, distributed, files, meshes, shapes
 from runtime.log import log
 from runtime.progress import bar
 from runtime.workdirs import write_json
-from training import batches, states, stream, whitening
+from training import batches, states, stream
 from training.checkpoint import Checkpoints, digest
-from training.metrics import MetricsLog
-from training.stability import Stability
+from training.plan import Plan
+from training.steps import Loss
 
 
 class NonFiniteLossError(RuntimeError):
@@ -36,7 +36,7 @@ class Job(NamedTuple):
     """A model to train.
 
     Attributes:
-      config: see configs/default.py; config.train.corruption and config.seed say which model it is.
+      spec: the settings that determine the model.
       open: gives a context manager that yields the directory of its run and holds it meanwhile.
       description: text beside the progress bar.
       title: message when it begins.
@@ -44,7 +44,7 @@ class Job(NamedTuple):
         draws them.
     """
 
-    config: ConfigDict
+    spec: states.Spec
     open: Callable[[], contextlib.AbstractContextManager]
     description: str = ""
     title: str = ""
@@ -52,76 +52,64 @@ class Job(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a compiled block of steps depends on besides devices; shared by models that train
-    together."""
+    """The settings of a compiled block of steps; models with equal ones train together."""
 
     graphdef: nnx.GraphDef
     optimizer: optax.GradientTransformation
-    jsd_weight: float
+    loss: Loss
     norm_groups: int
-    label_smoothing: float
-    stability: Stability
     condense_steps: int
-    mixup: bool
     batch_size: int
     block_steps: int
 
     @classmethod
     def of(
-        cls,
-        recipe: ConfigDict,
-        plan: batches.Plan,
-        graphdef: nnx.GraphDef,
-        statistics: nnx.State,
-        optimizer: optax.GradientTransformation,
+        cls, plan: Plan, graphdef: nnx.GraphDef, statistics: nnx.State, optimizer: optax.GradientTransformation
     ) -> "Program":
-        """Makes that of a run.
+        """Builds the Program of a run.
 
         Args:
-          recipe: config.train.
-          plan: of the run.
+          plan: plan of the run.
           graphdef, optimizer: as `steps.train_block` takes them.
-          statistics: of the network, may be abstract.
+          statistics: statistics of the network, may be abstract.
         """
-        stability = Stability(recipe.stability_weight, recipe.stability_noise)
-        losses = recipe.jsd_weight, plan.norm_groups, plan.label_smoothing, stability
-        condense_steps = plan.total_steps if learned.has_masks(statistics) and not recipe.frozen else 0
-        return cls(graphdef, optimizer, *losses, condense_steps, recipe.mixup, recipe.batch_size, plan.block_steps)
+        learns_groups = condensenet.has_masks(statistics) and not plan.train.frozen
+        condense_steps = plan.total_steps if learns_groups else 0
+        loss = Loss.of(plan.train)
+        return cls(graphdef, optimizer, loss, plan.norm_groups, condense_steps, plan.batch_size, plan.block_steps)
 
     @property
     def static(self) -> dict[str, Any]:
-        """The settings of `steps.train_models_block`."""
-        names = ("jsd_weight", "norm_groups", "label_smoothing", "stability", "condense_steps", "mixup")
-        return {name: getattr(self, name) for name in names}
+        """The static settings of `steps.train_models_block`."""
+        return {name: getattr(self, name) for name in ("loss", "norm_groups", "condense_steps")}
 
 
 class Run:
-    """A job that was begun, or continued from its newest checkpoint.
+    """A job from its first step, or continued from its newest checkpoint.
 
     Args:
-      job: what to train.
-      split: what it trains on.
+      job: the model to train.
+      split: training images.
       num_classes: number of classes.
       target: mesh that its state is read onto.
 
     Attributes:
       program: `Program` of its steps.
-      state: TrainState it begins with, replicated over `target`; None from then on.
+      state: TrainState before the next step, replicated over `target`; None once a row has it.
       key: root key of its steps.
     """
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
-        self._config, recipe = job.config, job.config.train
-        self._classes = num_classes
-        self._plan = batches.Plan(recipe, split.images.shape)
-        optimizer = states.make_optimizer(recipe, self._plan.steps_per_epoch)
-        graphdef, state = fresh(self._config, optimizer, num_classes, self._plan.image_size, target)
+        train, self._classes = job.spec.train, num_classes
+        self._plan = Plan(train, split.images.shape)
+        optimizer = states.make_optimizer(train, self._plan.steps_per_epoch)
+        graphdef, state = fresh(job.spec, optimizer, num_classes, self._plan.image_size, target)
         if job.initial is not None:
             chex.assert_trees_all_equal_shapes_and_dtypes(job.initial[1:3], state[1:3])  # params, statistics
             state = states.initial_state(job.initial.params, job.initial.statistics, optimizer)
             state = meshes.place_tree(jax.tree.map(jnp.copy, state), meshes.replicated(target))
-        self.program = Program.of(recipe, self._plan, graphdef, state.statistics, optimizer)
-        root = seed_key(self._config.seed)
+        self.program = Program.of(self._plan, graphdef, state.statistics, optimizer)
+        root = seed_key(job.spec.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
         self._report = self._source = None
@@ -132,12 +120,12 @@ class Run:
             self._checkpoints = stack.enter_context(contextlib.closing(Checkpoints(self._workdir / "checkpoints")))
             self.state = self._checkpoints.restore(state, read_final(self._workdir))
             if self.state is None:
-                self.state = whitening.fitted(state, split.images) if job.initial is None else state
+                self.state = states.whitened(state, split.images) if job.initial is None else state
             self._step = int(self.state.step)
             if not self.done:
                 if self._step:
                     log.info("Resuming %s at step %d of %d.", self._workdir, self._step, self._plan.total_steps)
-                self._report = _Report(self._workdir, self._plan, self._step, recipe, job.description)
+                self._report = _Report(self._workdir, self._plan, self._step, job.description)
                 stack.callback(self._report.close)
             self._stack = stack.pop_all()
 
@@ -150,17 +138,15 @@ class Run:
         """Makes (images, labels) of the next block of steps on the devices of `mesh`.
 
         Args:
-          split: what the model trains on, on these devices or on the host; the same in every call.
+          split: training images, on these devices or on the host; the same in every call.
           mesh: one row, the same in every call.
         """
-        recipe, plan = self._config.train, self._plan
         if self._source is None:
-            source = stream.source(split, plan, recipe.batch_size, self._order, self._step, mesh)
+            source = stream.source(split, self._plan, self._order, self._step, mesh)
             self._source = self._stack.enter_context(source)
-        epoch, offset = divmod(self._step, plan.steps_per_epoch)
-        order = self._order(epoch)
-        block = batches.block(recipe, plan, self._source, order, offset, self._step, self._image_keys, mesh)
-        self._step += plan.block_steps
+        order = self._order(self._plan.place(self._step)[0])
+        block = batches.block(self._plan, self._source, order, self._step, self._image_keys, mesh)
+        self._step += self._plan.block_steps
         return block
 
     def _order(self, epoch):
@@ -168,8 +154,8 @@ class Run:
 
     def checkpoint_due(self, stop: bool) -> bool:
         """Says whether to save the state after the last block; `stop`: the process ends now."""
-        epoch, offset = divmod(self._step, self._plan.steps_per_epoch)
-        return stop or self.done or (offset == 0 and epoch % self._config.train.checkpoint_epochs == 0)
+        epoch, offset = self._plan.place(self._step)
+        return stop or self.done or (offset == 0 and epoch % self._plan.train.checkpoint_epochs == 0)
 
     def report(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
         """Reports the block that ended at `step`, see `_Report`."""
@@ -185,7 +171,7 @@ class Run:
         self._checkpoints.save(state)
 
     def stopped(self) -> None:
-        """Tells the user where a run stands that SIGTERM or Ctrl-C ended."""
+        """Logs the step at which the run was interrupted."""
         log.warning(
             "Stopped: saved %s at step %d of %d; the same command continues.",
             self._workdir,
@@ -213,10 +199,10 @@ class Run:
 
 
 def fresh(
-    config: ConfigDict, optimizer: optax.GradientTransformation, num_classes: int, image_size: int, mesh: Mesh
+    spec: states.Spec, optimizer: optax.GradientTransformation, num_classes: int, image_size: int, mesh: Mesh
 ) -> tuple[nnx.GraphDef, states.TrainState]:
     """Draws (graphdef, TrainState) of a model before its first step, replicated over the mesh."""
-    graphdef, params, statistics = states.build_model(config, num_classes, image_size)
+    graphdef, params, statistics = states.build_model(spec, num_classes, image_size)
     return graphdef, meshes.place_tree(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
 
 
@@ -226,19 +212,17 @@ def finished(workdir: pathlib.Path) -> bool:
 
 
 def read_final(workdir: pathlib.Path) -> dict[str, Any] | None:
-    """Gives what final.json holds (`bindings.read_final`) to every process of a run; None before
-    its last step.
-    """
+    """Gives final.json (`bindings.read_final`) to every process of a run; None before its last step."""
     return distributed.from_main(lambda: bindings.read_final(workdir) if (workdir / "final.json").exists() else None)
 
 
 class _Report:
     """Progress bar and metrics of a run, and the check that its loss is finite."""
 
-    def __init__(self, workdir, plan, first, recipe, description):
-        self._log = MetricsLog(workdir / "metrics.jsonl", first, tensorboard=recipe.tensorboard)
+    def __init__(self, workdir, plan, first, description):
+        self._log = MetricsLog(workdir / "metrics.jsonl", first, tensorboard=plan.train.tensorboard)
         self._bar = bar("step", total=plan.total_steps, initial=first, desc=description, leave=False)
-        self._batch_size = recipe.batch_size
+        self._batch_size = plan.batch_size
         self._last = time.perf_counter()
 
     def __call__(self, step, metrics):
@@ -261,3 +245,93 @@ class _Report:
     def close(self):
         self._bar.close()
         self._log.close()
+
+
+def training_seconds(path: str | pathlib.Path, batch_size: int) -> float:
+    """Sums the seconds of training in a metrics.jsonl.
+
+    Compilation is included, time between interrupted runs is not.
+
+    Raises:
+      DamagedFileError: a line that does not report a block.
+    """
+    seconds, before = 0.0, 0
+    for number, values in enumerate(_lines(path, {"step": int, "images_per_second": float}), 1):
+        if not values["images_per_second"] > 0:
+            raise _damaged(path, number, f"expected images_per_second above 0, found {values['images_per_second']}")
+        seconds += (values["step"] - before) * batch_size / values["images_per_second"]
+        before = values["step"]
+    return seconds
+
+
+def _lines(path, shape):
+    """Yields the lines of a metrics.jsonl; a last one that a killed process was writing is left out."""
+    if not pathlib.Path(path).exists():
+        return
+    for number, text in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            return  # no complete line follows
+        if wrong := shapes.mismatch(line, shape):
+            raise _damaged(path, number, wrong)
+        yield line
+
+
+def _damaged(path, number, wrong):
+    return files.DamagedFileError(f"{path}, line {number}: {wrong}; remove the line")
+
+
+class MetricsLog:
+    """Appends to `metrics.jsonl`, one JSON line a block of steps; of many processes only the first writes.
+
+    The first write drops the lines that a killed run wrote after its last checkpoint. Before it there is
+    no file, so that a run refused before its first step leaves no result.
+
+    Args:
+      path: the file.
+      step: first step of the run.
+      tensorboard: write the same numbers to the folder `tensorboard` beside the file.
+
+    Raises:
+      DamagedFileError: a line that does not report a block.
+    """
+
+    def __init__(self, path: str | pathlib.Path, step: int, *, tensorboard: bool = False):
+        self._file = self._events = None
+        if not distributed.is_main():
+            return
+        self._path, self._step, self._tensorboard = pathlib.Path(path), step, tensorboard
+        self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
+
+    def _open(self):
+        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in self._kept))
+        self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
+        if self._tensorboard:
+            from tensorboardX import SummaryWriter  # an optional package
+
+            folder = str(self._path.with_name("tensorboard"))
+            self._events = SummaryWriter(folder, purge_step=self._step + 1, filename_suffix=f".{self._step}")
+
+    def write(self, step: int, **values: float) -> None:
+        """Adds the line of the block that ended at `step`."""
+        if not distributed.is_main():
+            return
+        if not self._file:
+            self._open()
+        with files.naming(self._path):
+            self._file.write(json.dumps({"step": step} | values) + "\n")
+            self._file.flush()
+        if self._events:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, step)
+            self._events.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        if not self._file:
+            return
+        with files.naming(self._path):
+            self._file.close()
+        if self._events:
+            self._events.close()

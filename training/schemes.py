@@ -1,4 +1,4 @@
-"""Augmentation schemes as the trainings of a study: their names, and the recipe of each.
+"""Augmentation schemes as the trainings of a study: their names, and the settings of each.
 
 standard              no augmentation but mirror and crop
 NAME                  a scheme of corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian
@@ -13,14 +13,13 @@ from collections.abc import Iterable
 from ml_collections import ConfigDict
 
 from corruptions import augment
-from runtime.bindings import TRAINED
 from training import augmentation
 
 SUBSETS = "augmix=*"
 """AugMix with each of the 512 subsets of its operations."""
 JSD = "+jsd"
 JSD_WEIGHT = 12.0
-"""Of the consistency loss (Hendrycks et al., AugMix, 2020)."""
+"""Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
 
 
 def known(training: str) -> bool:
@@ -41,10 +40,10 @@ def canonical(training: str) -> str:
 
 
 def expand(names: Iterable[str]) -> dict[str, str]:
-    """Replaces `augmix=*` and patterns of files by what they stand for, each scheme once, in order.
+    """Replaces `augmix=*` and patterns of files by the schemes they stand for, each once, in order.
 
     Returns:
-      {canonical name: name as given, which tells where stored transforms lie}.
+      {canonical name: name in the settings, which tells where stored transforms lie}.
 
     Raises:
       ValueError: an unknown name, a corruption, or a pattern that no file matches.
@@ -81,21 +80,3 @@ def applied(config: ConfigDict, training: str) -> ConfigDict:
     changed.train.scheme = "" if training == augmentation.STANDARD else training.removesuffix(JSD)
     changed.train.jsd_weight = JSD_WEIGHT if training.endswith(JSD) else 0.0
     return changed
-
-
-def name_of(recipe: ConfigDict) -> str:
-    """Names what a config.train, perhaps of an earlier revision, trains with.
-
-    `standard`, a corruption, a mixture, or a scheme, with `+jsd` for its consistency loss; both
-    joined by `+` where a scheme and a corruption are used together; `+stability` for stability
-    training, `+mixup` for mixup, `+frozen` where the last layer alone was trained, `+train=clahe`
-    where training images were enhanced.
-    """
-    name = recipe.corruption
-    if recipe.get("scheme", ""):
-        scheme = augment.canonical(recipe.scheme) + (JSD if recipe.jsd_weight else "")
-        name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
-    name += "+stability" if recipe.get("stability_weight", 0) else ""
-    name += "+mixup" if recipe.get("mixup", False) else ""
-    name += "+frozen" if recipe.get("frozen", "") else ""
-    return name + (f"+{TRAINED}{recipe.enhance}" if recipe.get("enhance", "") else "")

@@ -2,8 +2,7 @@
 
 Each section of a config is a frozen dataclass. Commands make the section that a function needs from their config
 and hand on nothing more: `EvalSettings.of(config.eval)`. configs/default.py, the checks before anything is written
-(`check`), `--help` (`listed`) and docs/reference/settings.md come from these fields; `training.rules` says which
-names are known and which settings exclude each other.
+(`training.rules.check`), `--help` and docs/reference/settings.md come from these fields.
 """
 
 import dataclasses
@@ -12,18 +11,14 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-import models
 from corruptions import enhance as enhancements
 from data.natural.sets import listed as natural_sets
-from runtime import schema
 from runtime.schema import (
     SWITCH,
     Kind,
     Section,
-    SettingsError,
     choice,
     group,
-    names,
     number,
     or_empty,
     setting,
@@ -31,8 +26,9 @@ from runtime.schema import (
     text,
     whole,
     word,
+    words,
 )
-from training import rules
+from training import names
 
 _PATH = text("a path, or ''")
 _SEED = whole(0, 2**64 - 1)
@@ -40,18 +36,18 @@ _SIDE = whole(0, 4096)  # pixels; 0 leaves it off
 _BATCH = whole(1, 2**20)
 _SHARE = number(0, 1)
 _POSITIVE = number(0, above=True)
-_CORRUPTION = word("a corruption", rules.one_corruption)
-_CORRUPTIONS = ("a corruption or a benchmark", rules.corruption)
-_SEVERITY = word(rules.SEVERITY, rules.severity)
-_SCHEME = word(rules.SCHEME, rules.scheme)
-_FOLDER = word("the name of a folder", rules.folder)
+_CORRUPTION = word("a corruption", names.one_corruption)
+_CORRUPTIONS = ("a corruption or a benchmark", names.corruption)
+_SEVERITY = word(names.SEVERITY, names.severity)
+_SCHEME = word(names.SCHEME, names.scheme)
+_FOLDER = word("the name of a folder", names.folder)
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSettings(Section):
     """`dataset`: images and their classes."""
 
-    name: str = setting("shapes", "name of the dataset", word("a dataset of data.names()", rules.dataset))
+    name: str = setting("shapes", "name of the dataset", word("a dataset of data.names()", names.dataset))
     data_dir: str = setting("", "folder of prepared datasets; '' is TFDS_DATA_DIR or ~/tensorflow_datasets", _PATH)
     seed: int = setting(0, "seed of the drawing of shapes, and of random splits", whole(0, 2**32 - 1))
     image_size: int = setting(
@@ -76,7 +72,7 @@ class DataSettings(Section):
 class ModelSettings(Section):
     """`model`: the network. Settings without a default are options that some networks have."""
 
-    name: str = setting("small_resnet", "name of the network", word("a model of models.names()", rules.model))
+    name: str = setting("small_resnet", "name of the network", word("a model of models.names()", names.model))
     dtype: str = setting(
         "",
         "type of the computation; '' is bfloat16 on accelerators and float32 on a CPU",
@@ -125,7 +121,7 @@ class MixInSettings(Section):
     name: str = setting(
         "",
         "second dataset of the same classes to train on (Stylized-ImageNet is an image_folder)",
-        word("a dataset of data.names(), or ''", rules.dataset_or_none),
+        word("a dataset of data.names(), or ''", names.dataset_or_none),
     )
     data_dir: str = setting("", "folder of the second dataset; '' is dataset.data_dir", _PATH)
 
@@ -137,12 +133,12 @@ class TrainSettings(Section):
     corruption: str = setting(
         "standard",
         "corruption applied to `corrupted_fraction` of each batch",
-        word("'standard', a corruption, or 'mixture=BENCHMARK'", rules.training),
+        word("'standard', a corruption, or 'mixture=BENCHMARK'", names.training),
     )
     corruption_options: Mapping[str, Mapping[str, Any]] = setting(
         {},
         "static options of corruptions; `ranges`, `frost` and `style` add to them",
-        Kind("{corruption: {option: value}}", rules.corruption_options),
+        Kind("{corruption: {option: value}}", names.corruption_options),
     )
     corrupted_fraction: float = setting(0.5, "share of each batch that is corrupted", _SHARE)
     reading: str = setting(
@@ -205,13 +201,13 @@ class TrainSettings(Section):
     batch_norm: str = setting(
         "synchronised",
         "images whose statistics BatchNorm takes: a batch, a device's part, one of G parts; running: none, they stay",
-        word("'synchronised', 'per_device', 'groups=G' or 'running'", rules.batch_norm),
+        word("'synchronised', 'per_device', 'groups=G' or 'running'", names.batch_norm),
     )
     checkpoint_epochs: int = setting(1, "epochs between two checkpoints; the end has one too", whole(1))
     tensorboard: bool = setting(
         False,
         "write metrics to the folder tensorboard of a run, too (needs tensorboardX)",
-        Kind("True or False", rules.tensorboard),
+        Kind("True or False", names.tensorboard),
     )
     init_from: str = setting(
         "",
@@ -232,7 +228,7 @@ class EvalSettings(Section):
 
     seed: int = setting(0, "seed of the corrupted test sets, the same for every model", _SEED)
     corruptions: tuple[str, ...] = setting(
-        ("imagenet_c", "imagenet_noc"), "corruptions and benchmarks to evaluate under", names(*_CORRUPTIONS)
+        ("imagenet_c", "imagenet_noc"), "corruptions and benchmarks to evaluate under", words(*_CORRUPTIONS)
     )
     severity: str = setting("random", "random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)", _SEVERITY)
     stored: str = setting(
@@ -306,23 +302,23 @@ class StudySettings(Section):
     """`study`: the models that a study trains."""
 
     corruptions: tuple[str, ...] = setting(
-        (), "corruptions and benchmarks; overlap.py trains a model on each, and a standard one", names(*_CORRUPTIONS)
+        (), "corruptions and benchmarks; overlap.py trains a model on each, and a standard one", words(*_CORRUPTIONS)
     )
     mixtures: tuple[str, ...] = setting(
         (),
         "mixtures that overlap.py trains on too, to see what they cover",
-        names("'mixture=BENCHMARK'", rules.mixture),
+        words("'mixture=BENCHMARK'", names.mixture),
     )
     schemes: tuple[str, ...] = setting(
         (),
         "schemes that tools.scheme_study trains a model with: standard (none), augment.names(), NAME+jsd, augmix=* (512), "
         "stored=FOLDER/*.npz",
-        names("a scheme's name", rules.study_scheme),
+        words("a scheme's name", names.study_scheme),
     )
     enhancements: tuple[str, ...] = setting(
         (),
         "enhancements that tools.enhancement_study tests; it trains with those after train=",
-        names("an enhancement, or train=NAME", rules.enhancement),
+        words("an enhancement, or train=NAME", names.enhancement),
     )
     seeds: tuple[int, ...] = setting((0,), "seeds of the models of each training", several(_SEED, 1))
     parallel: int = setting(
@@ -408,13 +404,13 @@ class MsdSettings(Section):
     schemes: tuple[str, ...] = setting(
         ("standard", "autoaugment_cifar", "augmix", "patch_gaussian"),
         "schemes: standard (no augmentation), augment.names(), augmix=* (512), corruptions, benchmarks",
-        names("a scheme's name", rules.not_empty),
+        words("a scheme's name", names.not_empty),
     )
     transforms: int = setting(
         1000, "transforms drawn for each scheme; the paper's figures take 100,000 (configs/msd.py:paper)", whole(1)
     )
     corruptions: tuple[str, ...] = setting(
-        ("imagenet_c",), "corruptions and benchmarks to which distances are measured", names(*_CORRUPTIONS, least=1)
+        ("imagenet_c",), "corruptions and benchmarks to which distances are measured", words(*_CORRUPTIONS, least=1)
     )
     severity: str = setting("levels", "severities, as eval.severity", _SEVERITY)
     draws: int = setting(100, "draws of each corruption and severity, averaged to its centre", whole(1))
@@ -457,7 +453,7 @@ class CalibrateSettings(Section):
     """`calibrate`: severity ranges (tools.calibrate)."""
 
     corruptions: tuple[str, ...] = setting(
-        ("noc_candidates",), "corruptions and benchmarks to calibrate", names(*_CORRUPTIONS, least=1)
+        ("noc_candidates",), "corruptions and benchmarks to calibrate", words(*_CORRUPTIONS, least=1)
     )
     targets: tuple[float, ...] = setting(
         (0.95, 0.5),
@@ -508,47 +504,3 @@ SETTINGS = Settings.settings()
 def default_config() -> ConfigDict:
     """Makes the config of all defaults."""
     return ConfigDict(Settings.defaults())
-
-
-def check(config: ConfigDict) -> None:
-    """Checks the settings of a command, each alone and then together.
-
-    Raises:
-      SettingsError: names every wrong setting with the expected and the found value.
-    """
-    known = SETTINGS | TrainSettings.settings("study.finetune.")
-    values = flat(config)
-    optional = {key for key, one in SETTINGS.items() if one.default is None or key.startswith("study.finetune.")}
-    if missing := [key for key in SETTINGS if key not in values and key not in optional]:
-        raise SettingsError(
-            f"expected {', '.join(f'config.{key}' for key in missing)}, found no such setting; make the config from "
-            "configs.default.get_config()"
-        )
-    # A network may have options that no other has: rules.of_model compares them with its class.
-    checked = {key: value for key, value in values.items() if key in known or not _is_of_model(key, values)}
-    schema.check(checked, known)
-    if wrong := [problem for rule in rules.RULES for problem in rule(config)]:
-        raise SettingsError("\n".join(wrong))
-
-
-def listed(config: ConfigDict) -> str:
-    """Lists every setting with its value in `config`, as --help shows them."""
-    return "\n".join(schema.lines(SETTINGS, flat(config)))
-
-
-def flat(config: ConfigDict) -> dict[str, Any]:
-    """Flattens a config to {dotted key: value}; a setting that holds a dict stays one."""
-    return dict(_items(config.to_dict(), ""))
-
-
-def _items(tree: Mapping[str, Any], prefix: str):
-    for name, value in tree.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and key not in SETTINGS:
-            yield from _items(value, f"{key}.")
-        else:
-            yield key, value
-
-
-def _is_of_model(key, values):
-    return key.startswith("model.") and key.removeprefix("model.") in models.options(values["model.name"])

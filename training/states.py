@@ -1,20 +1,47 @@
-"""Training state, optimiser and learning rate."""
+"""Networks and their training state: initial parameters, optimiser, learning rate, a whitening first layer."""
 
 import functools
-import types
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
+import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from flax import nnx
 from ml_collections import ConfigDict
 
 import models
+from runtime import distributed, meshes
+from training.sections import TrainSettings
 
-OF_THE_NETWORK = ("mean", "std", "init")  # settings of config.model that are its own where they are empty
+OF_THE_NETWORK = ("mean", "std", "init")
+"""Settings of config.model for which the architecture has a default; it holds where they are empty."""
 RELEASED = {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0), "init": "xavier"}
-"""What they are where config.train.reading is `code`: the overlap papers' code does not normalise."""
+"""Their values where config.train.reading is `code`: the overlap papers' code does not normalise."""
+_WHITENED_IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
+_EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up
+_HEAD, _BACKBONE = "head", "backbone"
+
+
+class Spec(NamedTuple):
+    """The settings that determine a model, besides its images.
+
+    Attributes:
+      model: name and options of the network (config.model).
+      train: how it is trained.
+      seed: seed of its initial parameters and of all draws of its training.
+    """
+
+    model: Mapping[str, Any]
+    train: TrainSettings
+    seed: int
+
+    @classmethod
+    def of(cls, config: ConfigDict) -> Self:
+        """Takes them from the config of one model (`study.model_config`, or its stored config.json)."""
+        return cls(config.model.to_dict(), TrainSettings.of(config.train), config.seed)
 
 
 class TrainState(NamedTuple):
@@ -26,7 +53,7 @@ class TrainState(NamedTuple):
     optimizer: Any
 
 
-def learning_rate_schedule(recipe: ConfigDict, steps_per_epoch: int) -> optax.Schedule:
+def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.Schedule:
     """Makes the learning rate as a function of the step.
 
     * `step`: learning_rate, multiplied by decay_factor at each epoch of milestones (the papers: .1,
@@ -36,27 +63,18 @@ def learning_rate_schedule(recipe: ConfigDict, steps_per_epoch: int) -> optax.Sc
     * `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
 
     Args:
-      recipe: config.train.
+      train: settings of the training.
       steps_per_epoch: number of steps.
-
-    Raises:
-      ValueError: another schedule, or a warm-up as long as the training.
     """
-    if recipe.schedule == "step":
-        decays = {step: recipe.decay_factor for step in _milestone_steps(recipe, steps_per_epoch)}
-        return _of_whole_steps(optax.piecewise_constant_schedule(recipe.learning_rate, decays))
-    if recipe.schedule not in ("cosine", "triangle"):
-        raise ValueError(f"expected config.train.schedule 'step', 'cosine' or 'triangle', found {recipe.schedule!r}")
-    if not 0 <= recipe.warmup_epochs < max(1, recipe.epochs):
-        raise ValueError(
-            f"expected config.train.warmup_epochs below {recipe.epochs} epochs, found {recipe.warmup_epochs}"
-        )
-    warmup, end = recipe.warmup_epochs * steps_per_epoch, max(1, recipe.epochs * steps_per_epoch)
-    start = 0.0 if warmup else recipe.learning_rate
-    if recipe.schedule == "cosine":
-        return _of_whole_steps(optax.warmup_cosine_decay_schedule(start, recipe.learning_rate, int(warmup), end))
+    if train.schedule == "step":
+        decays = {step: train.decay_factor for step in _milestone_steps(train, steps_per_epoch)}
+        return _of_whole_steps(optax.piecewise_constant_schedule(train.learning_rate, decays))
+    warmup, end = train.warmup_epochs * steps_per_epoch, max(1, train.epochs * steps_per_epoch)
+    start = 0.0 if warmup else train.learning_rate
+    if train.schedule == "cosine":
+        return _of_whole_steps(optax.warmup_cosine_decay_schedule(start, train.learning_rate, int(warmup), end))
     # Without a warm-up the first corner coincides with the second, whose value counts.
-    corners, rates = [0.0, warmup, end], [start, recipe.learning_rate, 0.0]
+    corners, rates = [0.0, warmup, end], [start, train.learning_rate, 0.0]
     corners, rates = jnp.array(corners, jnp.float32), jnp.array(rates, jnp.float32)
     return _of_whole_steps(lambda step: jnp.interp(step, corners, rates))
 
@@ -66,51 +84,50 @@ def _of_whole_steps(schedule):
     return lambda step: schedule(jnp.asarray(step, jnp.float32))
 
 
-def _milestone_steps(recipe, steps_per_epoch):
-    return tuple(int(epoch) * steps_per_epoch for epoch in recipe.milestones)
+def _milestone_steps(train, steps_per_epoch):
+    return tuple(int(epoch) * steps_per_epoch for epoch in train.milestones)
 
 
-_OPTIMIZER_KEYS = (
-    "epochs",
-    "schedule",
-    "learning_rate",
-    "milestones",
-    "decay_factor",
-    "warmup_epochs",
-    "weight_decay",
-    "momentum",
-    "nesterov",
-    "reading",
-)
-_HEAD, _BACKBONE = "head", "backbone"
+class _Descent(NamedTuple):
+    """The settings that an optimiser depends on, a subset of `TrainSettings`; equal ones share one optimiser."""
+
+    epochs: int
+    schedule: str
+    learning_rate: float
+    milestones: tuple[int, ...]
+    decay_factor: float
+    warmup_epochs: float
+    weight_decay: float
+    momentum: float
+    nesterov: bool
+    reading: str
+    frozen: str
 
 
-def make_optimizer(recipe: ConfigDict, steps_per_epoch: int) -> optax.GradientTransformation:
+def make_optimizer(train: TrainSettings, steps_per_epoch: int) -> optax.GradientTransformation:
     """Makes SGD as the papers use it: g + wd p on all parameters, buffer m b + g, step -lr b.
 
     Where config.train.frozen is `backbone` only the parameters of `of_head` are optimised and the
     others stay as they are; their gradients, which nothing reads, are not computed.
 
-    Equal recipes give the same object: jit compares optimisers by identity, and a study shares one
+    Equal settings give the same object: jit compares optimisers by identity, and a study shares one
     compile.
     """
-    values = {key: tuple(v) if isinstance(v := recipe[key], tuple | list) else v for key in _OPTIMIZER_KEYS}
-    values["frozen"] = recipe.get("frozen", "")  # of an earlier revision
-    return _optimizer(tuple(values.items()), steps_per_epoch)
+    return _optimizer(_Descent(*(getattr(train, name) for name in _Descent._fields)), steps_per_epoch)
 
 
 @functools.lru_cache(maxsize=16)
-def _optimizer(items, steps_per_epoch):
-    recipe = types.SimpleNamespace(**dict(items))
-    momentum = optax.trace(decay=recipe.momentum, nesterov=recipe.nesterov)
-    if recipe.reading == "code":  # the released code makes a new optimiser at each milestone
-        momentum = _forgetting(momentum, _milestone_steps(recipe, steps_per_epoch))
+def _optimizer(settings, steps_per_epoch):
+    momentum = optax.trace(decay=settings.momentum, nesterov=settings.nesterov)
+    if settings.reading == "code":  # the released code makes a new optimiser at each milestone
+        momentum = _forgetting(momentum, _milestone_steps(settings, steps_per_epoch))
     descent = optax.chain(
-        optax.add_decayed_weights(recipe.weight_decay),
+        optax.add_decayed_weights(settings.weight_decay),
         momentum,
-        optax.scale_by_learning_rate(learning_rate_schedule(recipe, steps_per_epoch)),
+        optax.scale_by_learning_rate(learning_rate_schedule(settings, steps_per_epoch)),
     )
-    return optax.multi_transform({_HEAD: descent, _BACKBONE: optax.set_to_zero()}, _parts) if recipe.frozen else descent
+    parts = {_HEAD: descent, _BACKBONE: optax.set_to_zero()}
+    return optax.multi_transform(parts, _parts) if settings.frozen else descent
 
 
 def _parts(params):
@@ -118,14 +135,15 @@ def _parts(params):
 
 
 def of_head(path: tuple[Any, ...]) -> bool:
-    """Says whether a parameter with this path in a pytree is of the last layer, which every network
-    calls `head`; each exit has its own.
+    """Says whether a path in a pytree is that of a parameter of the last layer.
+
+    Every network calls this layer `head`; each exit has one.
     """
     return any(getattr(entry, "key", None) == _HEAD for entry in path)
 
 
 def _forgetting(transformation, steps):
-    """`transformation`, its state started afresh before each of the given update steps."""
+    """`transformation`, its state started afresh before each of these update steps."""
 
     def init(params):
         return jnp.zeros((), jnp.int32), transformation.init(params)
@@ -140,24 +158,74 @@ def _forgetting(transformation, steps):
     return optax.GradientTransformation(init, update)
 
 
-def build_model(config: ConfigDict, num_classes: int, image_size: int) -> tuple[nnx.GraphDef, nnx.State, nnx.State]:
-    """Builds the Flax module of a config, split into (graphdef, params, statistics)."""
-    model = models.build(
-        config.model.name, num_classes, seed=config.seed, image_size=image_size, **network_options(config)
-    )
+def build_model(spec: Spec, num_classes: int, image_size: int) -> tuple[nnx.GraphDef, nnx.State, nnx.State]:
+    """Builds the Flax module of a model, split into (graphdef, params, statistics)."""
+    options = network_options(spec)
+    model = models.build(spec.model["name"], num_classes, seed=spec.seed, image_size=image_size, **options)
     return nnx.split(model, nnx.Param, ...)
 
 
-def abstract_model(config: ConfigDict, num_classes: int, image_size: int) -> nnx.Module:
+def abstract_model(spec: Spec, num_classes: int, image_size: int) -> nnx.Module:
     """Builds the same module with shapes in place of arrays (`models.abstract`)."""
-    return models.abstract(config.model.name, num_classes, image_size=image_size, **network_options(config))
+    return models.abstract(spec.model["name"], num_classes, image_size=image_size, **network_options(spec))
 
 
-def network_options(config: ConfigDict) -> dict[str, Any]:
-    """Picks what of config.model are options of its network: all but the name."""
-    return {key: value for key, value in config.model.items() if key != "name"}
+def network_options(spec: Spec) -> dict[str, Any]:
+    """Lists the options of the network: config.model without the name."""
+    return {key: value for key, value in spec.model.items() if key != "name"}
 
 
 def initial_state(params: Any, statistics: Any, optimizer: optax.GradientTransformation) -> TrainState:
     """Makes the state before the first step."""
     return TrainState(jnp.zeros((), jnp.int32), params, statistics, optimizer.init(params))
+
+
+def whitening_filters(
+    images: np.ndarray, size: int, mean: Sequence[float], std: Sequence[float], epsilon: float = _EPSILON
+) -> np.ndarray:
+    """Computes whitening filters and their negatives, in the order of falling variance.
+
+    With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the
+    normalised images, the filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and
+    of second moment l_k / (l_k + epsilon).
+
+    Args:
+      images: uint8 [N, H, W, 3].
+      size: side of a patch in pixels.
+      mean, std: three floats each, the input normalisation on the scale of [0, 1].
+      epsilon: keeps directions without variance from being blown up.
+
+    Returns:
+      float32 [size, size, 3, 6 size^2], a kernel for NHWC images.
+    """
+    scaled = (np.asarray(images, np.float64) / 255 - np.asarray(mean)) / np.asarray(std)
+    patches = np.lib.stride_tricks.sliding_window_view(scaled, (size, size), axis=(1, 2))  # [N, h, w, 3, size, size]
+    flat = np.moveaxis(patches, 3, -1).reshape(-1, 3 * size * size)
+    values, vectors = np.linalg.eigh(flat.T @ flat / len(flat))
+    kernel = (vectors / np.sqrt(values + epsilon))[:, ::-1].reshape(size, size, 3, -1)
+    return np.concatenate([kernel, -kernel], axis=-1).astype(np.float32)
+
+
+def whitened(state: TrainState, images: np.ndarray | jax.Array) -> TrainState:
+    """Fits the variable `whitening` of a model, if it has one, to the first training images.
+
+    Args:
+      state: state of a fresh model.
+      images: uint8 [N, H, W, 3].
+    """
+    if "whitening" not in state.statistics:
+        return state
+    statistics = state.statistics
+    normalize = statistics["normalize"]
+    size = statistics["whitening"].shape[0]
+    kernel = whitening_filters(
+        distributed.fetch(images[:_WHITENED_IMAGES]), size, normalize["mean"][...], normalize["std"][...]
+    )
+
+    def fill(path, leaf):
+        if path[0].key != "whitening":
+            return leaf
+        chex.assert_shape(kernel, leaf.shape)
+        return meshes.place_tree(kernel, leaf.sharding)
+
+    return state._replace(statistics=jax.tree_util.tree_map_with_path(fill, statistics))

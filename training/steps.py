@@ -1,7 +1,10 @@
-"""A block of training steps, the program that every model of a study is trained by."""
+"""A block of training steps, the program that trains every model of a study, and its loss."""
 
+import dataclasses
 import functools
 import operator
+from collections.abc import Iterator
+from typing import Any
 
 import chex
 import jax
@@ -10,30 +13,113 @@ import optax
 from flax import nnx
 from jax.sharding import Mesh, PartitionSpec
 
-from models import layers
-from models.condensenet import learned
+from corruptions.batch import to_float
+from models import condensenet, layers
 from runtime import meshes
-from training import mixup as mixing
-from training.jsd import jsd_loss
-from training.stability import OFF, Stability, disagreement, with_noise
+from training import augmentation
+from training.sections import TrainSettings
 from training.states import TrainState
 
-PROGRAMS = ("train_models_block", "correct_answers")  # what every model of a study runs
+PROGRAMS = ("train_models_block", "correct_answers")
+"""The compiled programs that all models of a study share."""
+STABILITY_IN_STUDIES = (0.05, 0.05)
+"""Weight and noise of `train=stability` in a study of enhancements: the middle of the draft's nine settings."""
+# Purposes of keys folded from the key of a step; layers of dropout count from 0.
+_NOISE, _MIXTURE = 2**31 - 1, 2**31 - 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """The loss of a training step: hashable, a static argument of its program.
+
+    Attributes:
+      jsd_weight: weight of the consistency of three views (`jsd_loss`); 0 is cross-entropy alone.
+      label_smoothing: share of the target that is spread evenly over all classes (`cross_entropy`).
+      stability_weight: weight a of stability training, 0 for none:
+        CE(p(x), y) + a H(p(x), p(x')), H of `disagreement`, x' of `with_noise` (S. Zheng et al., "Improving the
+        Robustness of Deep Neural Networks via Stability Training", CVPR 2016).
+      stability_noise: bound u of its uniform noise, as in Hendrycks's and Dietterich's draft on structural robustness,
+        which fine-tunes for 5 epochs with a and u of .01, .05 and .1.
+      mixup: train on mixtures of two images (`mix`): mean(t CE(p(x'), y)) + mean((1 - t) CE(p(x'), y[order])).
+
+    Raises:
+      ValueError: parts that exclude each other.
+    """
+
+    jsd_weight: float = 0.0
+    label_smoothing: float = 0.0
+    stability_weight: float = 0.0
+    stability_noise: float = 0.0
+    mixup: bool = False
+
+    def __post_init__(self):
+        if problem := next(_exclusive(self), None):
+            raise ValueError(problem)
+
+    @classmethod
+    def of(cls, train: TrainSettings) -> "Loss":
+        """Takes the loss from the settings of a training."""
+        return cls(**{field.name: getattr(train, field.name) for field in dataclasses.fields(cls)})
+
+    def prepare(self, images: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
+        """Makes the network's input [V, H, W, 3] of the images of a step, and the mixture that `__call__` takes."""
+        mixture = None
+        if self.stability_weight:
+            images = with_noise(images, key, self.stability_noise)
+        if self.mixup:
+            mixture = draw_mixture(key, images.shape[0])
+            images = mix(images, *mixture)
+        return images.reshape(-1, *images.shape[-3:]), mixture
+
+    def __call__(self, logits: jax.Array, labels: jax.Array, mixture: Any) -> tuple[jax.Array, jax.Array]:
+        """Computes (loss, logits of the clean images) from the logits [V, C] of a step's input."""
+        if self.jsd_weight:
+            clean, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
+            return jsd_loss(clean, first_view, second_view, labels, self.jsd_weight), clean
+        if self.stability_weight:
+            clean, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
+            loss = cross_entropy(clean, labels, self.label_smoothing)
+            return loss + self.stability_weight * disagreement(clean, noisy), clean
+        if self.mixup:
+            share, order = mixture
+            loss = cross_entropy(logits, labels, self.label_smoothing, share)
+            return loss + cross_entropy(logits, labels[order], self.label_smoothing, 1 - share), logits
+        return cross_entropy(logits, labels, self.label_smoothing), logits
+
+
+def problems_of_loss(train: TrainSettings) -> Iterator[str]:
+    """Yields the settings of a loss that exclude each other, as `expected ..., found ...`."""
+    if train.jsd_weight and (not train.scheme or train.corruption != augmentation.STANDARD):
+        yield (
+            "expected config.train.jsd_weight with a config.train.scheme, whose views it compares, and without a "
+            f"corruption, found scheme {train.scheme!r} and corruption {train.corruption!r}"
+        )
+    yield from _exclusive(train)
+    if bool(train.stability_weight) != bool(train.stability_noise):
+        yield (
+            "expected config.train.stability_weight and train.stability_noise both above 0, or both 0, found "
+            f"{train.stability_weight} and {train.stability_noise}"
+        )
+
+
+def _exclusive(loss: Loss | TrainSettings) -> Iterator[str]:
+    if loss.jsd_weight and loss.label_smoothing:
+        yield f"expected config.train.label_smoothing 0 with a train.jsd_weight, found {loss.label_smoothing}"
+    if loss.jsd_weight and loss.stability_weight:
+        yield f"expected config.train.stability_weight 0 with a train.jsd_weight, found {loss.stability_weight}"
+    if loss.mixup and (loss.jsd_weight or loss.stability_weight):
+        yield (
+            "expected config.train.mixup False with a train.jsd_weight or train.stability_weight, found True with "
+            f"{loss.jsd_weight} and {loss.stability_weight}"
+        )
+
+
+PLAIN = Loss()
 
 
 @functools.partial(
     jax.jit,
-    static_argnames=(
-        "mesh",
-        "graphdef",
-        "optimizer",
-        "jsd_weight",
-        "norm_groups",
-        "label_smoothing",
-        "stability",
-        "condense_steps",
-        "mixup",
-    ),
+    static_argnames=("mesh", "graphdef", "optimizer", "loss", "norm_groups", "condense_steps"),
     donate_argnames=("states",),
 )
 def train_models_block(
@@ -44,12 +130,9 @@ def train_models_block(
     images: jax.Array,
     labels: jax.Array,
     keys: jax.Array,
-    jsd_weight: float = 0.0,
+    loss: Loss = PLAIN,
     norm_groups: int = 1,
-    label_smoothing: float = 0.0,
-    stability: Stability = OFF,
     condense_steps: int = 0,
-    mixup: bool = False,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
@@ -63,8 +146,7 @@ def train_models_block(
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
         'data'.
       keys: typed keys [M].
-      graphdef, optimizer, jsd_weight, norm_groups, label_smoothing, stability, condense_steps, mixup:
-        as `train_block`.
+      graphdef, optimizer, loss, norm_groups, condense_steps: as `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -72,12 +154,13 @@ def train_models_block(
 
     def train_one(state, images, labels, keys):
         state = jax.tree.map(lambda leaf: leaf[0], state)
-        asked = jsd_weight, norm_groups, label_smoothing, stability, condense_steps, mixup
-        state, metrics = train_block(graphdef, optimizer, state, images, labels, keys[0], *asked)
+        state, metrics = train_block(
+            graphdef, optimizer, state, images, labels, keys[0], loss, norm_groups, condense_steps
+        )
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
     row = PartitionSpec("model")
-    # 'data' is left to the compiler: a batch's statistics and gradients are means over a whole row.
+    # The compiler splits 'data': a batch's statistics and gradients are means over a whole row.
     trained = jax.shard_map(
         train_one, mesh=mesh, in_specs=(row,) * 4, out_specs=(row, row), axis_names={"model"}, check_vma=False
     )
@@ -92,12 +175,9 @@ def train_block(
     images: jax.Array,
     labels: jax.Array,
     key: jax.Array,
-    jsd_weight: float = 0.0,
+    loss: Loss = PLAIN,
     norm_groups: int = 1,
-    label_smoothing: float = 0.0,
-    stability: Stability = OFF,
     condense_steps: int = 0,
-    mixup: bool = False,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of one model in one `lax.scan`.
 
@@ -111,17 +191,11 @@ def train_block(
       images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3],
         clean and two views.
       labels: int32 [K, B].
-      key: root key of the run; dropout and noise of step s use `fold_in(key, s)`.
-      jsd_weight: of the Jensen-Shannon consistency loss (`training.jsd`); 0 trains on cross-entropy
-        alone.
-      norm_groups: equal parts of each batch with BatchNorm statistics of their own, see
-        `training.batch_norm`.
-      label_smoothing: of the cross-entropy, see `cross_entropy`; not with a JSD weight.
-      stability: of stability training (`training.stability`), which doubles the images of a step;
-        not with a JSD weight.
-      condense_steps: of the whole training, where the network learns its groups
-        (`models.condensenet.learned`); 0 where it does not.
-      mixup: train on mixtures (`training.mixup`); not with one of the two before.
+      key: root key of the run; dropout, noise and mixtures of step s use `fold_in(key, s)`.
+      loss: `Loss` of each step.
+      norm_groups: equal parts of each batch with BatchNorm statistics of their own (`names.batch_norm`).
+      condense_steps: steps of the whole training, where the network learns its groups
+        (`models.condensenet`); 0 where it does not.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
@@ -129,32 +203,10 @@ def train_block(
 
     Raises:
       AssertionError: images and labels do not belong together.
-      ValueError: two of stability training, a JSD weight and mixup.
     """
-    if jsd_weight and stability.weight:
-        raise ValueError(
-            f"expected a stability weight of 0 with a JSD weight, found {stability.weight} and {jsd_weight}"
-        )
-    if mixup and (jsd_weight or stability.weight):
-        raise ValueError(f"expected mixup without JSD or stability weight, found {jsd_weight} and {stability.weight}")
-    chex.assert_rank([images, labels], [6 if jsd_weight else 5, 2])
+    chex.assert_rank([images, labels], [6 if loss.jsd_weight else 5, 2])
     chex.assert_equal_shape_prefix([images, labels], 2)
     chex.assert_type(labels, int)
-
-    def objective(logits, labels, mixture):
-        """Loss, and the logits of the clean images."""
-        if jsd_weight:
-            clean, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
-            return jsd_loss(clean, first_view, second_view, labels, jsd_weight), clean
-        if stability.weight:
-            clean, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
-            loss = cross_entropy(clean, labels, label_smoothing)
-            return loss + stability.weight * disagreement(clean, noisy), clean
-        if mixup:
-            share, order = mixture
-            loss = cross_entropy(logits, labels, label_smoothing, share)
-            return loss + cross_entropy(logits, labels[order], label_smoothing, 1 - share), logits
-        return cross_entropy(logits, labels, label_smoothing), logits
 
     def step(state, batch):
         images, labels = batch
@@ -163,27 +215,23 @@ def train_block(
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
             layers.group_batch_norm(model, norm_groups)
             if condense_steps:
-                learned.condense(model, state.step, condense_steps)
-            own_key = jax.random.fold_in(key, state.step)
-            shown = with_noise(images, own_key, stability.noise) if stability.weight else images
-            mixture = mixing.draw(own_key, labels.shape[0]) if mixup else None
-            shown = mixing.mixed(images, *mixture) if mixup else shown
-            views = shown.reshape(-1, *images.shape[-3:])  # one forward pass, BatchNorm over all views
-            logits, features = model(views, train=True, key=own_key)
-            by_exit = [objective(answers, labels, mixture) for answers in features.get("exits", (logits,))]
-            loss = functools.reduce(operator.add, [loss for loss, _ in by_exit])
+                condensenet.condense(model, state.step, condense_steps)
+            step_key = jax.random.fold_in(key, state.step)
+            views, mixture = loss.prepare(images, step_key)
+            logits, features = model(views, train=True, key=step_key)  # BatchNorm sees all views at once
+            by_exit = [loss(answers, labels, mixture) for answers in features.get("exits", (logits,))]
+            total = functools.reduce(operator.add, [value for value, _ in by_exit])
             if condense_steps:
-                loss += learned.LASSO * learned.group_lasso(model)
-            logits = by_exit[-1][1]
+                total += condensenet.LASSO * condensenet.group_lasso(model)
             _, _, statistics = nnx.split(model, nnx.Param, ...)
-            return loss, (logits, statistics)
+            return total, (by_exit[-1][1], statistics)
 
-        (loss, (logits, statistics)), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
+        (total, (logits, statistics)), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
         updates, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
         params = optax.apply_updates(state.params, updates)
         accuracy = (logits.argmax(-1) == labels).mean()
         state = type(state)(state.step + 1, params, statistics, optimizer_state)
-        return state, {"loss": loss, "accuracy": accuracy}
+        return state, {"loss": total, "accuracy": accuracy}
 
     return jax.lax.scan(step, state, (images, labels))
 
@@ -207,3 +255,84 @@ def cross_entropy(
         even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
         loss = (1 - smoothing) * loss + smoothing * even
     return (loss if weights is None else weights * loss).mean()
+
+
+def jsd_loss(
+    logits_clean: jax.Array, logits_one: jax.Array, logits_two: jax.Array, labels: jax.Array, weight: float = 12.0
+) -> jax.Array:
+    """Computes cross-entropy of the clean view plus the Jensen-Shannon divergence of three views.
+
+    With p_i the softmax of view i and M = clip((p_1 + p_2 + p_3) / 3, 1e-7, 1):
+    CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et
+    al., ICLR 2020, section 3; the clip as trained by Mintun et al., 2021).
+
+    Args:
+      logits_clean, logits_one, logits_two: float [B, C], of the clean image and two augmented views
+        of it. All three come from one forward pass of 3 B images: BatchNorm sees them together.
+      labels: int [B].
+      weight: factor of the divergence; 0 leaves the cross-entropy.
+
+    Returns:
+      float32 scalar.
+
+    Raises:
+      ValueError: logits of different shapes, or labels that do not belong to them.
+    """
+    shapes = [logits.shape for logits in (logits_clean, logits_one, logits_two)]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 2 or labels.shape != shapes[0][:1]:
+        raise ValueError(f"expected three logits [B, C] and labels [B], found {shapes} and {labels.shape}")
+    logits = jnp.stack([logits_clean, logits_one, logits_two]).astype(jnp.float32)
+    entropy = optax.softmax_cross_entropy_with_integer_labels(logits[0], labels).mean()
+    log_p = jax.nn.log_softmax(logits)
+    p = jnp.exp(log_p)
+    log_mixture = jnp.log(jnp.clip(p.mean(0, keepdims=True), 1e-7, 1.0))
+    divergence = (p * (log_p - log_mixture)).sum(-1).mean()
+    return entropy + weight * divergence
+
+
+def with_noise(images: jax.Array, key: jax.Array, noise: float) -> jax.Array:
+    """Puts a noisy copy x + U(-u, u), which may leave [0, 1], beside each image x.
+
+    Args:
+      images: uint8, or float32 in [0, 1], [B, H, W, 3].
+      key: key of the step.
+      noise: u, drawn for each pixel and channel.
+
+    Returns:
+      float32 [B, 2, H, W, 3].
+    """
+    clean = to_float(images)
+    drawn = jax.random.uniform(jax.random.fold_in(key, _NOISE), images.shape, minval=-noise, maxval=noise)
+    return jnp.stack([clean, clean + drawn], axis=1)
+
+
+def disagreement(clean: jax.Array, noisy: jax.Array) -> jax.Array:
+    """Computes the mean over a batch of H(p, q) = -sum_j p_j log q_j, p and q the softmax of two logits [B, C].
+
+    Gradients flow through both: H holds the entropy of p, which training lowers too.
+    """
+    log_p, log_q = (jax.nn.log_softmax(logits.astype(jnp.float32)) for logits in (clean, noisy))
+    return -(jnp.exp(log_p) * log_q).sum(-1).mean()
+
+
+def draw_mixture(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
+    """Draws the mixtures of a batch for mixup.
+
+    H. Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018, draw one t from Beta(a, a) for a batch;
+    the code of Hendrycks's and Dietterich's draft draws t from U(0, 1), a = 1, for each image, and so does this.
+
+    Args:
+      key: key of the step.
+      number: number of images, B.
+
+    Returns:
+      (share, order): t, float32 [B], and the partner of each image, int32 [B].
+    """
+    share_key, order_key = jax.random.split(jax.random.fold_in(key, _MIXTURE))
+    return jax.random.uniform(share_key, (number,)), jax.random.permutation(order_key, number)
+
+
+def mix(images: jax.Array, share: jax.Array, order: jax.Array) -> jax.Array:
+    """Mixes images, uint8 or float32 in [0, 1], [B, H, W, 3], with their partners: t x + (1 - t) x[order], float32."""
+    clean, t = to_float(images), share[:, None, None, None]
+    return t * clean + (1 - t) * clean[order]

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -22,11 +21,9 @@ from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
 from training import memory
+from training.plan import Plan
 
-if TYPE_CHECKING:
-    from training.batches import Plan
-
-_FRACTION = 0.5  # of the free memory for a split; batches, networks, corrupted copies want the rest
+_FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies want the rest
 _THREADS = 16  # that wait for the disk; copying itself is bound by memory
 _PIECE_BYTES = 2**30
 
@@ -86,7 +83,7 @@ def on_device(split: Split) -> bool:
 
 @contextlib.contextmanager
 def source(
-    split: Split, plan: "Plan", batch_size: int, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
+    split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
 ) -> "Iterator[Split | Stream]":
     """Yields what `batches.block` reads: the split when on the device, else a `Stream` of it.
 
@@ -95,7 +92,7 @@ def source(
     if on_device(split):
         yield split
         return
-    with contextlib.closing(Stream(split, plan, batch_size, orders, begin, mesh)) as views:
+    with contextlib.closing(Stream(split, plan, orders, begin, mesh)) as views:
         yield views
 
 
@@ -107,16 +104,13 @@ class Stream:
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
-      plan: `batches.Plan` of the run.
-      batch_size: views of a step.
+      plan: plan of the run.
       orders: epoch -> order of its views, int32 [plan.views]; called in other threads.
       begin: first step.
       mesh: blocks lie split over its 'data' axis.
     """
 
-    def __init__(
-        self, split: Split, plan: "Plan", batch_size: int, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
-    ):
+    def __init__(self, split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh):
         # Half a second to import, and most runs do without.
         import grain
         from grain.experimental import ThreadPrefetchIterDataset
@@ -124,7 +118,7 @@ class Stream:
         self._next, self._steps = begin, plan.block_steps
         sharding = meshes.batch_sharding(mesh)
         threads = min(_THREADS, plan.block_steps)
-        steps = grain.MapDataset.source(_Steps(split, plan, batch_size, orders))[begin:]
+        steps = grain.MapDataset.source(_Steps(split, plan, orders))[begin:]
         steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=plan.block_steps))
         blocks = steps.batch(plan.block_steps).map(lambda block: tuple(_put(part, sharding) for part in block))
         # One block waits on the device, another is on its way while that one is handed over.
@@ -153,8 +147,8 @@ class Stream:
 class _Steps:
     """Random access to the views of every step of a run, for Grain."""
 
-    def __init__(self, split, plan, batch_size, orders):
-        self._split, self._plan, self._batch_size = split, plan, batch_size
+    def __init__(self, split, plan, orders):
+        self._split, self._plan = split, plan
         self._cached = functools.lru_cache(maxsize=2)(lambda epoch: np.asarray(orders(epoch)))
         self._lock = threading.Lock()  # threads that wait for an order need not all compute it
 
@@ -162,10 +156,11 @@ class _Steps:
         return self._plan.total_steps
 
     def __getitem__(self, step):
-        epoch, offset = divmod(step, self._plan.steps_per_epoch)
+        epoch, offset = self._plan.place(step)
         with self._lock:
             order = self._cached(epoch)
-        views = order[offset * self._batch_size : (offset + 1) * self._batch_size]
+        size = self._plan.batch_size
+        views = order[offset * size : (offset + 1) * size]
         number = len(self._split)
         image_number = views % number
         return self._split.images[image_number], np.asarray(self._split.labels)[image_number], views >= number

@@ -1,4 +1,4 @@
-"""A study: its data, what determines each of its models, and where these lie."""
+"""A study: its data, and for each of its models the config, the name and the folder."""
 
 import os
 import pathlib
@@ -13,25 +13,27 @@ import data
 from data.dataset import Dataset, Split
 from data.union import union
 from runtime import distributed, settings
+from runtime.bindings import TRAINED
 from runtime.provenance import summary
 from runtime.workdirs import read_json, write_json
-from training import augmentation, batch_norm, metrics, ranges, schemes, states, stream
+from training import augmentation, names, ranges, run, schemes, states, stream
+from training.sections import TrainSettings
 
-FREE = (  # where files and images are does not determine a result
+FREE = (  # places of files and images do not determine a result
     "dataset.data_dir",
     "dataset.placement",
     "ranges",
     "imports",
-    "frost",  # the digest of what it names is among the options of the corruption (FROM_FILES)
+    "frost",  # the digest of its photographs is among the options of the corruption (FROM_FILES)
     "style",
     "train.transforms",
     "train.mix_in.data_dir",
     "train.tensorboard",
 )
 FROM_FILES = {"imagenet_c/frost": "photographs", "structural/style_transfer": "style"}
-"""Corruption -> its option that is the digest of files which a setting of commands names."""
-IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only concern evaluation.imported
-STUDY_FREE = (  # how much is asked for, not what a result is: may differ between runs of a study's workdir
+"""Corruption -> its option that holds the digest of files; a setting of commands names the files."""
+IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.imported reads
+STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
     *FREE,
     "study",
     "train.corruption",
@@ -59,10 +61,10 @@ def load_data(
     """Loads (dataset, train split, test split), uint8, on the mesh where they fit.
 
     Args:
-      config: see configs/default.py.
-      mesh: what fits is replicated over it, see `stream.place_splits`.
+      config: config of the command.
+      mesh: splits that fit are replicated over it, see `stream.place_splits`.
       mixed: with the training images of config.train.mix_in too, as for training.
-      placed: the splits that are needed; the others stay where they are.
+      placed: splits to place; the others stay on the host.
     """
     dataset = load_dataset(config, mixed)
     return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
@@ -87,8 +89,9 @@ def _load_mixed_in(given):
 
 
 def load_for_training(config: ConfigDict, mesh: Mesh, path: pathlib.Path) -> tuple[Dataset, Split, Split]:
-    """Loads what `load_data` loads for a run in a workdir, the images of config.train.mix_in among
-    it; what was mixed is recorded there (`record_data`).
+    """Loads data as `load_data` for a run in a workdir, with the images of config.train.mix_in.
+
+    Mixed images are recorded in the workdir (`record_data`).
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
     if config.train.mix_in.name:
@@ -97,13 +100,13 @@ def load_for_training(config: ConfigDict, mesh: Mesh, path: pathlib.Path) -> tup
 
 
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:
-    """Extracts from a study's config what determines one of its models.
+    """Extracts from a study's config the settings that determine one of its models.
 
     Args:
-      config: of the study.
+      config: config of the study.
       corruption: the model's augmentation, see `augmentation.members`.
-      seed: of the model.
-      devices: over which its batches are split.
+      seed: seed of the model.
+      devices: number of devices over which its batches are split.
 
     Raises:
       ValueError: an unknown corruption or scheme, or another setting of BatchNorm.
@@ -113,15 +116,15 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
         parts["model"].pop(key, None)
     parts["model"] = {key: value for key, value in parts["model"].items() if key not in states.OF_THE_NETWORK or value}
     if config.train.reading == "code" and not config.model.get("checkpoint"):
-        parts["model"] = states.RELEASED | parts["model"]  # what is given wins
+        parts["model"] = states.RELEASED | parts["model"]  # settings of the config win
     model = ConfigDict(parts)
     model.seed = seed
     if config.get("imports"):
-        model.imports = config.imports  # who reads the model finds its corruption
+        model.imports = config.imports  # so that loading the model can resolve its corruption
     model.train.corruption = augmentation.canonical(corruption)
-    model.train.batch_norm = batch_norm.canonical(model.train.batch_norm, devices)
+    model.train.batch_norm = names.batch_norm(model.train.batch_norm, devices)
     if model.train.scheme:
-        name = corruptions.augment.canonical(model.train.scheme)  # of a file it tells the content
+        name = corruptions.augment.canonical(model.train.scheme)  # for a file, the name contains its digest
         if corruptions.augment.is_stored(model.train.scheme) and name != model.train.scheme:
             model.train.transforms = os.path.abspath(model.train.scheme.partition("=")[2])
         model.train.scheme = name
@@ -136,14 +139,31 @@ def finetuned_config(config: ConfigDict, standard: ConfigDict, corruption: str, 
     """Makes the `model_config` of a model that starts from the standard one and has its seed.
 
     Args:
-      config: of the study.
+      config: config of the study.
       standard: `model_config` of its standard model.
-      corruption, devices: as of `model_config`.
+      corruption, devices: as for `model_config`.
     """
     model = model_config(config, corruption, standard.seed, devices)
     model.train.update(config.study.finetune)
-    model.start = {"train": standard.train.to_dict()}  # another standard model, another fine-tuned one
+    model.start = {"train": standard.train.to_dict()}  # a different base model must change the config
     return model
+
+
+def name_of(train: TrainSettings) -> str:
+    """Names a training: `standard`, a corruption, a mixture, or a scheme.
+
+    `+jsd` stands for the consistency loss of a scheme; a scheme and a corruption used together are joined by `+`.
+    `+stability` is stability training, `+mixup` mixup, `+frozen` a training of the last layer alone, `+train=clahe`
+    enhanced training images.
+    """
+    name = train.corruption
+    if train.scheme:
+        scheme = corruptions.augment.canonical(train.scheme) + (schemes.JSD if train.jsd_weight else "")
+        name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
+    name += "+stability" if train.stability_weight else ""
+    name += "+mixup" if train.mixup else ""
+    name += "+frozen" if train.frozen else ""
+    return name + (f"+{TRAINED}{train.enhance}" if train.enhance else "")
 
 
 def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib.Path:
@@ -155,7 +175,7 @@ def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple
     """Writes timing.json, {model|seed: seconds of training} of finished models from their metrics."""
     seconds = {
         f"{model}|{seed}": round(
-            metrics.training_seconds(model_dir(workdir, model, seed) / "metrics.jsonl", config.train.batch_size), 1
+            run.training_seconds(model_dir(workdir, model, seed) / "metrics.jsonl", config.train.batch_size), 1
         )
         for model, seed in keys
     }
@@ -163,9 +183,7 @@ def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple
 
 
 def comment(config: ConfigDict, record: Mapping[str, Any], *more: str) -> str:
-    """Writes the line at the head of a table: data, network, epochs, what else is given, device and
-    revision of a record of `provenance`.
-    """
+    """Writes the line that tells a table's origin: data, network, epochs, `more`, device and revision of `provenance`."""
     head = (config.dataset.name, config.model.name, f"{config.train.epochs} epochs", *more, summary(record))
     return ", ".join(head)
 
@@ -184,7 +202,7 @@ def refuse_checkpoint(config: ConfigDict) -> None:
 
 
 def refuse_unnamed(config: ConfigDict) -> None:
-    """Refuses what a study does not name its models after, as `schemes.name_of` does.
+    """Refuses settings that the names of a study's models do not tell (`name_of`).
 
     Raises:
       ValueError: stability training, mixup, frozen weights, or enhanced training images.
@@ -205,11 +223,11 @@ def refuse_unnamed(config: ConfigDict) -> None:
 
 
 def record_data(path: pathlib.Path, dataset: Dataset) -> None:
-    """Writes what a model is trained on to data.json; refuses to go on with other training images.
+    """Records the training images in data.json; refuses to go on with other ones.
 
     Args:
       path: workdir of the run.
-      dataset: what it is trained on.
+      dataset: data of the run.
 
     Raises:
       WorkdirError: the run was started with other images.

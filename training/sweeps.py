@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from runtime import bindings, files
 from runtime.schema import SettingsError
-from training import cli, sections
+from training import cli, rules
 
 
 class Member(NamedTuple):
@@ -92,8 +92,8 @@ def list_members(
     members = []
     for texts in itertools.product(*swept.values()):
         settings = cli.overridden(config, dict(zip(swept, texts)))
-        sections.check(settings)
-        values = sections.flat(settings)
+        rules.check(settings)
+        values = rules.flat(settings)
         arguments = [*given, *(cli.argument(key, values[key]) for key in swept)]
         names = [_folder_name(key, values[key]) for key in sorted(swept) if key != "seed"]
         seed = [] if study else [_folder_name("seed", settings.seed)]

@@ -23,9 +23,10 @@ from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
 from evaluation.conditions import expand
 from runtime import meshes
-from training import augmentation, batches, cli, memory, run, schemes, states, stream, study
+from training import augmentation, cli, memory, run, schemes, states, stream, study
 from training.checkpoint import KEPT
 from training.parts import Trainings
+from training.plan import Plan, keeps_levels
 
 KNOWN = {  # (training images, test images, classes); a tenth of ImageNet's images, as its classes are nearly equal
     "cifar10": (50_000, 10_000, 10),
@@ -46,22 +47,22 @@ def plan(config: ConfigDict, target: Target, chips: int) -> Iterator[dict[str, s
     for size in map(math.prod, (train, test)):
         resident += size if stream.fits(size, target.memory - resident) else 0
     for models, mesh in _groups(config, target, chips):
-        settings, (at_once, each) = next(iter(models.values())), mesh.devices.shape
+        settings, (at_once, each) = states.Spec.of(next(iter(models.values()))), mesh.devices.shape
         meshes.check_batch_size(mesh, settings.train.batch_size, "config.train.batch_size")
         with target.pretended():
-            schedule = batches.Plan(settings.train, train)
+            schedule = Plan(settings.train, train)
             network = states.abstract_model(settings, classes, schedule.image_size)
         optimizer = states.make_optimizer(settings.train, schedule.steps_per_epoch)
         graphdef, state = programs.first_state(network, optimizer)
-        static = run.Program.of(settings.train, schedule, graphdef, state.statistics, optimizer).static
+        static = run.Program.of(schedule, graphdef, state.statistics, optimizer).static
         views = (3,) if settings.train.jsd_weight else ()
-        levels = augmentation.keeps_levels(schedule.scheme, settings.train.jsd_weight)
+        levels = keeps_levels(schedule.scheme, settings.train.jsd_weight)
         image = (*views, schedule.image_size, schedule.image_size, 3)
         shape = schedule.block_steps, settings.train.batch_size // each, *image
         images = jax.ShapeDtypeStruct(shape, np.uint8 if levels else np.float32)
         build = functools.partial(programs.training, network, optimizer, images, static=static)
         rounds = -(-len(models) // at_once)
-        row = {"training": settings.model.name, "views": math.prod(views), "at once": at_once, "chips each": each}
+        row = {"training": settings.model["name"], "views": math.prod(views), "at once": at_once, "chips each": each}
         try:
             measured = programs.measure(target, build, 1, each)  # models that train at once share nothing
         except jax.errors.JaxRuntimeError as error:

@@ -15,6 +15,7 @@ from evaluation.shown import Shown
 from runtime import compiles, meshes
 from tests.training import tiny
 from training import batches, states
+from training.plan import Plan
 
 
 def settings(**changed):
@@ -73,11 +74,11 @@ def test_training_shows_enhanced_images():
     images = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3)).astype(np.uint8)
     split = data.Split(jnp.asarray(images), jnp.arange(8) % 4, np.arange(8))
     keys, mesh = batches.Keys(*jax.random.split(seed_key(0), 4)), meshes.data_mesh(4)
-    plan = batches.Plan(recipe, images.shape)
+    plan = Plan(recipe, images.shape)
     order = batches.epoch_order(seed_key(1), plan.views)
-    plain, _ = batches.block(recipe, plan, split, order, 0, 0, keys, mesh)
-    recipe.enhance = "clahe"
-    found, _ = batches.block(recipe, plan, split, order, 0, 0, keys, mesh)
+    plain, _ = batches.block(plan, split, order, 0, keys, mesh)
+    recipe.enhance = "clahe"  # which the plan holds
+    found, _ = batches.block(plan, split, order, 0, keys, mesh)
     assert found.shape == plain.shape and found.dtype == jnp.uint8
     expected = enhancements.enhance(np.asarray(plain).reshape(-1, 32, 32, 3), "clahe")
     np.testing.assert_array_equal(np.asarray(found).reshape(-1, 32, 32, 3), expected)

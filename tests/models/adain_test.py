@@ -8,7 +8,7 @@ from flax import nnx
 from safetensors.numpy import save_file
 
 from models import adain
-from models.initial import ShapesOnly
+from models.layers import ShapesOnly
 from tests.models.reference import conv, max_pool, relu
 
 WIDTHS = (3, 4, 5, 6)

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 import models
-from models.multi_scale import multigrid
+from models import multigrid
 
 PUBLISHED = {  # parameters: torchvision's model table; the CIFAR ResNets and WRNs as widely reported
     ("resnet18", 1000): 11_689_512,

@@ -9,9 +9,8 @@ import optax
 import pytest
 from flax import nnx
 
-from models.condensenet import learned
-from models.condensenet.conversion import convert
-from models.condensenet.network import CondenseNet
+from models import condensenet
+from models.condensenet import CondenseNet, convert
 from models.layers import BatchNorm, Conv
 from tests.models.forward_test import randomised
 from training import states, steps
@@ -22,7 +21,7 @@ RNG = np.random.default_rng(0)
 def small_conv(c_in, c_out, groups):
     rng = np.random.default_rng(1)
     conv = partial(Conv, rng=rng, dtype=jnp.float32)
-    return learned.LearnedConv(c_in, c_out, groups, conv=conv, norm=partial(BatchNorm, rng=rng))
+    return condensenet.LearnedConv(c_in, c_out, groups, conv=conv, norm=partial(BatchNorm, rng=rng))
 
 
 def small(groups=2, **changed):
@@ -50,7 +49,7 @@ def test_each_group_drops_its_smallest_inputs_when_they_are_due():
     @jax.jit
     def condensed(state, step):
         module = nnx.merge(graphdef, state)
-        learned.condense(module, step, 60)
+        condensenet.condense(module, step, 60)
         return nnx.state(module)
 
     for step, number in ((0, 0), (9, 0), (10, 2), (11, 0), (20, 2), (29, 0), (30, 2), (59, 0)):
@@ -68,14 +67,14 @@ def test_the_lasso_sums_norms_over_groups_until_all_is_dropped():
     norms = [[np.sqrt((kernel[i, g::2] ** 2).sum()) for g in range(2)] for i in range(4)]
     np.testing.assert_allclose(module.lasso(), (np.array(norms) * np.asarray(module.mask[...])).sum(), rtol=1e-5)
     module.mask.set_value(jnp.asarray([[1, 1], [0, 1], [1, 0], [0, 0]], jnp.float32))
-    assert learned.group_lasso(module) == 0
+    assert condensenet.group_lasso(module) == 0
 
 
 def test_the_converted_network_computes_what_the_trained_one_does():
     model = randomised(small())
     with pytest.raises(ValueError, match="groups of 2 that read 4 of 8 inputs, found 8; train the network"):
         convert(model)
-    learned.condense(model, 1, 2)
+    condensenet.condense(model, 1, 2)
     images = jnp.asarray(RNG.random((2, 8, 8, 3)), jnp.float32)
     forward = nnx.jit(lambda model, images: model(images, train=False))
     (expected, features), (found, _) = forward(model, images), forward(convert(model, 1), images)
@@ -99,7 +98,7 @@ def test_training_condenses_and_lowers_the_loss():
     images = jnp.asarray(0.6 * RNG.random((15, 16, 16, 3)), jnp.float32)
     images = images.at[jnp.arange(15), :, :, labels].add(0.4)
     graphdef, params, rest = nnx.split(small(groups=4), nnx.Param, ...)
-    assert learned.has_masks(rest) and not learned.has_masks(params)
+    assert condensenet.has_masks(rest) and not condensenet.has_masks(params)
     optimizer = optax.sgd(0.2)
     state = states.initial_state(params, rest, optimizer)
     block = jax.jit(steps.train_block, static_argnums=(0, 1), static_argnames=("condense_steps",))
@@ -108,6 +107,6 @@ def test_training_condenses_and_lowers_the_loss():
     masks = [variable[...] for path, variable in nnx.to_flat_state(after.statistics) if path[-1] == "mask"]
     assert len(masks) == 2 and all((mask.sum(0) == len(mask) // 4).all() for mask in masks if mask.shape[1:] == (4,))
     _, plain = block(graphdef, optimizer, state, *many, jax.random.key(0))
-    lasso = learned.LASSO * learned.group_lasso(nnx.merge(graphdef, params, rest))
+    lasso = condensenet.LASSO * condensenet.group_lasso(nnx.merge(graphdef, params, rest))
     np.testing.assert_allclose(metrics["loss"][0] - plain["loss"][0], lasso, rtol=0.05)
     assert metrics["loss"][-1] < 0.8 * metrics["loss"][0] and np.isfinite(metrics["loss"]).all()

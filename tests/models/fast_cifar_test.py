@@ -10,7 +10,7 @@ import numpy as np
 from flax import nnx
 
 import models
-from training.whitening import filters
+from training.states import whitening_filters as filters
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.random((2, 15, 15, 3)).astype(np.float32)

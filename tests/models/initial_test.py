@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 import models
-from models import initial
+from models import layers
 from models.layers import Conv, Linear
 from tests.models import tiny
 
@@ -19,20 +19,20 @@ BOUNDS = {"he_uniform": (6 / 288) ** 0.5, "lecun": 288**-0.5, "pytorch": 288**-0
 
 @pytest.mark.parametrize("rule", DEVIATIONS)
 def test_normal_rules(rule):
-    values = initial.kernel(np.random.default_rng(0), SHAPE, rule)
+    values = layers.initial_kernel(np.random.default_rng(0), SHAPE, rule)
     assert values.dtype == np.float32 and values.shape == SHAPE
     np.testing.assert_allclose(values.std(), DEVIATIONS[rule], rtol=0.01)
     np.testing.assert_allclose((values**4).mean() / values.var() ** 2, 3, rtol=0.05)  # kurtosis of the normal
-    assert not initial.bias(np.random.default_rng(0), SHAPE, rule).any()
+    assert not layers.initial_bias(np.random.default_rng(0), SHAPE, rule).any()
 
 
 @pytest.mark.parametrize("rule", BOUNDS)
 def test_uniform_rules(rule):
-    values, bound = initial.kernel(np.random.default_rng(0), SHAPE, rule), BOUNDS[rule]
+    values, bound = layers.initial_kernel(np.random.default_rng(0), SHAPE, rule), BOUNDS[rule]
     assert values.dtype == np.float32 and values.shape == SHAPE
     assert 0.999 * bound < values.max() <= bound * (1 + 1e-6) and -bound * (1 + 1e-6) <= values.min() < -0.999 * bound
     np.testing.assert_allclose(values.std(), bound / 3**0.5, rtol=0.01)
-    bias = initial.bias(np.random.default_rng(0), SHAPE, rule)
+    bias = layers.initial_bias(np.random.default_rng(0), SHAPE, rule)
     if rule == "pytorch":
         assert 0.9 * bound < np.abs(bias).max() <= bound * (1 + 1e-6)
     else:
@@ -79,7 +79,7 @@ def test_xavier_and_goyal_mean_the_same_everywhere(init, kernel_of_conv, kernel_
             if isinstance(layer, Conv | Linear) and layer.kernel.size > 5000 and layer is not model.head:
                 shape = layer.kernel.shape
                 rule = kernel_of_conv if isinstance(layer, Conv) else kernel_of_linear
-                expected = initial.kernel(np.random.default_rng(0), shape, rule).std()
+                expected = layers.initial_kernel(np.random.default_rng(0), shape, rule).std()
                 np.testing.assert_allclose(std(layer), expected, rtol=0.1, err_msg=f"{name} {shape}")
 
 

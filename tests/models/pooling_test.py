@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from models.pooling import adaptive_mean_pool, max_pool, mean_pool
+from models.layers import adaptive_mean_pool, max_pool, mean_pool
 from tests.models import reference
 
 

@@ -6,12 +6,11 @@ from functools import partial
 import numpy as np
 
 from models import alexnet, squeezenet, vgg
-from models.condensenet.network import CondenseNet
+from models.condensenet import CondenseNet
 from models.densenet import DenseNet
-from models.multi_scale.msdnet import MSDNet
-from models.multi_scale.multigrid import MultigridResNet
-from models.resnet import ResNet, WideBottleneck
-from models.resnext import Bottleneck32x4d
+from models.msdnet import MSDNet
+from models.multigrid import MultigridResNet
+from models.resnet import Bottleneck32x4d, ResNet, WideBottleneck
 
 SIZES = (1, 1, 1, 1)
 GRIDS = ((1, (64, 32, 16)), (1, (64, 32, 24)), (1, (64, 64)), (1, (128,)))  # pooled, merged, merged

@@ -10,7 +10,7 @@ from flax import nnx
 from safetensors.numpy import save_file
 
 from models import torchvision
-from models.torchvision.names import LAYOUTS
+from models.torchvision import LAYOUTS
 from tests.models import torch_ports, torch_reference
 
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")

@@ -1,6 +1,4 @@
-"""Settings of earlier results: what differs is named, and what is new and off is let in."""
-
-import json
+"""Settings of earlier results: every difference is named."""
 
 import pytest
 
@@ -34,26 +32,9 @@ def test_every_difference_is_named_and_nothing_is_changed(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("off", [0, 0.0, "", False, None, (), {}])
-def test_a_newer_setting_that_is_off_is_let_in_and_stored(tmp_path, off):
-    path = tmp_path / "settings.json"
-    settings.claim(path, STORED, "refused")
-    newer = STORED | {"newer": off}
-    settings.claim(path, newer, "refused")
-    assert json.loads(path.read_text()) == json.loads(json.dumps(newer))
-
-
-@pytest.mark.parametrize("key, before, other", [("batch_norm", "synchronised", ""), ("class_stride", 1, 0)])
-def test_what_was_done_before_there_was_the_setting(key, before, other):
-    group = {"batch_norm": "train", "class_stride": "model"}[key]
-    assert settings.differences({"seed": 0}, {"seed": 0, group: {key: before}}) == []
-    assert settings.differences({"seed": 0}, {"seed": 0, group: {key: other}}) == [
-        f"{group}.{key}: stored 'nothing', asked {other!r}"
-    ]
-
-
-def test_a_setting_that_is_stored_is_not_let_in_because_it_is_off():
+def test_a_setting_that_is_off_differs_from_one_that_is_not_stored():
     assert settings.differences({"limit": 3}, {"limit": 0}) == ["limit: stored 3, asked 0"]
+    assert settings.differences({}, {"limit": 0}) == ["limit: stored 'nothing', asked 0"]
 
 
 def test_free_keys_may_differ_with_those_below_them():
@@ -67,9 +48,3 @@ def test_a_damaged_file_is_named(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(DamagedFileError, match=r"settings\.json: expected .*use another folder"):
         settings.claim(tmp_path / "settings.json", {}, "refused")
-
-
-def test_an_option_of_a_corruption_is_not_off_because_it_is_false():
-    """noc/gaussian takes half-normal noise unless it is told otherwise: these are other pixels."""
-    with pytest.raises(WorkdirError, match=r"noc/gaussian\.half_normal: stored 'nothing', asked False"):
-        settings.check_equal({"options": {}}, {"options": {"noc/gaussian": {"half_normal": False}}}, "refused")

@@ -4,7 +4,6 @@ passes.
 
 import json
 import shutil
-import tarfile
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from data import cache
 from data.imagenet import shard, store
 from evaluation import verification
 from runtime import bindings, files
-from tests.old_workdir_test import FIXTURE
 from tests.training import tiny
 from tools import calibrate, check
 from training import loop
@@ -80,36 +78,6 @@ def test_a_checkpoint_is_verified_whatever_it_was_trained_on(made, monkeypatch):
     monkeypatch.setattr(verification, "_CLASSES", {})
     found = verification.verify(made)
     assert (found.problems, found.verified, found.unbound) == ([], 10, 4)
-
-
-def test_a_workdir_from_before_there_were_digests_passes(tmp_path, capsys):
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    assert check.run([tmp_path / "old_study"]) == 0, capsys.readouterr().out
-    found = verification.verify(tmp_path / "old_study")
-    # three checkpoints, counts.csv by its answers, benchmark.json by its input
-    assert (found.problems, found.verified) == ([], 5) and found.unbound >= 10
-
-
-def test_an_edit_in_an_old_study_is_told_by_what_contradicts_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    study = tmp_path / "old_study"
-    for name, old, new, reason in (
-        ("counts.csv", "standard,0,clean,0,", "standard,0,clean,0,1", "clean-0.npz says"),
-        ("overlap_long.csv", "", "", "follows from counts.csv"),
-        ("scores.csv", ",200,0.", ",200,0.1", "expected what follows from counts.csv"),
-    ):
-        text = (study / name).read_text()
-        if name == "overlap_long.csv":  # a transfer, which the matrix does not hold
-            fields = text.splitlines()[-1].split(",")
-            old, new = ",".join(fields), ",".join([*fields[:4], "0.125", *fields[5:]])
-        assert text.count(old) >= 1
-        (study / name).write_text(text.replace(old, new, 1))
-        wrong = verification.verify(study).problems
-        assert any(str(study / name) in line and reason in line for line in wrong), wrong
-        (study / name).write_text(text)
 
 
 def lose(path):

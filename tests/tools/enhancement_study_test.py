@@ -8,7 +8,7 @@ from analysis import tables
 from runtime.schema import SettingsError
 from tests.training import tiny
 from tools import enhancement_study
-from training import sections
+from training import rules
 
 
 def config(*enhancements):
@@ -77,4 +77,4 @@ def test_what_is_no_enhancement_is_refused(tmp_path):
         enhancement_study.run(config(), tmp_path)
     for name in ("clahee", "train=ten_crop"):
         with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
-            sections.check(config(name))
+            rules.check(config(name))

@@ -19,6 +19,7 @@ from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd
 from training import batches, study
+from training.plan import Plan
 
 IMAGES = 10  # all of them, so that the test knows which
 POOL = 12
@@ -120,9 +121,9 @@ def test_a_stored_subset_trains_and_is_known_by_its_content(measured, tmp_path):
     assert model == one.train.scheme
     moved.rename(file)
     split = data.load("shapes", train_limit=160, test_limit=70).train.to_device()
-    plan = batches.Plan(one.train, split.images.shape)
+    plan = Plan(one.train, split.images.shape)
     keys = batches.Keys(*jax.random.split(jax.random.key(1), 4))
-    images, _ = batches.block(one.train, plan, split, np.arange(160), 0, 0, keys, meshes.data_mesh(32))
+    images, _ = batches.block(plan, split, np.arange(160), 0, keys, meshes.data_mesh(32))
     params = stored.read(file).params
     turned = jax.jit(jax.vmap(jax.vmap(augment.get("op=rotate").apply, (None, 0)), (0, None)))(
         split.images.astype(np.float32) / 255, params
@@ -136,7 +137,7 @@ def test_the_file_must_be_the_one_of_the_config(measured):
     recipe = study.model_config(tiny.config(scheme=f"stored={folder / 'closest_5.npz'}"), "standard", 0).train
     recipe.transforms = str(folder / "random_5.npz")
     with pytest.raises(ValueError, match=r"expected the transforms stored=closest_5@.* found stored=random_5@"):
-        batches.Plan(recipe, (160, 32, 32, 3))
+        Plan(recipe, (160, 32, 32, 3))
 
 
 def test_the_papers_sizes():

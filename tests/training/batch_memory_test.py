@@ -16,7 +16,7 @@ from runtime.schema import SettingsError
 from tests.training import tiny
 from training import loop, memory, states, study
 from training.checkpoint import Checkpoints
-from training.metrics import MetricsLog
+from training.run import MetricsLog
 
 MIB = 2**20
 SIDE = 16

@@ -6,7 +6,7 @@ from flax import nnx
 
 import data
 import models
-from models.condensenet import conversion
+from models import condensenet
 from runtime import meshes
 from tests.models import tiny as networks
 from tests.training import tiny
@@ -24,5 +24,5 @@ def test_groups_are_learned_by_the_end_of_a_training_and_the_network_converts(tm
     assert [mask.shape for mask in masks] == [(16, 4), (24, 4), (32, 4)]
     for mask in masks:
         np.testing.assert_array_equal(mask.sum(0), len(mask) // 4)
-    converted = conversion.convert(nnx.merge(graphdef, state.params, state.statistics))
+    converted = condensenet.convert(nnx.merge(graphdef, state.params, state.statistics))
     assert converted.head.kernel.shape == (24, 10)

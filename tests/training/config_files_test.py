@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from training import schemes, sections, study
+from training import rules, schemes, sections, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
@@ -43,8 +43,8 @@ def test_variants_are_of_files_that_exist():
 def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
     for argument in ((), *((argument,) for argument in ARGUMENTS.get(name, ()))):
         config = load(name, *argument)
-        assert set(sections.flat(config)) <= set(sections.SETTINGS)
-        sections.check(config)
+        assert set(rules.flat(config)) <= set(sections.SETTINGS)
+        rules.check(config)
 
 
 def test_schemes_for_imagenet_have_its_recipe():

@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.files import DamagedFileError
-from training import metrics
+from training import run
 
 LINE = '{"step": 10, "images_per_second": 50.0}'
 
@@ -21,18 +21,18 @@ def test_a_line_that_is_no_report_is_named(tmp_path, text, message):
     path = tmp_path / "metrics.jsonl"
     path.write_text(f"{LINE}\n{text}\n")
     with pytest.raises(DamagedFileError) as caught:
-        metrics.training_seconds(path, 100)
+        run.training_seconds(path, 100)
     assert str(caught.value) == f"{path}, line 2: {message}; remove the line"
 
 
 def test_a_line_that_a_killed_process_was_writing_does_not_count(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text(f'{LINE}\n{{"step": 20, "ima')
-    assert metrics.training_seconds(path, 100) == 10 * 100 / 50
+    assert run.training_seconds(path, 100) == 10 * 100 / 50
 
 
 def test_a_log_of_other_lines_is_not_continued(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text("[]\n")
     with pytest.raises(DamagedFileError, match=r"metrics\.jsonl, line 1: expected an object"):
-        metrics.MetricsLog(path, 10)
+        run.MetricsLog(path, 10)

@@ -13,11 +13,10 @@ import models
 import train
 from configs import imagenet22k_superclasses
 from evaluation import trained_models
-from models import layers
-from models.condensenet import learned
+from models import condensenet, layers
 from runtime import meshes
 from tests.training import tiny
-from tests.training.stability_test import IMAGES, KEY, LABELS
+from tests.training.loss_test import IMAGES, KEY, LABELS
 from training import run, states, steps
 
 RECIPE = tiny.config(frozen="backbone").train
@@ -60,10 +59,12 @@ def test_momentum_is_kept_of_the_last_layer_alone():
 
 
 def test_a_frozen_network_learns_no_groups(monkeypatch):
-    monkeypatch.setattr(learned, "has_masks", lambda statistics: True)
-    plan = types.SimpleNamespace(norm_groups=1, label_smoothing=0.0, total_steps=7, block_steps=1)
-    steps_of = [run.Program.of(given, plan, None, None, None).condense_steps for given in (RECIPE, tiny.config().train)]
-    assert steps_of == [0, 7]
+    monkeypatch.setattr(condensenet, "has_masks", lambda statistics: True)
+    condense_steps = []
+    for settings in (RECIPE, tiny.config().train):
+        plan = types.SimpleNamespace(train=settings, norm_groups=1, total_steps=7, batch_size=32, block_steps=1)
+        condense_steps.append(run.Program.of(plan, None, None, None).condense_steps)
+    assert condense_steps == [0, 7]
 
 
 @pytest.mark.slow

@@ -14,20 +14,20 @@ import gc, pathlib, resource, sys
 import jax
 import train
 from runtime import command
-from training import cli, metrics
+from training import cli, run
 
 def resident():
     pages = pathlib.Path("/proc/self/statm")  # Linux; elsewhere the peak, which grows when memory does
     return int(pages.read_text().split()[1]) * resource.getpagesize() if pages.exists() \\
         else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-write = metrics.MetricsLog.write
+write = run.MetricsLog.write
 def probe(self, step, **values):
     write(self, step, **values)
     if step % 500 == 0:
         gc.collect()
         print("PROBE", step, resident(), len(jax.live_arrays()), flush=True)
-metrics.MetricsLog.write = probe
+run.MetricsLog.write = probe
 cli.define_flags()
 command.run(train.main, cli.parse)
 """

@@ -16,7 +16,7 @@ from models.layers import BatchNorm
 from models.small_resnet import SmallResNet
 from runtime import meshes
 from tests.checks import run_named
-from training import stacks, states, steps
+from training import rows, states, steps
 
 STEPS, BATCH, SIDE = 3, 32, 16
 OPTIMIZER = optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.05, momentum=0.9))
@@ -40,11 +40,11 @@ def grid(rows, columns):
 
 def placed(mesh, state, images, labels):
     """Arguments of a block of one model, the same in every row."""
-    join = lambda array: stacks.join_batches(  # noqa: E731
+    join = lambda array: rows.join_batches(  # noqa: E731
         mesh, [jax.device_put(array, meshes.batch_sharding(row, axis=1)) for row in meshes.rows(mesh)]
     )
-    keys = stacks.stack_keys(mesh, [jax.random.key(0)] * mesh.shape["model"])
-    return stacks.stack_states(mesh, state), join(images), join(labels), keys
+    keys = rows.stack_keys(mesh, [jax.random.key(0)] * mesh.shape["model"])
+    return rows.stack_states(mesh, state), join(images), join(labels), keys
 
 
 def trained(mesh, norm_groups=1):
@@ -52,7 +52,7 @@ def trained(mesh, norm_groups=1):
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
     states_, metrics = steps.train_models_block(mesh, graphdef, OPTIMIZER, *arguments, norm_groups=norm_groups)
-    return stacks.take_state(mesh, states_, 0, mesh), np.asarray(metrics["loss"])
+    return rows.take_state(mesh, states_, 0, mesh), np.asarray(metrics["loss"])
 
 
 def close(one, other, rtol=1e-4):

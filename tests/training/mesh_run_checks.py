@@ -18,7 +18,7 @@ from runtime import compiles, meshes
 from tests.checks import run_named
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, grid
-from training import loop, parts, run, steps, study
+from training import loop, parts, run, states, steps, study
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ class Setting:
             path = self.root / folder / f"{corruption.replace('/', '.')}{seed}"
             path.mkdir(parents=True, exist_ok=True)
             one = study.model_config(config, corruption, seed)
-            jobs.append(loop.Job(one, lambda path=path: contextlib.nullcontext(path)))
+            jobs.append(loop.Job(states.Spec.of(one), lambda path=path: contextlib.nullcontext(path)))
         found = loop.train_jobs(jobs, self.split, 10, mesh=mesh, target=self.target)
         return {member: state for member, (_, state) in zip(members, found)}
 

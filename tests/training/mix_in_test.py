@@ -11,6 +11,7 @@ import train
 from runtime import meshes, workdirs
 from tests.training import tiny
 from training import batches, study
+from training.plan import Plan
 
 CLASSES = ("left", "right")
 NUMBER = {"plain": 12, "styled": 20}  # training images of each class
@@ -50,13 +51,13 @@ def test_an_epoch_shows_every_image_of_both_once(root):
     dataset, split, test = study.load_data(config, mesh, mixed=True)
     total = 2 * sum(NUMBER.values())
     assert len(split) == total and len(test) == 8 and dataset.name == "image_folder+image_folder"
-    plan = batches.Plan(config.train, split.images.shape)
+    plan = Plan(config.train, split.images.shape)
     assert plan.steps_per_epoch == total // 16 == 4
     root_keys = batches.Keys(*jax.random.split(jax.random.key(0), 4))
     order = batches.epoch_order(jax.random.key(1), plan.views)
     seen = []
     for begin in range(0, 4, plan.block_steps):
-        images, labels = batches.block(config.train, plan, split, order, begin, begin, root_keys, mesh)
+        images, labels = batches.block(plan, split, order, begin, root_keys, mesh)
         seen += zip(np.asarray(images)[..., 0, 0, 0].ravel().tolist(), np.asarray(labels).ravel().tolist())
     levels = [(base + 40 * k + i, k) for base, n in ((0, 12), (100, 20)) for k in range(2) for i in range(n)]
     assert sorted(seen) == sorted(levels)

@@ -6,14 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from ml_collections import ConfigDict
 
 import data
 from configs import fast_cifar10
-from runtime import meshes, workdirs
+from runtime import meshes
 from tests.training import tiny
-from training import batches, loop, states, study, whitening
-from training.steps import cross_entropy
+from training import batches, loop, states, study
+from training.plan import Plan
 
 RNG = np.random.default_rng(0)
 
@@ -26,13 +25,6 @@ def test_the_triangle_rises_and_falls_in_straight_lines():
     recipe.warmup_epochs = 0
     rate = states.learning_rate_schedule(recipe, 7)
     np.testing.assert_allclose([rate(jnp.asarray(s)) for s in (0, 35, 70)], [0.5, 0.25, 0], atol=1e-7)
-
-
-@pytest.mark.parametrize("schedule", ["cosine", "triangle"])
-def test_a_warm_up_as_long_as_the_training_is_refused(schedule):
-    recipe = tiny.config(schedule=schedule, epochs=1, warmup_epochs=1).train
-    with pytest.raises(ValueError, match="warmup_epochs below 1 epochs, found 1"):
-        states.learning_rate_schedule(recipe, 7)
 
 
 def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
@@ -56,48 +48,15 @@ def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
     assert "std" not in study.model_config(given, "standard", 0).model
 
 
-def test_a_model_of_the_code_reading_from_before_is_read_and_not_continued(tmp_path, monkeypatch):
-    with monkeypatch.context() as before:
-        before.setattr(states, "RELEASED", {})
-        tiny.untrained_workdir(tmp_path, tiny.config(reading="code"))
-    stored = ConfigDict(workdirs.read_config(tmp_path))
-    assert stored.train.reading == "code" and "std" not in stored.model
-    _, state = loop.read_back(stored, 32, 10, tmp_path, mesh=meshes.data_mesh(1))
-    assert float(state.statistics["normalize"]["std"][...].max()) < 0.3
-    now = study.model_config(tiny.config(reading="code"), "standard", 0)
-    with (
-        pytest.raises(workdirs.WorkdirError, match=r"model\.init: stored 'nothing', asked 'xavier'"),
-        workdirs.open_workdir(tmp_path, now.to_dict()),
-    ):
-        pass
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_label_smoothing_spreads_a_share_of_the_target(smoothing):
-    logits, labels = RNG.normal(0, 3, (6, 5)), np.array([0, 4, 2, 2, 1, 3])
-    target = (1 - smoothing) * np.eye(5)[labels] + smoothing / 5
-    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    found = cross_entropy(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), smoothing)
-    assert float(found) == pytest.approx(-(target * log_p).sum(1).mean(), rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "change", [{"label_smoothing": 1.0}, {"label_smoothing": 0.1, "jsd_weight": 12.0, "scheme": "augmix"}]
-)
-def test_impossible_smoothing_is_refused(change):
-    with pytest.raises(ValueError, match=r"expected config\.train\.label_smoothing"):
-        batches.Plan(tiny.config(**change).train, (160, 32, 32, 3))
-
-
 def test_alternating_flips_show_both_sides_of_every_image_in_two_epochs():
     split = data.load("shapes", train_limit=160, test_limit=10).train.to_device()
     recipe = tiny.config(flip_alternates=True).train
-    plan = batches.Plan(recipe, split.images.shape)
+    plan = Plan(recipe, split.images.shape)
     mirrored = []
     for epoch in range(3):
         order = batches.epoch_order(jax.random.key(epoch), plan.views)
         keys = batches.Keys(*(jax.random.key(9) for _ in range(4)))
-        images, _ = batches.block(recipe, plan, split, order, 0, epoch * plan.steps_per_epoch, keys, meshes.data_mesh())
+        images, _ = batches.block(plan, split, order, epoch * plan.steps_per_epoch, keys, meshes.data_mesh())
         shown = np.empty(split.images.shape, np.uint8)
         shown[np.asarray(order)] = np.asarray(images).reshape(shown.shape)
         original = np.asarray(split.images)
@@ -119,7 +78,7 @@ def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
     single = study.model_config(config, "standard", 0)
     _, trained = loop.train(single, split, 10, tmp_path, mesh=meshes.data_mesh(32))
     mean, std = (trained.statistics["normalize"][name][...] for name in ("mean", "std"))
-    expected = whitening.filters(split.images, 2, mean, std)
+    expected = states.whitening_filters(split.images, 2, mean, std)
     np.testing.assert_allclose(trained.statistics["whitening"][...], expected, rtol=1e-5)
     assert np.any(trained.params["whitening_bias"][...])
 
@@ -128,7 +87,7 @@ def test_other_networks_have_nothing_to_whiten():
     single = study.model_config(tiny.config(), "standard", 0)
     _, params, statistics = states.build_model(single, 10, 32)
     fresh = states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
-    assert whitening.fitted(fresh, None) is fresh
+    assert states.whitened(fresh, None) is fresh
 
 
 @pytest.mark.parametrize("work", [batches._mirror, lambda *args: batches._crop(*args, padding=2)])

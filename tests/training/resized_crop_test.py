@@ -9,11 +9,12 @@ from PIL import Image
 from data.dataset import Split
 from runtime import meshes
 from tests.training import tiny
-from training import batches, resized_crop
+from training import batches
+from training.plan import Plan
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 40, 52, 3), np.uint8)
 
-random_box = jax.jit(resized_crop.random_box, static_argnums=(1, 2))
+random_box = jax.jit(batches.random_box, static_argnums=(1, 2))
 
 
 def pillow(image, box, size):
@@ -24,19 +25,19 @@ def pillow(image, box, size):
 
 @pytest.mark.parametrize("box", [(0, 0, 40, 52), (3, 7, 11, 9), (10, 20, 30, 32), (39, 0, 1, 5), (5, 5, 32, 32)])
 def test_a_box_is_resized_as_pillow_does(box):
-    found = jax.jit(resized_crop.resize_box, static_argnames="size")(IMAGES[0], jnp.array(box), size=32)
+    found = jax.jit(batches.resize_box, static_argnames="size")(IMAGES[0], jnp.array(box), size=32)
     # Pillow rounds to 8 bits between the axes.
     assert np.abs(np.asarray(found, int) - pillow(IMAGES[0], box, 32)).max() <= 1
 
 
 def test_each_image_has_a_box_of_its_own_whatever_the_batch():
     key, identity = jax.random.key(1), jnp.array([5, 0, 77, 3, 4, 1000])
-    found = np.asarray(resized_crop.random_resized_crop(IMAGES, key, identity, 24), int)
+    found = np.asarray(batches.random_resized_crop(IMAGES, key, identity, 24), int)
     boxes = [random_box(jax.random.fold_in(key, i), 40, 52) for i in identity]
     assert len({tuple(map(int, box)) for box in boxes}) == 6
     for image, box, one in zip(IMAGES, boxes, found):
         assert np.abs(one - pillow(image, box, 24)).max() <= 1
-    turned = resized_crop.random_resized_crop(IMAGES[::-1], key, identity[::-1], 24)
+    turned = batches.random_resized_crop(IMAGES[::-1], key, identity[::-1], 24)
     np.testing.assert_array_equal(turned, found[::-1])
 
 
@@ -72,9 +73,9 @@ def test_training_batches_are_made_of_boxes():
     split = Split(images, np.zeros(32, np.int32), np.arange(32)).to_device()
     mesh, keys = meshes.data_mesh(), batches.Keys(*map(jax.random.key, (6, 7, 8, 9)))
     config = tiny.config(random_resized_crop=24, flip=False)
-    plan = batches.Plan(config.train, split.images.shape)
+    plan = Plan(config.train, split.images.shape)
     order = batches.epoch_order(jax.random.key(5), plan.views)
-    images, _ = batches.block(config.train, plan, split, order, 0, 0, keys, mesh)
+    images, _ = batches.block(plan, split, order, 0, keys, mesh)
     assert plan.image_size == 24 and images.shape == (1, 32, 24, 24, 3) and images.dtype == jnp.uint8
     box = random_box(jax.random.fold_in(keys.crop, 7), 32, 32)
     expected = pillow(np.asarray(split.images[order[7]]), box, 24)
@@ -88,9 +89,9 @@ def test_boxes_that_are_not_resized_are_parts_of_the_images():
     split = Split(images, np.zeros(32, np.int32), np.arange(32)).to_device()
     mesh, keys = meshes.data_mesh(), batches.Keys(*map(jax.random.key, (6, 7, 8, 9)))
     config = tiny.config(random_crop=24, flip=False)
-    plan = batches.Plan(config.train, split.images.shape)
+    plan = Plan(config.train, split.images.shape)
     order = batches.epoch_order(jax.random.key(5), plan.views)
-    found = np.asarray(batches.block(config.train, plan, split, order, 0, 0, keys, mesh)[0])
+    found = np.asarray(batches.block(plan, split, order, 0, keys, mesh)[0])
     assert plan.image_size == 24 and found.shape == (1, 32, 24, 24, 3)
     corners = found[0, :, 0, 0].astype(int)
     assert sorted(corners[:, 0]) == list(range(32)) and {*corners[:, 1:].ravel()} == set(range(9))
@@ -103,4 +104,4 @@ def test_boxes_that_are_not_resized_are_parts_of_the_images():
 )
 def test_bad_settings_are_named(change):
     with pytest.raises(ValueError, match=r"random_\w*crop up to the side 32.*config.train.crop 0, found"):
-        batches.Plan(tiny.config(**change).train, (100, 32, 32, 3))
+        Plan(tiny.config(**change).train, (100, 32, 32, 3))

@@ -10,7 +10,7 @@ from ml_collections import config_flags
 from configs import default
 from runtime.schema import SettingsError
 from tools import settings
-from training import cli, sections, study
+from training import cli, rules, sections, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -40,6 +40,10 @@ def changed(**values):
         ({"train__batch_norm": "groups=3"}, "expected config.train.batch_size to be a multiple of 3, found 256"),
         ({"train__jsd_weight": 12.0}, "expected config.train.jsd_weight with a config.train.scheme"),
         (
+            {"train__jsd_weight": 12.0, "train__scheme": "augmix", "train__corruption": "noc/hue"},
+            "without a corruption, found scheme 'augmix' and corruption 'noc/hue'",
+        ),
+        (
             {"train__jsd_weight": 12.0, "train__scheme": "augmix", "train__label_smoothing": 0.1},
             "expected config.train.label_smoothing 0",
         ),
@@ -68,7 +72,7 @@ def changed(**values):
 )
 def test_settings_that_contradict_each_other_are_refused(values, message):
     with pytest.raises(SettingsError) as caught:
-        sections.check(changed(**values))
+        rules.check(changed(**values))
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -77,7 +81,7 @@ def test_every_wrong_setting_is_named_and_unknown_ones_with_the_likeliest():
     wrong.train.epoch = 3
     wrong.model.wdths = (3,)
     with pytest.raises(SettingsError) as caught:
-        sections.check(wrong)
+        rules.check(wrong)
     assert str(caught.value).splitlines() == [
         "there is no setting config.model.wdths; did you mean config.model.widths?",
         "there is no setting config.train.epoch; did you mean config.train.epochs?",
@@ -92,7 +96,7 @@ def test_options_are_those_of_the_network():
     ):
         config = default.get_config()
         config.model.dropout = 0.5
-        sections.check(config)
+        rules.check(config)
 
 
 def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
@@ -105,7 +109,7 @@ def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatc
     monkeypatch.setattr(sys, "argv", command)  # where ml_collections finds which settings are given
     holder(command)
     given = holder.config
-    sections.check(given)
+    rules.check(given)
     plain = {"name": "small_resnet", "dtype": ""}
     assert study.model_config(given, "standard", 0).model.to_dict() == plain | {"init": "goyal"}
     assert study.model_config(default.get_config(), "standard", 0).model.to_dict() == plain
@@ -115,7 +119,7 @@ def test_a_config_that_lacks_settings_is_refused():
     config = default.get_config()
     del config.train.epochs
     with pytest.raises(SettingsError, match=r"expected config\.train\.epochs, found no such setting; .*default"):
-        sections.check(config)
+        rules.check(config)
 
 
 def test_the_page_of_settings_is_made_of_them():
@@ -124,6 +128,6 @@ def test_the_page_of_settings_is_made_of_them():
 
 def test_help_lists_every_setting_with_its_default(monkeypatch):
     monkeypatch.chdir(ROOT)
-    listed = sections.listed(cli._load("configs/overlap_shapes.py")).splitlines()
+    listed = rules.listed(cli._load("configs/overlap_shapes.py")).splitlines()
     assert [line.split("=")[0].split(":")[0] for line in listed] == [f"config.{key}" for key in sections.SETTINGS]
     assert "config.train.epochs=6: epochs of training (a whole number from 0 to 1000000)" in listed

@@ -46,27 +46,19 @@ def test_what_is_no_scheme_is_refused(name):
 @pytest.mark.parametrize("name", ["standard", "augmix+jsd", "augmix=rotate", "patch_gaussian"])
 def test_a_model_is_called_by_its_scheme(name):
     config = schemes.applied(tiny.config(), name)
-    assert schemes.name_of(study.model_config(config, "standard", 0).train) == name
+    assert study.name_of(study.model_config(config, "standard", 0).train) == name
     assert config.train.jsd_weight == (12 if name == "augmix+jsd" else 0)
     assert study.model_dir("work", name, 3).parts == ("work", "models", name, "seed3")
 
 
 def test_a_model_is_called_by_the_enhancement_of_its_training_images():
     config = tiny.config(enhance="clahe")
-    assert schemes.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
-    assert schemes.name_of(schemes.applied(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
+    assert study.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
+    assert study.name_of(schemes.applied(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
     config.train.stability_weight = 0.1
-    assert schemes.name_of(config.train) == "standard+stability+train=clahe"
+    assert study.name_of(config.train) == "standard+stability+train=clahe"
     config.train.mixup, config.train.frozen = True, "backbone"
-    assert schemes.name_of(config.train) == "standard+stability+mixup+frozen+train=clahe"
-    with config.unlocked():
-        del (
-            config.train.stability_weight,
-            config.train.mixup,
-            config.train.frozen,
-            config.train.enhance,
-        )  # of an earlier revision
-    assert schemes.name_of(config.train) == "standard"
+    assert study.name_of(config.train) == "standard+stability+mixup+frozen+train=clahe"
 
 
 def _recorded(monkeypatch, config, trainings, tmp_path, **given):
@@ -74,9 +66,7 @@ def _recorded(monkeypatch, config, trainings, tmp_path, **given):
     seen = []
 
     def train_jobs(jobs, *args, mesh, **keywords):
-        seen.append(
-            [(j.config.train.scheme, j.config.train.jsd_weight, j.config.seed, mesh.shape["model"]) for j in jobs]
-        )
+        seen.append([(j.spec.train.scheme, j.spec.train.jsd_weight, j.spec.seed, mesh.shape["model"]) for j in jobs])
         return [(None, job.description) for job in jobs]
 
     monkeypatch.setattr(parts.loop, "train_jobs", train_jobs)

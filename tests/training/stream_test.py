@@ -23,6 +23,7 @@ from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from tests.training import tiny
 from training import batches, loop, stream, study
+from training.plan import Plan
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -51,19 +52,19 @@ def orders(plan):
 
 def all_blocks(config, split, mesh, begin=0):
     """Images and labels of every block of a run, on the host."""
-    plan = batches.Plan(config.train, split.images.shape)
+    plan = Plan(config.train, split.images.shape)
     keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
     found = []
-    with stream.source(split, plan, config.train.batch_size, orders(plan), begin, mesh) as source:
+    with stream.source(split, plan, orders(plan), begin, mesh) as source:
         for step in range(begin, plan.total_steps, plan.block_steps):
-            epoch, offset = divmod(step, plan.steps_per_epoch)
-            block = batches.block(config.train, plan, source, orders(plan)(epoch), offset, step, keys, mesh)
+            epoch, _ = plan.place(step)
+            block = batches.block(plan, source, orders(plan)(epoch), step, keys, mesh)
             found.append(jax.tree.map(np.asarray, block))
     return plan, found
 
 
 def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
-    monkeypatch.setattr(batches, "_CPU_BLOCK_STEPS", 3)  # several blocks an epoch
+    monkeypatch.setattr("training.plan._CPU_BLOCK_STEPS", 3)  # several blocks an epoch
     # In the code reading an epoch holds every image twice, and which copy it is matters.
     config = tiny.config(corruption="noc/border", reading="code", epochs=3, batch_size=32)
     plan, expected = all_blocks(config, dataset.train.to_device(), mesh)
@@ -76,14 +77,14 @@ def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
 
 def test_blocks_are_asked_for_in_order(dataset, mesh):
     config = tiny.config()
-    plan = batches.Plan(config.train, dataset.train.images.shape)
-    with stream.source(dataset.train, plan, 32, orders(plan), 0, mesh) as source:
+    plan = Plan(config.train, dataset.train.images.shape)
+    with stream.source(dataset.train, plan, orders(plan), 0, mesh) as source:
         with pytest.raises(ValueError, match="expected the block at step 0, which comes next, found 5"):
             source.take(5)
 
 
 def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
-    monkeypatch.setattr(batches, "_CPU_BLOCK_STEPS", 1)
+    monkeypatch.setattr("training.plan._CPU_BLOCK_STEPS", 1)
     seen = []
 
     class Images(ShardedImages):
@@ -93,8 +94,8 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
 
     split = Split(Images([dataset.train.images], dataset.image_shape), dataset.train.labels, dataset.train.index)
     config = tiny.config(epochs=40)
-    plan = batches.Plan(config.train, split.images.shape)
-    with stream.source(split, plan, 32, orders(plan), 0, mesh) as source:
+    plan = Plan(config.train, split.images.shape)
+    with stream.source(split, plan, orders(plan), 0, mesh) as source:
         source.take(0)
         deadline = time.monotonic() + 10
         while len(seen) < 2 and time.monotonic() < deadline:

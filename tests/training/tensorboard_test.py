@@ -10,7 +10,7 @@ import pytest
 from configs import default
 from runtime.schema import SettingsError
 from tests.pages import ROOT, commands, section_of
-from training import metrics, sections
+from training import rules, run
 
 
 def events(folder):
@@ -27,7 +27,7 @@ def events(folder):
 def test_tensorboard_gets_the_numbers_of_metrics_jsonl(tmp_path):
     pytest.importorskip("tensorboardX")
     for begin, steps in ((0, (10, 20)), (10, (20,))):  # stopped after 20, continued from the checkpoint at 10
-        log = metrics.MetricsLog(tmp_path / "metrics.jsonl", begin, tensorboard=True)
+        log = run.MetricsLog(tmp_path / "metrics.jsonl", begin, tensorboard=True)
         assert begin or not list(tmp_path.iterdir())  # a run without a step leaves nothing
         for step in steps:
             log.write(step, loss=step / 4, images_per_second=100.0 + begin)
@@ -47,15 +47,15 @@ def test_tensorboard_gets_the_numbers_of_metrics_jsonl(tmp_path):
 
 def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)  # what `import tensorboardX` meets where it is absent
-    log = metrics.MetricsLog(tmp_path / "metrics.jsonl", 0)
+    log = run.MetricsLog(tmp_path / "metrics.jsonl", 0)
     log.write(10, loss=1.0)
     log.close()
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
     config = default.get_config()
-    sections.check(config)
+    rules.check(config)
     config.train.tensorboard = True
     with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
-        sections.check(config)
+        rules.check(config)
 
 
 @pytest.mark.slow

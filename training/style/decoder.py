@@ -25,8 +25,7 @@ from runtime.progress import bar
 from runtime.provenance import provenance
 from training import states
 from training.checkpoint import Checkpoints
-from training.metrics import MetricsLog
-from training.run import NonFiniteLossError
+from training.run import MetricsLog, NonFiniteLossError
 from training.states import TrainState
 from training.style import weights
 

@@ -12,8 +12,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.pooling import max_pool
+from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
 
 SCALES = 4
 WIDTHS = (1, 2, 4, 4)  # of the channels of a scale, and of its bottlenecks

@@ -9,8 +9,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize
-from models.pooling import max_pool, mean_pool
+from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool, mean_pool
 
 STEM = (64, 32, 16)
 STAGES = (  # (blocks, channels of each grid); grids are merged where there is one less

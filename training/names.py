@@ -1,0 +1,190 @@
+"""The names that settings take: each check raises ValueError, whose text tells the expected names."""
+
+import importlib.util
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import corruptions
+import data
+import models
+from corruptions import enhance as enhancements
+from corruptions.checks import suggest
+from runtime.bindings import TRAINED
+from training import augmentation, schemes
+
+SYNCHRONISED, PER_DEVICE, RUNNING, _GROUPS = "synchronised", "per_device", "running", "groups="
+SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
+SCHEME = "a scheme of corruptions.augment.names(), or ''"
+
+
+def tensorboard(wanted: Any) -> None:
+    """Checks whether metrics can be written for TensorBoard."""
+    if not isinstance(wanted, bool):
+        raise ValueError(f"expected True or False, found {wanted!r}")
+    if wanted and importlib.util.find_spec("tensorboardX") is None:
+        raise ValueError(
+            'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
+        )
+
+
+def corruption(name: str) -> None:
+    """Checks a corruption or a benchmark."""
+    if name not in corruptions.benchmarks():
+        corruptions.get(name)
+
+
+def one_corruption(name: str) -> None:
+    """Checks a corruption."""
+    corruptions.get(name)
+
+
+def corruption_options(options: Mapping[str, Any]) -> None:
+    """Checks {corruption: {option: value}}; ranges and levels by what the corruption takes."""
+    for name, given in options.items():
+        one = corruptions.get(name)
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
+        corruptions.checks.options(one.qualified_name, one.options, given)
+        scale = one.scale
+        if isinstance(scale, corruptions.Levels):
+            for option, check in (("range", corruptions.levels.level_range), ("levels", corruptions.levels.selected)):
+                check(given.get(option), scale.count)
+        elif (bounds := given.get("range")) is not None and not _is_pair(bounds):
+            raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")
+
+
+def _is_pair(bounds):
+    return (
+        isinstance(bounds, tuple | list)
+        and len(bounds) == 2
+        and all(isinstance(end, int | float) and math.isfinite(end) for end in bounds)
+    )
+
+
+def training(name: str) -> None:
+    """Checks what a model is trained with: `standard`, a corruption, or `mixture=BENCHMARK`."""
+    augmentation.members(name)
+
+
+def mixture(name: str) -> None:
+    """Checks `mixture=BENCHMARK`."""
+    if augmentation.benchmark(name) == name:
+        raise ValueError(f"expected 'mixture=BENCHMARK', found {name!r}")
+    augmentation.members(name)
+
+
+def scheme(name: str) -> None:
+    """Checks an augmentation scheme; stored ones, which are files, are checked when they are
+    read.
+    """
+    if name and not corruptions.augment.is_stored(name):
+        corruptions.augment.get(name)
+
+
+def study_scheme(name: str) -> None:
+    """Checks a training of tools.scheme_study; stored ones are checked when they are read."""
+    alone = name.removesuffix(schemes.JSD)
+    if alone not in (schemes.SUBSETS, augmentation.STANDARD) and not corruptions.augment.is_stored(alone):
+        corruptions.augment.get(alone)
+    elif name != alone and not corruptions.augment.is_stored(alone):
+        raise ValueError(f"expected {schemes.JSD} after one scheme, whose views it compares, found {name!r}")
+
+
+def enhancement(name: str) -> None:
+    """Checks an enhancement, or `train=` and one of images or `stability`."""
+    alone = name.removeprefix(TRAINED)
+    if name == f"{TRAINED}stability":
+        return
+    enhancements.check(alone)
+    if name != alone and alone not in enhancements.of_pixels():
+        raise ValueError(
+            f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, stability, found {name!r}"
+        )
+
+
+def severity(text: str) -> None:
+    """Checks `random`, `levels`, or numbers; which numbers a corruption takes depends on it."""
+    if text in ("random", "levels"):
+        return
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = [math.nan]
+    if not all(math.isfinite(value) and value >= 0 for value in values):
+        raise ValueError(f"expected {SEVERITY}, found {text!r}")
+
+
+def model(name: str) -> None:
+    """Checks the name of a network."""
+    models.options(name)
+
+
+def dataset(name: str) -> None:
+    """Checks the name of a dataset."""
+    if name not in data.names():
+        hint = suggest(name, data.names())
+        raise ValueError(f"expected a dataset out of {', '.join(data.names())}, found {name!r}{hint}")
+
+
+def dataset_or_none(name: str) -> None:
+    """Checks the name of a dataset, or nothing."""
+    if name:
+        dataset(name)
+
+
+def batch_norm(setting: str, devices: int = 1) -> str:
+    """Spells config.train.batch_norm independently of the devices: `synchronised`, `groups=G` or `running`.
+
+    * `synchronised`: mean and variance of the whole batch; the number of devices only changes rounding.
+    * `per_device`: each device that shares a model's batch normalises its part by the part's own statistics, as
+      data-parallel training of the papers' time does. The result then depends on the number of devices, so the config
+      of a run says `groups=G`, G the number that it began with; on another number of devices it continues only with
+      the setting `groups=G`.
+    * `groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017: ghost batch norm).
+    * `running`: images are normalised by the running statistics, as in evaluation, and these stay as they are.
+
+    Evaluation uses one set of running statistics: the mean over the parts of each part's mean and of each part's
+    unbiased variance enters the running average.
+
+    Args:
+      setting: as above.
+      devices: number of devices that share a model's batch.
+
+    Raises:
+      ValueError: another setting.
+    """
+    if setting == RUNNING:
+        return RUNNING
+    number = devices if setting == PER_DEVICE else norm_groups(setting)
+    return SYNCHRONISED if number == 1 else f"{_GROUPS}{number}"
+
+
+def norm_groups(setting: str) -> int:
+    """Counts the parts of a batch with statistics of their own, of a setting that `batch_norm` spelled; 0 for `running`.
+
+    Raises:
+      ValueError: another setting.
+    """
+    if setting == RUNNING:
+        return 0
+    number = setting.removeprefix(_GROUPS)
+    if setting == SYNCHRONISED:
+        return 1
+    if setting != number and number.isdecimal() and int(number) > 0:
+        return int(number)
+    raise ValueError(
+        f"expected config.train.batch_norm '{SYNCHRONISED}', '{PER_DEVICE}', '{_GROUPS}G' or '{RUNNING}', found {setting!r}"
+    )
+
+
+def folder(name: str) -> None:
+    """Checks a folder's name within the workdir."""
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"expected the name of a folder within the workdir, found {name!r}")
+
+
+def not_empty(name: str) -> None:
+    """Checks that there is a name; the command checks it where it is used."""
+    if not name:
+        raise ValueError("expected a name, found ''")
