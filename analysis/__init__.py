@@ -20,7 +20,6 @@
 - `cbar/`: the search that made ImageNet-C-bar
 - `schemes/`: what training with each augmentation scheme brings; schemes.csv
 - `natural_shift/`: whether robustness to corruptions predicts robustness to natural shifts
-- `flips`: flip probability, top-5 distance and mFR under small perturbations; flips.csv
 - `shapes`: what JSON files of a study must hold
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness

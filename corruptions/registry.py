@@ -15,9 +15,9 @@ _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions that need more than this package brings, and what makes them known.
 _ELSEWHERE = {
-    "structural/style_transfer": "needs the weights of a network: name a file of them, --config.style=FILE of commands or "
-    "--style=FILE of tools.stylize; in Python `import training.style.corruption` and `training.style.weights.use(FILE)`. "
-    "`python -m tools.train_style_decoder` makes such a file"
+    "structural/style_transfer": "needs the weights of a network: give commands a file of them, --config.style=FILE, and "
+    "--config.imports=\"('projects.structural.style',)\"; in Python `import projects.structural.style` and "
+    "`projects.structural.weights.use(FILE)`. `python -m projects.structural.train_style_decoder` makes such a file"
 }
 
 

@@ -1,55 +1,85 @@
 """Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
-shapes.py        `shapes`: drawn from a seed by our own code, needs no download; shapes_scene.py draws one image
+dataset.py       `Dataset` of two `Split`s, the result of every source; two datasets as one to train on
+shapes.py        `shapes`: drawn from a seed, needs no download; shapes_scene.py draws one image
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
-icons50/         `icons50_microsoft`, `icons50_apple`, `icons50_subclass`: icons, some held out
-subclasses/      `cifar100_subclass_k1` ... `_k4`, `imagenet22k_superclasses`: superclasses, some subclasses of each held out
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
-corrupted/       corrupted datasets that are on disk already, published or written by `corruptions.write`
+corrupted/       corrupted datasets on disk, published ones and those of `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
-sequences/       sequences of one picture under small perturbations, ImageNet-P's and CIFAR-10-P's
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
-dataset.py       what every source gives: `Dataset` of two `Split`s
-union.py         two datasets as one to train on
 sharded.py       images in several arrays, indexed like one
 cache.py         decoded images on disk, so that a dataset is decoded once per machine
-decode.py        one image file to pixels of the size that is asked for
-blocks.py        checksums of blocks of images, compared when they are read
-npy.py           writing an .npy file piece by piece
+decode.py        one image file to a square of pixels
+blocks.py        .npy files of images: written piece by piece, compared with checksums when they are read
+
+`data.register` adds a dataset; modules of `config.imports` call it.
 """
 
 import difflib
 import importlib
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from data.dataset import Dataset, Split, balanced_prefix
 
-__all__ = ["OF_FILES", "Dataset", "Split", "balanced_prefix", "load", "names"]
+__all__ = ["Dataset", "Split", "balanced_prefix", "load", "names", "of_files", "register"]
 
-# Modules are imported when asked for: `shapes` must not wait for what reads CIFAR-10.
-_LOADERS = {
-    "shapes": ("data.shapes", "load_shapes"),
-    "cifar10": ("data.tfds_source", "load_cifar"),
-    "cifar100": ("data.tfds_source", "load_cifar"),
-    "icons50_microsoft": ("data.icons50.load", "load_icons50"),
-    "icons50_apple": ("data.icons50.load", "load_icons50"),
-    "icons50_subclass": ("data.icons50.load", "load_icons50"),
-    "icons50_subclass_exact": ("data.icons50.load", "load_icons50"),
-    **{f"cifar100_subclass_k{k}": ("data.subclasses.cifar100", "load_cifar100_subclass") for k in (1, 2, 3, 4)},
-    "image_folder": ("data.image_folder", "load_image_folder"),
-    "imagenet100": ("data.imagenet.load", "load_imagenet"),
-    "imagenet": ("data.imagenet.load", "load_imagenet"),
-    "imagenet22k_superclasses": ("data.subclasses.synsets", "load_superclasses"),
+
+class _Source(NamedTuple):
+    """A dataset that `load` knows; see `register`."""
+
+    loader: str | Callable[..., Dataset]
+    image_size: int | None = 32
+    resizable: bool = False
+    of_files: bool = False
+
+
+_SOURCES = {
+    "shapes": _Source("data.shapes:load_shapes", 32, resizable=True),
+    "cifar10": _Source("data.tfds_source:load_cifar"),
+    "cifar100": _Source("data.tfds_source:load_cifar"),
+    "image_folder": _Source("data.image_folder:load_image_folder", 224, resizable=True, of_files=True),
+    "imagenet100": _Source("data.imagenet.load:load_imagenet", 224, resizable=True, of_files=True),
+    "imagenet": _Source("data.imagenet.load:load_imagenet", 224, resizable=True, of_files=True),
 }
-OF_FILES = ("image_folder", "imagenet100", "imagenet", "imagenet22k_superclasses")
-"""Datasets of image files, of any size, that are resized."""
+
+
+def register(
+    name: str,
+    loader: str | Callable[..., Dataset],
+    image_size: int | None = 32,
+    *,
+    resizable: bool = False,
+    of_files: bool = False,
+) -> None:
+    """Adds a dataset to `load`.
+
+    Args:
+      name: the name of the dataset.
+      loader: `loader(name, data_dir=, seed=, image_size=, train_limit=, test_limit=)`, or "module:function", which is
+        imported when the dataset is loaded. With `of_files` it takes `train_size` and `resize` too.
+      image_size: side of its images in pixels where nobody asks for another; None leaves sizes to the loader.
+      resizable: its images come at any size.
+      of_files: its images are files of any size below `data_dir` (then it is resizable).
+
+    Raises:
+      ValueError: the name is taken by another loader.
+    """
+    source = _Source(loader, image_size, resizable or of_files, of_files)
+    if _SOURCES.setdefault(name, source) != source:
+        raise ValueError(f"dataset {name!r} is registered already")
 
 
 def names() -> tuple[str, ...]:
-    """The names `load` knows."""
-    return tuple(_LOADERS)
+    """Lists the names that `load` knows."""
+    return tuple(_SOURCES)
+
+
+def of_files() -> tuple[str, ...]:
+    """Lists the datasets of image files of any size, which are resized."""
+    return tuple(name for name, source in _SOURCES.items() if source.of_files)
 
 
 def load(
@@ -64,40 +94,52 @@ def load(
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """The dataset called `name`: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train
-    and test.
+    """Loads a dataset: uint8 images [N, H, W, 3] and int32 labels [N] on the host, train and test.
 
     Args:
       name: one of `names()`.
-      data_dir: where files are looked for (no meaning for `shapes`).
-      seed: of what is drawn or split at random.
+      data_dir: the folder of its files (no meaning for `shapes`).
+      seed: seed of drawn images and random splits.
       image_size: side in pixels; None is the dataset's own (32; 224 for folders).
-      train_size: side of training images that are kept larger, to be cropped at random; None is
-        image_size. Of folders and ImageNet only.
-      resize: how images of any size become square, of folders and ImageNet: `crop` (shorter side
-        to image_size * 256 / 224, then the centre) or `squash` (both sides, proportions not kept).
-      train_limit: at most so many training images, a class-balanced prefix that is the same every
-        time. `index` keeps the place of each in the whole split.
+      train_size: side of training images that are kept larger, to be cropped at random; None is image_size. For folders
+        and ImageNet only.
+      resize: how files of any size become square: `crop` (shorter side to image_size * 256 / 224, then the centre) or
+        `squash` (both sides, proportions not kept).
+      train_limit: take at most so many training images, a class-balanced prefix that is the same every time. `index`
+        keeps the place of each in the whole split.
       test_limit: the same for test images.
-      **kwargs: passed to the loader, e.g. `test_fraction` of `image_folder`, `train_images` of
-        `shapes`.
+      **kwargs: arguments of one loader, such as `test_fraction` of `image_folder`, `train_images` of `shapes`.
 
     Raises:
       ValueError: there is no such dataset, or an argument is out of range.
-      FileNotFoundError: the files are not there; the message says where they were looked for and
-        what to do.
+      FileNotFoundError: the files are not there; the message names the place and the remedy.
     """
-    if name not in _LOADERS:
-        close = difflib.get_close_matches(name, _LOADERS, 1)
+    if name not in _SOURCES:
+        close = difflib.get_close_matches(name, _SOURCES, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"expected a dataset out of {', '.join(_LOADERS)}, found {name!r}{hint}")
+        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{hint}")
+    source = _SOURCES[name]
+    for key, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
+        if limit is not None and limit < 1:
+            raise ValueError(f"expected {key} of at least 1 image (or None for all), found {limit}")
+    if image_size is not None and source.image_size is not None:
+        if not source.resizable and image_size != source.image_size:
+            raise ValueError(f"{name}: expected image_size {source.image_size} or None, found {image_size}")
+        if image_size < 1:
+            raise ValueError(f"expected image_size >= 1, found {image_size}")
     for key, value in (("train_size", train_size), ("resize", None if resize == "crop" else resize)):
-        if value is None:
-            continue
-        if name not in OF_FILES:
-            raise ValueError(f"expected {key} with {', '.join(OF_FILES)} only, found it with {name}")
-        kwargs[key] = value
-    module, function = _LOADERS[name]
-    loader = getattr(importlib.import_module(module), function)
+        if value is not None and not source.of_files:
+            raise ValueError(f"expected {key} with {', '.join(of_files())} only, found it with {name}")
+    if source.of_files:
+        kwargs |= {"train_size": train_size, "resize": resize}
+        if data_dir is None:
+            raise ValueError(
+                f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders); found None"
+            )
+    loader = source.loader
+    if isinstance(loader, str):  # imported on demand: `shapes` must not wait for the readers of CIFAR-10
+        module, _, function = loader.partition(":")
+        loader = getattr(importlib.import_module(module), function)
+    size = source.image_size if image_size is None else image_size
     limits = {"train_limit": train_limit, "test_limit": test_limit}
-    return loader(name, data_dir=data_dir, seed=seed, image_size=image_size, **limits, **kwargs)
+    return loader(name, data_dir=data_dir, seed=seed, image_size=size, **limits, **kwargs)

@@ -46,11 +46,9 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
 
 def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes photographs of frost and weights of style transfer over, by their digest in the options
-    (`cli.use_frost`, `cli.use_style`).
-    """
+    """Copies the digests of photographs of frost and of weights of style transfer (`cli.use_files`)."""
     given = config.train.corruption_options.to_dict()
-    for name, option in study.FROM_FILES.items():
+    for name, option, _ in study.FROM_FILES.values():
         if option in given.get(name, {}):
             before = trained.train.corruption_options.to_dict()
             options = before.get(name, {}) | {option: given[name][option]}

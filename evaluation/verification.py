@@ -80,7 +80,10 @@ def verify(workdir: pathlib.Path) -> Findings:
 
 
 def _verify(findings, workdir):
-    models = [*workdir.glob("models/*/*"), *workdir.glob(f"{TRAINED}*/models/*/*")]  # of tools.enhancement_study
+    models = [
+        *workdir.glob("models/*/*"),
+        *workdir.glob(f"{TRAINED}*/models/*/*"),
+    ]  # of projects.structural.enhancement_study
     for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
         _model(findings, folder)
     for folder in [workdir, *sorted(path for path in workdir.glob("stored/*") if path.is_dir())]:

@@ -8,7 +8,6 @@ resnet.py        ResNets and ResNeXts; wide_resnet.py: WRNs of 32x32 images
 densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learned
 msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
-adain.py         style transfer, by the first stages of a VGG; no classifier, and not known to `build`
 
 and what they share:
 

@@ -58,6 +58,7 @@ def extending(tmp_path, monkeypatch):
     for name in ("mine/shade", "mine/both"):
         corruptions.registry._CORRUPTIONS.pop(name)
     corruptions.registry._BENCHMARKS.pop("my_benchmark")
+    data._SOURCES.pop("my_dataset")
 
 
 def test_extending_examples_do_what_they_say(extending, tmp_path, monkeypatch):
@@ -76,10 +77,11 @@ def test_extending_examples_do_what_they_say(extending, tmp_path, monkeypatch):
         f"{split}_{what}": x for split in ("train", "test") for what, x in (("images", pixels), ("labels", labels))
     }
     np.savez(tmp_path / "my_dataset.npz", **arrays)
-    monkeypatch.setitem(sys.modules, "data.my_dataset", extending["data/my_dataset.py"])
-    monkeypatch.setitem(data._LOADERS, "my_dataset", ("data.my_dataset", "load_my_dataset"))
+    assert "my_dataset.py" in extending
     dataset = data.load("my_dataset", data_dir=tmp_path, train_limit=4)
     assert len(dataset.train) == 4 and len(dataset.test) == 6 and dataset.num_classes == 2
+    with pytest.raises(ValueError, match="my_dataset: expected image_size 32 or None, found 64"):
+        data.load("my_dataset", data_dir=tmp_path, image_size=64)
 
 
 def written_module(folder, monkeypatch, name="my_corruptions_of_a_test"):

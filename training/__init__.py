@@ -22,5 +22,4 @@ memory.py        whether a batch fits a device, asked of its compiler before the
 checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 sweeps.py        combinations of settings, as tools.sweep runs them
-style/           style transfer as a corruption, and how its weights are made
 """

@@ -15,7 +15,6 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict, config_flags
 
-from corruptions import imagenet_c
 from runtime import command, compiles, distributed, imports
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
@@ -27,7 +26,6 @@ from training.sections import SETTINGS
 
 flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
 _HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
-_STYLE = "training.style.corruption"  # a module that registers
 _default = ""  # config file of the script
 
 
@@ -62,25 +60,17 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
-    _name_style(config)
     imports.import_all(config.get("imports", ()))
     rules.check(config)
     use_all_cores()
     several = _join_others()
     use_ranges(config)
-    use_frost(config)
-    use_style(config)
+    use_files(config)
     workdir = _workdir()
     if several:
         asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
         distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
     return config, workdir
-
-
-def _name_style(config):
-    """Has commands know the corruption that config.style brings weights for, and workdirs keep it."""
-    if config.get("style") and _STYLE not in config.imports:
-        config.imports = (*config.imports, _STYLE)
 
 
 def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
@@ -209,41 +199,28 @@ def use_ranges(config: ConfigDict) -> None:
             given[name] = options | (given[name].to_dict() if name in given else {})
 
 
-def use_frost(config: ConfigDict) -> None:
-    """Reads the photographs in the folder config.frost and puts their digest into
-    train.corruption_options.
+def use_files(config: ConfigDict) -> None:
+    """Reads the files that config.frost and config.style name and puts their digests into train.corruption_options.
 
     Raises:
-      FileNotFoundError: no such folder, or no images in it.
-      SettingsError: the options name other photographs.
+      FileNotFoundError, DamagedFileError: there is no such file or folder, or it holds something else.
+      SettingsError: the options name other files, or no module of config.imports reads the setting.
     """
-    _use(config, "frost", imagenet_c.frost.qualified_name, imagenet_c.use_photographs)
-
-
-def use_style(config: ConfigDict) -> None:
-    """Reads the weights in the file config.style and puts their digest into
-    train.corruption_options.
-
-    Raises:
-      FileNotFoundError, DamagedFileError: no such file, or something else in it.
-      SettingsError: the options name other weights.
-    """
-    if not config.get("style"):
-        return
-    from training.style import weights  # which brings orbax: not for those who have no style
-
-    _use(config, "style", weights.NAME, weights.use)
-
-
-def _use(config, setting, corruption, read):
-    if not config.get(setting):
-        return
-    option, digest = study.FROM_FILES[corruption], read(config[setting])
-    given = config.train.corruption_options.to_dict()
-    options = given.get(corruption, {})
-    if options.get(option, digest) != digest:
-        raise SettingsError(
-            f"config.{setting}: expected the {option} {options[option][:16]} that "
-            f"config.train.corruption_options names, found {digest[:16]} in {config[setting]}"
-        )
-    config.train.corruption_options = given | {corruption: options | {option: digest}}
+    for setting in ("frost", "style"):
+        if not config.get(setting):
+            continue
+        if setting not in study.FROM_FILES:
+            raise SettingsError(
+                f"config.{setting}: expected a module that reads it among config.imports, for example "
+                f"('projects.structural.style',), found {tuple(config.imports)!r}"
+            )
+        corruption, option, read = study.FROM_FILES[setting]
+        digest = read(config[setting])
+        stored = config.train.corruption_options.to_dict()
+        options = stored.get(corruption, {})
+        if options.get(option, digest) != digest:
+            raise SettingsError(
+                f"config.{setting}: expected the {option} {options[option][:16]} that "
+                f"config.train.corruption_options names, found {digest[:16]} in {config[setting]}"
+            )
+        config.train.corruption_options = stored | {corruption: options | {option: digest}}

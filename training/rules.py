@@ -33,12 +33,12 @@ def of_model(config: ConfigDict) -> Iterator[str]:
 def of_files(config: ConfigDict) -> Iterator[str]:
     """Only images of files are resized."""
     dataset = config.dataset
-    if dataset.name not in data.OF_FILES:
+    if dataset.name not in data.of_files():
         for key, plain in (("train_size", 0), ("resize", "crop")):
             if dataset[key] != plain:
                 yield (
                     f"expected config.dataset.{key} {plain!r} with {dataset.name}, whose images have one size (others are "
-                    f"for {', '.join(data.OF_FILES)}), found {dataset[key]!r}"
+                    f"for {', '.join(data.of_files())}), found {dataset[key]!r}"
                 )
 
 

@@ -317,7 +317,7 @@ class StudySettings(Section):
     )
     enhancements: tuple[str, ...] = setting(
         (),
-        "enhancements that tools.enhancement_study tests; it trains with those after train=",
+        "enhancements that projects.structural.enhancement_study tests; it trains with those after train=",
         words("an enhancement, or train=NAME", names.enhancement),
     )
     seeds: tuple[int, ...] = setting((0,), "seeds of the models of each training", several(_SEED, 1))
@@ -330,7 +330,7 @@ class StudySettings(Section):
 
 @dataclasses.dataclass(frozen=True)
 class AdainSettings(Section):
-    """`adain`: weights of style transfer (tools.train_style_decoder)."""
+    """`adain`: weights of style transfer (projects.structural.train_style_decoder)."""
 
     encoder: str = setting("", "file of the VGG-19, vgg_normalised.pth; '' draws random values", _PATH)
     decoder: str = setting("", "file of the first decoder, decoder.pth; '' draws random values", _PATH)
@@ -479,7 +479,7 @@ class Settings(Section):
     )
     style: str = setting(
         "",
-        "weights of structural/style_transfer, a file of tools.train_style_decoder; '' leaves that corruption unknown",
+        "weights of structural/style_transfer, a file of projects.structural.train_style_decoder, read by projects.structural.style",
         _PATH,
     )
     imports: tuple[str, ...] = setting(

@@ -2,14 +2,15 @@
 
 import os
 import pathlib
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 import corruptions
 import data
+from corruptions import imagenet_c
 from data.dataset import Dataset, Split
 from data.union import union
 from runtime import distributed, settings
@@ -30,8 +31,24 @@ FREE = (  # places of files and images do not determine a result
     "train.mix_in.data_dir",
     "train.tensorboard",
 )
-FROM_FILES = {"imagenet_c/frost": "photographs", "structural/style_transfer": "style"}
-"""Corruption -> its option that holds the digest of files; a setting of commands names the files."""
+
+
+class FromFile(NamedTuple):
+    """A corruption that needs files, which a setting of commands names.
+
+    Attributes:
+      corruption: its name.
+      option: the option of the corruption that holds the digest of the files.
+      read: path -> digest; the process uses these files from then on.
+    """
+
+    corruption: str
+    option: str
+    read: Callable[[str], str]
+
+
+FROM_FILES = {"frost": FromFile(imagenet_c.frost.qualified_name, "photographs", imagenet_c.use_photographs)}
+"""{setting: FromFile}. A module of config.imports may add a corruption of its own, for `style`."""
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.imported reads
 STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
     *FREE,
@@ -218,7 +235,7 @@ def refuse_unnamed(config: ConfigDict) -> None:
             if recipe.get(key, plain) != plain:
                 raise ValueError(
                     f"expected config.{section}.{key} {plain!r} in a study, found {recipe[key]!r}; train.py trains a "
-                    "model with it, tools.enhancement_study with config.study.enhancements of train=NAME"
+                    "model with it, projects.structural.enhancement_study with config.study.enhancements of train=NAME"
                 )
 
 

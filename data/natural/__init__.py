@@ -7,16 +7,14 @@
     cifar10_1, cifar10_1_v4                                new photographs, versions 6 and 4
     cinic10                                                ImageNet's photographs at 32x32
 
-- `classes`: which classes a set has; classes.txt holds the facts
-- `sets`: names, folders, labels of each set
-- `read`: its images at the size that a model takes
+- `sets`: names, folders and classes of each set; classes.txt holds the facts
+- `read`: its images at the size of a model's input
 
     images = data.natural.open_natural("imagenet_r", "DIR", 224)
     images.split, images.classes
 """
 
-from data.natural.classes import Classes
 from data.natural.read import NaturalImages, open_natural
-from data.natural.sets import NAMES
+from data.natural.sets import NAMES, Classes
 
 __all__ = ["NAMES", "Classes", "NaturalImages", "open_natural"]

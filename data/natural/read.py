@@ -16,8 +16,7 @@ import numpy as np
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
 from data.natural import sets
-from data.natural.classes import Classes
-from data.natural.sets import NaturalSet
+from data.natural.sets import Classes, NaturalSet
 from runtime import files
 
 _CHUNK = 256

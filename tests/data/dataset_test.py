@@ -71,6 +71,37 @@ def test_unknown_names_are_answered_with_a_suggestion_and_the_list():
     assert all(name in str(caught.value) for name in data.names())
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("shapes", {"train_limit": 0}, r"train_limit of at least 1 image \(or None for all\), found 0"),
+        ("cifar10", {"test_limit": -3}, "test_limit of at least 1 image .*found -3"),
+        ("cifar10", {"image_size": 64}, "cifar10: expected image_size 32 or None, found 64"),
+        ("image_folder", {"image_size": 0, "data_dir": "x"}, "image_size >= 1, found 0"),
+        ("shapes", {"train_size": 64}, "expected train_size with image_folder, .* only, found it with shapes"),
+        ("cifar10", {"resize": "squash"}, "expected resize with image_folder, .* only, found it with cifar10"),
+        ("image_folder", {}, "image_folder needs data_dir, the folder that holds train/ and val/"),
+        ("imagenet", {}, "imagenet needs data_dir"),
+    ],
+)
+def test_arguments_out_of_range_are_refused_before_anything_is_read(name, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        data.load(name, **arguments)
+
+
+def test_a_registered_dataset_is_loaded_by_name_and_no_name_is_taken_twice(monkeypatch):
+    monkeypatch.setattr(data, "_SOURCES", dict(data._SOURCES))
+    asked = []
+    data.register("mine", lambda name, **arguments: asked.append((name, arguments)), 48, of_files=True)
+    data.register("builtin", "math:hypot")
+    data.load("mine", data_dir="x", train_limit=3)
+    limits = {"train_limit": 3, "test_limit": None, "train_size": None, "resize": "crop"}
+    assert asked == [("mine", {"data_dir": "x", "seed": 0, "image_size": 48, **limits})]
+    assert "mine" in data.names() and "mine" in data.of_files() and "builtin" not in data.of_files()
+    with pytest.raises(ValueError, match="dataset 'shapes' is registered already"):
+        data.register("shapes", "math:hypot")
+
+
 def test_provenance_holds_the_digest_of_the_very_arrays():
     loaded = data.load("shapes", train_limit=12, test_limit=10)
     for name, split in (("train", loaded.train), ("test", loaded.test)):

@@ -15,7 +15,7 @@ import eval as evaluation_script
 from analysis import tables
 from analysis.natural_shift.counts import read_workdirs
 from data import Dataset, Split
-from data.natural import classes
+from data.natural import sets
 from evaluation.natural import evaluate_natural
 from evaluation.shown import Shown
 from evaluation.verification import verify
@@ -25,8 +25,8 @@ from tests.training import tiny
 from training import states
 
 SIDE = 4
-WORDNET = list(classes.imagenet().groups)
-OBJECTS = classes.objectnet()
+WORDNET = list(sets.imagenet().groups)
+OBJECTS = sets.objectnet()
 
 
 class Shades(nnx.Module):
@@ -42,7 +42,7 @@ class Shades(nnx.Module):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("natural")
-    tree(root / "imagenet_r", classes.imagenet("imagenet_r").groups)
+    tree(root / "imagenet_r", sets.imagenet("imagenet_r").groups)
     tree(root / "objectnet" / "images", OBJECTS.folders)
     return root
 
@@ -83,7 +83,7 @@ def answered(logits, groups):
 @pytest.mark.parametrize("place", [False, True])
 def test_answers_are_among_the_sets_classes_alone(folder, tmp_path, place):
     bits, logits, clean = evaluate(WORDNET, "imagenet_r", folder, tmp_path, place)
-    groups = classes.imagenet("imagenet_r").of_model(WORDNET, "")
+    groups = sets.imagenet("imagenet_r").of_model(WORDNET, "")
     answers = answered(logits, groups)
     np.testing.assert_array_equal(bits["natural/imagenet_r"], answers[np.arange(200)] == np.arange(200))
     shades, labels = np.asarray(clean.images)[:, 0, 0, 0], groups[np.asarray(clean.labels)]
@@ -105,14 +105,14 @@ def test_any_class_of_an_object_is_right(folder, tmp_path):
 def test_a_model_of_some_classes_is_shown_those_and_their_images(folder, tmp_path):
     some = WORDNET[1:40]
     bits, logits, _ = evaluate(some, "imagenet_r", folder, tmp_path)
-    groups = classes.imagenet("imagenet_r").of_model(some, "")
+    groups = sets.imagenet("imagenet_r").of_model(some, "")
     known = np.sort(groups[groups >= 0])
     np.testing.assert_array_equal(bits["natural/imagenet_r"], answered(logits, groups)[known] == known)
     assert len(bits["clean/imagenet_r"]) == 2 * len(known)
 
 
 def test_where_all_classes_are_the_sets_clean_images_are_clean(folder, tmp_path):
-    own = list(classes.imagenet("imagenet_r").groups)[::-1]  # in another order than the set's
+    own = list(sets.imagenet("imagenet_r").groups)[::-1]  # in another order than the set's
     bits, logits, _ = evaluate(own, "imagenet_r", folder, tmp_path)
     assert list(bits) == ["natural/imagenet_r"]
     np.testing.assert_array_equal(bits["natural/imagenet_r"], 199 - logits.argmax(axis=1)[:200] == np.arange(200))
@@ -123,12 +123,12 @@ def test_sets_are_all_opened_before_one_is_evaluated(folder, tmp_path):
         evaluate(WORDNET, "imagenet_r,imagenet_a", folder, tmp_path)
     assert not (tmp_path / "answers").exists()
     with pytest.raises(ValueError, match=r"expected a model of the classes of imagenet_r"):
-        evaluate(classes.CIFAR10, "imagenet_r", folder, tmp_path)
+        evaluate(sets.CIFAR10, "imagenet_r", folder, tmp_path)
 
 
 def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     load = data.load
-    cifar = {"name": "cifar10", "class_names": classes.CIFAR10}
+    cifar = {"name": "cifar10", "class_names": sets.CIFAR10}
     monkeypatch.setattr(data, "load", lambda *args, **kwargs: dataclasses.replace(load(*args, **kwargs), **cifar))
     config = tiny.config()
     config.eval.update({"corruptions": (), "natural": "cifar10_1", "natural_dir": str(tmp_path)})

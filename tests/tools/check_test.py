@@ -138,7 +138,7 @@ def test_answers_to_natural_test_sets_are_to_other_images(folder):
 
 
 def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
-    """Folders of tools.enhancement_study and tools.cbar; only what is looked at is there."""
+    """Folders of projects.structural.enhancement_study and tools.cbar; only what is looked at is there."""
     names = ("standard+enhance=clahe", "standard+train=clahe+enhance=nlm")
     for number, study in enumerate((tmp_path, tmp_path / "train=clahe")):
         files.write_json(study / "models" / "standard" / "seed0" / "final.json", {"step": 0, "digest": str(number)})

@@ -44,7 +44,7 @@ def digest(folder):
 def configured(folder):
     config = tiny.config()
     config.frost = str(folder)
-    cli.use_frost(config)
+    cli.use_files(config)
     return config
 
 
@@ -126,4 +126,4 @@ def test_what_is_wrong_is_said_at_once(folder, tmp_path):
     config.frost = str(folder)
     config.train.corruption_options = {FROST: {"photographs": "0" * 64}}
     with pytest.raises(SettingsError, match="expected the photographs 0000"):
-        cli.use_frost(config)
+        cli.use_files(config)

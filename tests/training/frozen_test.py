@@ -11,9 +11,10 @@ from flax import nnx
 
 import models
 import train
-from configs import imagenet22k_superclasses
 from evaluation import trained_models
 from models import condensenet, layers
+from projects.structural import datasets  # noqa: F401 - registers the dataset of the config
+from projects.structural.configs import imagenet22k_superclasses
 from runtime import meshes
 from tests.training import tiny
 from tests.training.loss_test import IMAGES, KEY, LABELS

@@ -10,7 +10,7 @@ import pytest
 import tensorflow_datasets as tfds
 from PIL import Image
 
-from data.natural import NAMES, classes, open_natural
+from data.natural import NAMES, open_natural, sets
 from tests.data.natural.pictures import picture, tree
 
 WORDNET = (
@@ -28,7 +28,7 @@ def read(tmp_path):
 def renditions(tmp_path_factory):
     """ImageNet-R with one picture a class."""
     root = tmp_path_factory.mktemp("renditions")
-    tree(root / "imagenet-r", classes.imagenet("imagenet_r").groups)
+    tree(root / "imagenet-r", sets.imagenet("imagenet_r").groups)
     (root / "imagenet-r" / "README.txt").write_text("Not a class.")
     return root
 
@@ -42,33 +42,33 @@ def positions(known):
 
 
 def test_imagenets_classes_are_in_wordnet_order():
-    assert list(classes.imagenet().groups) == WORDNET == sorted(WORDNET)
-    assert list(classes.imagenet().groups.values()) == list(range(1000))
+    assert list(sets.imagenet().groups) == WORDNET == sorted(WORDNET)
+    assert list(sets.imagenet().groups.values()) == list(range(1000))
 
 
 def test_subsets_have_the_published_classes():
-    of_a, of_r = (positions(classes.imagenet(name)) for name in ("imagenet_a", "imagenet_r"))
+    of_a, of_r = (positions(sets.imagenet(name)) for name in ("imagenet_a", "imagenet_r"))
     flat = [{position for group in found.values() for position in group} for found in (of_a, of_r)]
     assert [len(found) for found in (of_a, of_r)] == [len(found) for found in flat] == [200, 200]
     assert len(flat[0] & flat[1]) == 86
     assert (min(flat[0]), max(flat[0]), min(flat[1]), max(flat[1])) == (6, 988, 1, 988)
-    assert of_r[0] == {1} and of_r[199] == {988} and classes.imagenet("imagenet_r").folders["n01443537"] == 0
+    assert of_r[0] == {1} and of_r[199] == {988} and sets.imagenet("imagenet_r").folders["n01443537"] == 0
 
 
 def test_objects_of_objectnet_are_one_class_or_more():
-    known = classes.objectnet()
+    known = sets.objectnet()
     found = positions(known)
     assert len(known.folders) == known.number == 113 and len(known.groups) == 125
     assert found[known.folders["chair"]] == {423, 559, 765} and found[known.folders["t-shirt"]] == {610}
 
 
 def test_a_models_classes_are_found_by_name():
-    groups = classes.imagenet("imagenet_r").of_model(WORDNET, "imagenet_r")
+    groups = sets.imagenet("imagenet_r").of_model(WORDNET, "imagenet_r")
     assert groups.dtype == np.int32 and groups[[0, 1, 2, 988, 999]].tolist() == [-1, 0, 1, 199, -1]
-    of_100 = classes.imagenet("imagenet_r").of_model(WORDNET[::10], "imagenet_r")
+    of_100 = sets.imagenet("imagenet_r").of_model(WORDNET[::10], "imagenet_r")
     np.testing.assert_array_equal(of_100, groups[::10])
     with pytest.raises(ValueError, match=r"classes of imagenet_r \(n01443537, .*found one of 10 others \(airplane"):
-        classes.imagenet("imagenet_r").of_model(classes.CIFAR10, "imagenet_r")
+        sets.imagenet("imagenet_r").of_model(sets.CIFAR10, "imagenet_r")
 
 
 def test_folders_by_wordnet_id_become_groups(renditions, tmp_path):
@@ -80,7 +80,7 @@ def test_folders_by_wordnet_id_become_groups(renditions, tmp_path):
 
 
 def test_pictures_are_squashed_when_the_models_are_shown_such(tmp_path):
-    groups = list(classes.imagenet("imagenet_r").groups)
+    groups = list(sets.imagenet("imagenet_r").groups)
     tree(tmp_path / "imagenet_r", groups)
     wide = np.random.default_rng(0).integers(0, 256, (9, 20, 3), np.uint8)
     Image.fromarray(wide).save(tmp_path / "imagenet_r" / groups[0] / "one.png")
@@ -107,7 +107,7 @@ def test_folders_by_number_are_read_as_numbers(read, tmp_path):
 
 
 def test_objectnets_border_is_cut_off_and_other_objects_are_left_out(read, tmp_path):
-    known = classes.objectnet()
+    known = sets.objectnet()
     root = tmp_path / "objectnet-1.0" / "images"
     tree(root, [*known.folders, "air_freshener"], side=20, border=(255, 0, 0))
     (tmp_path / "objectnet-1.0" / "mappings").mkdir()
@@ -134,7 +134,7 @@ def test_cifar_10_1_is_read_from_its_arrays(read, tmp_path):
 
 
 def test_cifars_own_images_in_cinic_are_no_shift(read, tmp_path):
-    for number, name in enumerate(classes.CIFAR10):
+    for number, name in enumerate(sets.CIFAR10):
         picture(tmp_path / "CINIC-10" / "test" / name / f"n0{number}_1.png", number, side=32)
         picture(tmp_path / "CINIC-10" / "test" / name / "cifar10-train-7.png", 200, side=32)
         picture(tmp_path / "CINIC-10" / "train" / name / "n01_1.png", 201, side=32)
@@ -144,7 +144,7 @@ def test_cifars_own_images_in_cinic_are_no_shift(read, tmp_path):
 
 
 def test_a_damaged_image_is_no_smaller_test_set(read, tmp_path):
-    tree(tmp_path / "cinic10" / "test", classes.CIFAR10, side=32)
+    tree(tmp_path / "cinic10" / "test", sets.CIFAR10, side=32)
     (tmp_path / "cinic10" / "test" / "cat" / "one.png").write_bytes(b"no image")
     with pytest.raises(ValueError, match=r"found damaged ones, copy them again: .*cat/one.png"):
         read("cinic10", 32)

@@ -1,0 +1,1 @@
+"""Robustness to natural distribution shifts."""

@@ -1,0 +1,1 @@
+"""Structural robustness: icons, subclasses, sequences of frames, style transfer, enhancements; see README.md."""

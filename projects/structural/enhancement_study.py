@@ -1,0 +1,108 @@
+"""Trains networks and tabulates their errors under corruptions with and without each enhancement.
+
+    python -m projects.structural.enhancement_study --config=projects/structural/configs/enhancements.py --workdir=runs/enhancements
+    python -m projects.structural.enhancement_study --config=projects/structural/configs/enhancements.py:smoke --workdir=runs/enhancements_smoke
+
+Trains a standard model for each of config.study.seeds and evaluates all of them on the same images under
+config.eval.corruptions, without and with each of config.study.enhancements (`corruptions.enhance`). Writes the tables
+of eval.py and
+
+    enhancements/table.md, .csv, .tex     clean error, mean error, mCE relative to the standard model (100), over
+                                          seeds, with standard errors
+
+For an enhancement `train=NAME` a second set of networks is trained with it, in WORKDIR/train=NAME, and evaluated with
+it; `train=stability` is stability training. WORKDIR, and each folder of a network there, is a workdir of eval.py.
+Stopped anywhere, the same command continues; with more enhancements or seeds it adds the missing ones.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+
+from ml_collections import ConfigDict
+
+from analysis.errors import joint, markup
+from analysis.tables import STANDARD
+from corruptions import enhance as enhancements
+from evaluation.conditions import list_conditions, warn_of_tables
+from evaluation.evaluate import digests, evaluate_models, marked
+from evaluation.results import Frame, asked_for, count_answers, write_tables
+from evaluation.shown import Shown
+from runtime import distributed, meshes, workdirs
+from runtime.bindings import TRAINED
+from runtime.log import log
+from training import cli, parts, steps, study
+
+_MEASURES = ("mean_error", "mCE")
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> str:
+    """Runs the study of `config` in `workdir`; returns its table as Markdown."""
+    if not config.study.enhancements:
+        raise ValueError(
+            "expected enhancements in config.study.enhancements, found none; projects/structural/configs/enhancements.py names some"
+        )
+    study.refuse_unnamed(config)
+    conditions = list_conditions(config.eval.corruptions, config.eval.severity)
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
+        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
+        warn_of_tables(config.eval.corruptions, dataset.image_shape)
+        shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        # Before training: a reference that does not fit is refused.
+        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
+        counts, known = [], {}
+
+        def train(own, folder):
+            return parts.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
+
+        def evaluate(models, enhance=""):
+            models = marked(models, enhancements.label(enhance)) if enhance else models
+            counts.extend(count_answers(evaluate_models(models, shown, conditions, path, enhance=enhance)))
+            known.update(digests(models))
+
+        standard = train(config, path)
+        evaluate(standard)
+        for name in config.study.enhancements:
+            if not name.startswith(TRAINED):
+                evaluate(standard, name)
+                continue
+            own = trained_with(config, name.removeprefix(TRAINED))
+            evaluate(marked(train(own, path / name), name), own.train.enhance)
+        return distributed.on_main(lambda: _write(config, path, counts, known, dataset.name, frame))
+
+
+def trained_with(config: ConfigDict, name: str) -> ConfigDict:
+    """Copies a config and trains with an enhancement of images, or for `stability`."""
+    own = ConfigDict(config.to_dict())
+    if name == "stability":
+        own.train.stability_weight, own.train.stability_noise = steps.STABILITY_IN_STUDIES
+    else:
+        own.train.enhance = name
+    return own
+
+
+def _write(config, path, counts, known, source, frame):
+    """Writes every table; prints the one of enhancements."""
+    write_tables(path, counts, asked_for(config), source, frame, known, printed=False)
+    evaluated = [joint.read(path, *joint.names([path]))]
+    table = joint.joint(
+        evaluated,
+        reference=config.eval.reference or str(path),
+        mismatch=config.eval.reference_mismatch,
+        measures=_MEASURES,
+    )
+    markup.write(path / "enhancements", table)
+    print(text := markup.markdown(table))
+    return text
+
+
+def main(argv):
+    config, workdir = cli.start(argv)
+    run(config, workdir)
+    log.info("Results are in %s.", workdir)
+
+
+if __name__ == "__main__":
+    cli.define_flags("projects/structural/configs/enhancements.py", hosts=True)
+    command.run(main, cli.parse)

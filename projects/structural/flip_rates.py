@@ -1,0 +1,183 @@
+"""How often predictions flip under small perturbations: flip probability, top-5 distance, mFR.
+
+D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
+Perturbations" (2019), section 4. A frame is compared with the one before it; where noise is drawn
+anew in each frame (perturbations called `..._noise...`), with the first.
+
+    flip probability   mean over sequences and frames of [f(x_j) != f(x_i)]
+    top-5 distance     the same mean of sum_{k=1..5} |k - min(place of class k of x_i in x_j, 6)|
+    mFR, mT5D          means over perturbations of both relative to those of a reference, AlexNet
+"""
+
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.lines import read_lines, write_rows
+from analysis.rounding import fixed, with_error
+
+BEST = 5
+FILE = "flips.csv"
+
+
+class Flips(NamedTuple):
+    """One model under one perturbation; a line of flips.csv.
+
+    Attributes:
+      model, seed: as in counts.csv.
+      perturbation: name of the perturbation.
+      sequences, frames: number of sequences, and of frames in each.
+      flip_probability, top_distance: means over sequences, with standard errors over them.
+    """
+
+    model: str
+    seed: int
+    perturbation: str
+    sequences: int
+    frames: int
+    flip_probability: float
+    flip_probability_se: float
+    top_distance: float
+    top_distance_se: float
+
+
+def flip_probabilities(best: np.ndarray, noise: bool) -> np.ndarray:
+    """Computes the fraction of frames at which the answer of each sequence flips: float [N].
+
+    Args:
+      best: classes by falling logit, int [N, frames, K].
+      noise: compare each frame with the first, not with the one before.
+    """
+    before, after = _pairs(best, noise)
+    return (before[..., 0] != after[..., 0]).mean(axis=1)
+
+
+def top_distances(best: np.ndarray, noise: bool) -> np.ndarray:
+    """Computes the top-5 distance of each sequence, float [N]; arguments as in `flip_probabilities`.
+
+    With K classes for each frame, 5 becomes K: other classes count as place K + 1.
+    """
+    before, after = _pairs(best, noise)
+    same = before[..., :, None] == after[..., None, :]
+    number = best.shape[-1]
+    place = np.where(same.any(axis=-1), same.argmax(axis=-1), number)
+    return np.abs(np.arange(number) - place).sum(axis=-1).mean(axis=1)
+
+
+def _pairs(best, noise):
+    after = best[:, 1:]
+    return (np.broadcast_to(best[:, :1], after.shape) if noise else best[:, :-1]), after
+
+
+def measure(key: tuple[str, int], perturbation: str, best: np.ndarray) -> Flips:
+    """Measures the flips of a model (name, seed) from its best classes, int [N, frames, K]."""
+    noise, number = "noise" in perturbation, len(best)
+    means = []
+    for values in (flip_probabilities(best, noise), top_distances(best, noise)):
+        error = values.std(ddof=1) / np.sqrt(number) if number > 1 else np.nan
+        means += [float(values.mean()), float(error)]
+    return Flips(*key, perturbation, number, best.shape[1], *means)
+
+
+class Rates(NamedTuple):
+    """A model relative to a reference, in percent; 100 is the reference.
+
+    Attributes:
+      flips: {perturbation: flip rate}.
+      mean_flip_rate: mFR.
+      mean_top_rate: mT5D.
+    """
+
+    flips: dict[str, float]
+    mean_flip_rate: float
+    mean_top_rate: float
+
+
+def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) -> dict[str, Flips]:
+    """Selects the flips of a reference under each perturbation.
+
+    Args:
+      reference: the reference's rows, see `read_flips`.
+      asked: (perturbation, sequences, frames) to be compared with it.
+
+    Raises:
+      ValueError: the reference is not one model, saw other sequences, or never flips.
+    """
+    if len({row[:2] for row in reference}) != 1:
+        raise ValueError(f"expected a reference of one model, found {sorted({row[:2] for row in reference}) or 'none'}")
+    of_reference, found = {row.perturbation: row for row in reference}, {}
+    for name, sequences, frames in asked:
+        row = of_reference.get(name)
+        if row is None or (row.sequences, row.frames) != (sequences, frames):
+            has = f"{row.sequences} of {row.frames} frames" if row else "none"
+            raise ValueError(
+                f"expected {sequences} sequences of {frames} frames of {name} in the reference, found {has}"
+            )
+        if not row.flip_probability or not row.top_distance:
+            raise ValueError(f"expected a reference whose answers change under {name}, found none change")
+        found[name] = row
+    return found
+
+
+def rates(rows: Sequence[Flips], reference: Sequence[Flips]) -> dict[tuple[str, int], Rates]:
+    """Divides the flips of every model by those of a reference under the same perturbation; raises as `divisors`."""
+    by = divisors(reference, [row[2:5] for row in rows])
+    pairs: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
+    for row in rows:
+        divisor = by[row.perturbation]
+        pair = (row.flip_probability / divisor.flip_probability, row.top_distance / divisor.top_distance)
+        pairs.setdefault((row.model, row.seed), {})[row.perturbation] = pair
+    return {
+        key: Rates(
+            {name: 100 * flip for name, (flip, _) in of_model.items()},
+            *(100 * float(np.mean(values)) for values in zip(*of_model.values(), strict=True)),
+        )
+        for key, of_model in pairs.items()
+    }
+
+
+def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> str:
+    """Tabulates flip probabilities in percent with their standard errors, and rates if there are any."""
+    names = list(dict.fromkeys(row.perturbation for row in rows))
+    keys = list(dict.fromkeys((row.model, row.seed) for row in rows))
+    values = {((row.model, row.seed), row.perturbation): row for row in rows}
+    lines = [["perturbation", *(f"{model} {seed}" for model, seed in keys)], ["---", *["---:"] * len(keys)]]
+    for name in names:
+        cells = [values[key, name] for key in keys]
+        lines.append([name, *(with_error(100 * c.flip_probability, 100 * c.flip_probability_se) for c in cells)])
+    of_model = [[values[key, name] for name in names] for key in keys]
+    means = [float(np.mean([row.flip_probability for row in of_one])) for of_one in of_model]
+    lines.append(["mean", *(fixed(100 * mean, 2) for mean in means)])
+    lines.append(
+        ["top-5 distance", *(fixed(float(np.mean([row.top_distance for row in of_one])), 2) for of_one in of_model)]
+    )
+    for title, field in (("mFR", "mean_flip_rate"), ("mT5D", "mean_top_rate")):
+        if relative:
+            lines.append([title, *(fixed(getattr(relative[key], field), 1) for key in keys)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write_flips(path: pathlib.Path, rows: Sequence[Flips], comment: str) -> None:
+    """Writes flips.csv."""
+    write_rows(path, Flips._fields, rows, comment)
+
+
+def read_flips(path: str | pathlib.Path) -> list[Flips]:
+    """Reads flips.csv, or the one in a workdir.
+
+    Raises:
+      FileNotFoundError: there is none.
+      ValueError: it was edited, or a line is malformed.
+    """
+    path = pathlib.Path(path)
+    path = path / FILE if path.is_dir() else path
+    rows = []
+    for number, fields in read_lines(path, Flips._fields):
+        try:
+            numbers = int(fields[1]), fields[2], int(fields[3]), int(fields[4]), *map(float, fields[5:])
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+        rows.append(Flips(fields[0], *numbers))
+    return rows

@@ -1,0 +1,147 @@
+"""Superclasses of synsets, trained on the seen ones of each and tested on seen and unseen ones.
+
+    DIR/superclasses.json   the synsets of each superclass, as `imagenet22k` lists them
+    DIR/train, DIR/val      a folder for each seen synset, from ImageNet
+    DIR/unseen              a folder for each unseen synset, from ImageNet-22K
+
+Each of the three folders may be a link. Folders that are not listed are left alone.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data import decode, tree
+from data.dataset import Dataset, Parts, balanced_prefix, describe, make_split, sha256
+from data.image_folder import decoded
+from data.sharded import ShardedImages
+from runtime import files
+
+LISTS = "superclasses.json"
+_SOURCES = {"train": ("train", "seen"), "seen": ("val", "seen"), "unseen": ("unseen", "unseen")}
+_MAKE = f"python -m projects.structural.imagenet22k --wordnet=DICT --tree=DIR/unseen --out=DIR/{LISTS}"
+
+
+def load_superclasses(
+    name: str,
+    *,
+    data_dir: str | os.PathLike,
+    seed: int = 0,
+    image_size: int = 224,
+    train_size: int | None = None,
+    resize: str = "crop",
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+    max_damaged: float = 0.01,
+) -> Dataset:
+    """Reads the images of listed synsets, with superclasses as labels.
+
+    The test images are in two parts, `seen` and `unseen` synsets. In the accuracies of the parts images that cannot be
+    read count as errors, as in the released code; other accuracies leave them out. Images are decoded once into
+    `data.cache`.
+
+    Args:
+      name: the name the dataset gets.
+      data_dir: the folder DIR of this module.
+      seed: unused, nothing here is random.
+      image_size, train_size, resize: see `data.load`.
+      max_damaged: see `data.image_folder.load_image_folder`.
+      train_limit: see `data.load`; the prefix is balanced over superclasses, other files are not opened.
+      test_limit: the same for test images, balanced over parts of superclasses.
+
+    Raises:
+      FileNotFoundError: the lists, or the folder of a listed synset, are not there.
+      ValueError: the lists are malformed, or too many images are damaged.
+    """
+    del seed
+    root = tree.find_root(name, data_dir)
+    lists = read_lists(root / LISTS)
+    sides = decode.sides(image_size, train_size, resize)
+    items = {split: _items(root / folder, lists, part) for split, (folder, part) in _SOURCES.items()}
+    keep = {"train": balanced_prefix(_labels(items["train"]), train_limit)}
+    keep |= _kept_of_parts(items["seen"], items["unseen"], test_limit)
+    splits, facts = {}, {}
+    for split, side in (("train", "train"), ("seen", "test"), ("unseen", "test")):
+        chosen = [items[split][i] for i in keep[split]]
+        splits[split], facts[split] = decoded(chosen, root, f"{name}-{split}", len(lists), sides[side], max_damaged)
+    test, of_test = _joined(splits["seen"], splits["unseen"], facts, len(items["seen"]), name, len(lists))
+    provenance: dict[str, Any] = {
+        "source": str(root),
+        "format": "folders of synsets",
+        "lists": files.sha256(root / LISTS),
+        "preprocess": decode.description(sides),
+        "train": facts["train"],
+        "test": of_test,
+    }
+    parts = ("seen", "unseen")
+    counts = [len(splits[part]) for part in parts] + [len(facts[part].get("damaged", ())) for part in parts]
+    of_images = Parts(np.repeat(np.array([0, 1, 0, 1], np.int32), counts), parts)
+    return Dataset(name, tuple(lists), splits["train"], test, provenance, of_images)
+
+
+def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
+    """Reads {superclass: {"seen": synsets, "unseen": synsets}}.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: it holds something else, a name that is no synset, one twice, or a superclass without seen synsets.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"expected lists of synsets, found no file {path}; make it with: {_MAKE}")
+    lists = files.read_json(path, remedy=f"make it anew with: {_MAKE}")
+    listed = set()
+    for name, parts in lists.items():
+        if not isinstance(parts, dict) or set(parts) != {"seen", "unseen"} or not _full(**parts):
+            raise ValueError(
+                f"{path}: expected lists 'seen', not empty, and 'unseen' of {name}, found {str(parts)[:60]}"
+            )
+        for synset in (*parts["seen"], *parts["unseen"]):
+            if not isinstance(synset, str) or not re.fullmatch(r"n\d{8}", synset):
+                raise ValueError(f"{path}: expected synsets such as n02084071, found {synset!r} in {name}")
+            if synset in listed:
+                raise ValueError(f"{path}: expected each synset once, found {synset} again in {name}")
+            listed.add(synset)
+    return lists
+
+
+def _full(seen, unseen):
+    return isinstance(seen, list) and isinstance(unseen, list) and bool(seen)
+
+
+def _items(folder, lists, part):
+    """Lists the files of the synsets of a part, with superclasses as labels."""
+    labels = {synset: label for label, parts in enumerate(lists.values()) for synset in parts[part]}
+    there = set(tree.class_folders(folder)) if folder.is_dir() else set()
+    if missing := sorted(labels.keys() - there):
+        rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        remedy = f", or list what is there with: {_MAKE}" if part == "unseen" else ""
+        raise FileNotFoundError(
+            f"expected a folder for each of {len(labels)} {part} synsets in {folder}, found none of "
+            f"{', '.join(missing[:5])}{rest}; get them{remedy}"
+        )
+    of_synset = list(labels.values())
+    return [(path, of_synset[number], i) for path, number, i in tree.list_images(folder, list(labels))]
+
+
+def _labels(items):
+    return np.array([label for _, label, _ in items], int)
+
+
+def _kept_of_parts(seen, unseen, limit):
+    """Takes positions of at most `limit` images of both parts, balanced over the parts of superclasses."""
+    keep = balanced_prefix(np.concatenate([2 * _labels(seen), 2 * _labels(unseen) + 1]), limit)
+    return {"seen": keep[keep < len(seen)], "unseen": keep[keep >= len(seen)] - len(seen)}
+
+
+def _joined(seen, unseen, facts, number, name, num_classes):
+    """Joins both parts to a test split, the second's index counted from `number` on; returns its provenance too."""
+    images = ShardedImages([seen.images, unseen.images], seen.images.shape[1:])
+    labels = np.concatenate([seen.labels, unseen.labels])
+    index = np.concatenate([seen.index, unseen.index + np.int32(number)])
+    hashes = [facts[part]["sha256"]["images"] for part in ("seen", "unseen")]
+    known = {"image_shards": sha256(np.array(hashes, "S64")), "labels": sha256(labels), "index": sha256(index)}
+    made = make_split(images, labels, index, num_classes, f"{name} test")
+    return made, {**describe(made, known), "parts": {part: facts[part] for part in ("seen", "unseen")}}

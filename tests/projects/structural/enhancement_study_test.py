@@ -1,0 +1,80 @@
+"""projects.structural.enhancement_study: a table with and without each enhancement; continued, nothing is done again."""
+
+import csv
+
+import pytest
+
+from analysis import tables
+from projects.structural import enhancement_study
+from runtime.schema import SettingsError
+from tests.training import tiny
+from training import rules
+
+
+def config(*enhancements):
+    """The program of many other tests."""
+    found = tiny.config(epochs=1)
+    found.eval.update({"corruptions": ("imagenet_c/contrast",), "severity": "5"})
+    found.study.update({"enhancements": enhancements, "seeds": (0,)})
+    return found
+
+
+def finished(workdir):
+    return {str(path.relative_to(workdir)): path.stat().st_mtime_ns for path in workdir.rglob("final.json")}
+
+
+def test_a_study_of_enhancements(tmp_path, capsys):
+    workdir = tmp_path / "work"
+    enhancement_study.run(config("clahe"), workdir)
+    first = finished(workdir)
+    more = config("clahe", "train=clahe")
+    more.eval.update({"reference": "alexnet", "reference_mismatch": "label"})  # of other images, which is to be said
+    text = enhancement_study.run(more, workdir)
+    second = finished(workdir)
+    assert first.items() < second.items()
+    assert second.keys() - first.keys() == {"train=clahe/models/standard/seed0/final.json"}
+    rows = tables.read_counts(workdir / "counts.csv")
+    models = ["standard", "standard+enhance=clahe", "standard+train=clahe+enhance=clahe"]
+    assert sorted({row.model for row in rows}) == models and len(rows) == 6
+    assert all(f"| {model} |" in text for model in models) and text in capsys.readouterr().out
+    assert "Errors relative to AlexNet:ImageNet-C hold for other conditions: dataset: imagenet, here shapes" in text
+    with (workdir / "enhancements" / "table.csv").open() as file:
+        assert {row["model"] for row in csv.DictReader(line for line in file if line[0] != "#")} == set(models)
+
+
+def test_a_wrong_reference_is_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(enhancement_study.parts.Trainings, "train", lambda self: pytest.fail("trained first"))
+    asked = config("clahe")
+    asked.eval.reference = "alexnet"
+    with pytest.raises(SettingsError, match="reference"):
+        enhancement_study.run(asked, tmp_path)
+
+
+def test_what_networks_are_trained_with():
+    plain = config("clahe").to_dict()
+    stable = enhancement_study.trained_with(config("clahe"), "stability").to_dict()
+    assert (stable["train"].pop("stability_weight"), stable["train"].pop("stability_noise")) == (0.05, 0.05)
+    assert stable["train"].items() <= plain["train"].items() and stable["train"]["enhance"] == ""
+    equalised = enhancement_study.trained_with(config("clahe"), "nlm").to_dict()
+    assert equalised["train"] == plain["train"] | {"enhance": "nlm"}
+
+
+class Loaded(Exception):
+    """Ends a command that has loaded its images."""
+
+
+def test_images_that_are_mixed_in_are_trained_on(tmp_path, monkeypatch):
+    def load(config, mesh, mixed=False, placed=()):
+        raise Loaded(mixed)
+
+    monkeypatch.setattr(enhancement_study.study, "load_data", load)
+    with pytest.raises(Loaded, match="True"):
+        enhancement_study.run(config("clahe"), tmp_path)
+
+
+def test_what_is_no_enhancement_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"expected enhancements in config\.study\.enhancements, found none"):
+        enhancement_study.run(config(), tmp_path)
+    for name in ("clahee", "train=ten_crop"):
+        with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
+            rules.check(config(name))

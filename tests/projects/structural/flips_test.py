@@ -1,0 +1,68 @@
+"""projects.structural.flips: what it writes, what it does not measure twice, and the reference."""
+
+import numpy as np
+import pytest
+
+from projects.structural import flips
+from projects.structural.flip_rates import read_flips
+from runtime.schema import SettingsError
+from tests.training import tiny
+from tools import exits
+
+PIXELS = np.zeros((4, 2, 32, 32, 3), np.uint8)
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A workdir of an untrained network, sequences, and which of them were shown to it: each frame
+    flips in half of the sequences.
+    """
+    shown = []
+
+    def best_classes(models, sequences, batch_size, mesh):
+        shown.append(sequences.name)
+        assert list(models) == [("standard", 0)] and batch_size == 32
+        best = np.tile(np.arange(5), (*sequences.shape[:2], 1))
+        best[::2, 1] = best[::2, 1, ::-1]
+        return {key: best for key in models}
+
+    monkeypatch.setattr(flips, "best_classes", best_classes)
+    (tmp_path / "given").mkdir()
+    for name in ("gaussian_noise", "tilt"):
+        np.save(tmp_path / "given" / f"{name}.npy", PIXELS)
+    return tiny.untrained_workdir(tmp_path / "work", tiny.config()), tmp_path / "given", shown
+
+
+def test_flips_are_measured_once_and_rates_are_relative_to_a_reference(work, capsys):
+    workdir, given, shown = work
+    np.save(given / "other.npy", PIXELS[:, :, 16:])
+    with pytest.raises(ValueError, match=r"frames \[32, 32, 3\] as shapes has images, found \[16, 32, 3\] in other"):
+        flips.run(tiny.config(), workdir, given)
+    assert not shown
+    (given / "other.npy").unlink()
+    rows = flips.run(tiny.config(), workdir, given)
+    assert shown == ["gaussian_noise", "tilt"] and "mFR" not in capsys.readouterr().out
+    assert [(row.perturbation, row.sequences, row.frames, row.flip_probability) for row in rows] == [
+        ("gaussian_noise", 4, 2, 0.5),
+        ("tilt", 4, 2, 0.5),
+    ]
+    assert rows[0].flip_probability_se == pytest.approx(np.std([1, 0, 1, 0], ddof=1) / 2)
+    assert rows[0].top_distance == 6  # |1 - 5| + |2 - 4| + 0 + 2 + 4 in half of the sequences
+    np.save(given / "tilt.npy", PIXELS[:3])
+    with pytest.raises(ValueError, match="3 sequences of 2 frames of tilt in the reference, found 4 of 2 frames"):
+        flips.run(tiny.config(), workdir, given, str(workdir))
+    assert len(flips.run(tiny.config(), workdir, given)) == 2 and shown[2:] == ["tilt"]  # whose file changed
+    assert flips.run(tiny.config(), workdir, given, str(workdir), ["gaussian_noise"]) == rows[:1]
+    assert "| mFR | 100.0 |" in capsys.readouterr().out
+    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise", "tilt"]  # which is still measured
+    np.save(given / "tilt.npy", PIXELS)
+    flips.run(tiny.config(), workdir, given, perturbations=["gaussian_noise"])
+    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise"] and len(shown) == 3
+
+
+@pytest.mark.parametrize("command", [lambda *given: flips.run(*given, given[1]), exits.run])
+def test_settings_of_eval_that_are_not_applied_are_refused(tmp_path, command):
+    config = tiny.config()
+    config.eval.enhance, config.eval.stored = "clahe", "DIR"
+    with pytest.raises(SettingsError, match=r"enhance '', found 'clahe'; .*config\.eval\.stored '', found"):
+        command(config, tmp_path / "none")

@@ -1,0 +1,232 @@
+"""ICONS-50: both layouts hold the same icons, what each protocol holds out, and files that are refused."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import data
+import models
+from projects.structural import icons50, standin
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return standin.draw_icons()
+
+
+@pytest.fixture(scope="module")
+def array(drawn, tmp_path_factory):
+    return standin.write_icons(tmp_path_factory.mktemp("array"), drawn, array=True)
+
+
+def test_the_stand_in_has_what_the_protocols_need(drawn):
+    assert len(set(drawn.styles)) == 13 and len(drawn.classes) == 50 == len(icons50.SUBTYPES)
+    assert len(icons50.HELD_OUT) == 41 and set(icons50.HELD_OUT) < set(icons50.CLASSES)
+    assert list(icons50.CLASSES) == sorted(icons50.CLASSES)
+    assert len(drawn.images) == 13 * (2 * 50 + 50) and len(set(drawn.paths)) == len(drawn.paths)
+    np.testing.assert_array_equal(drawn.images[700], standin.draw_icons().images[700])
+
+
+def test_both_layouts_come_back(drawn, array, tmp_path):
+    found = icons50.read(array)
+    few = np.flatnonzero(np.isin(drawn.labels, (0, 7)) & (np.array(drawn.styles) == "emoji-one"))
+    assert found[2:] == drawn[2:]
+    np.testing.assert_array_equal(found.images, drawn.images)
+    np.testing.assert_array_equal(found.labels, drawn.labels)
+    part = icons50.Icons(drawn.images[few], drawn.labels[few], *[
+        drawn.classes, *(tuple(np.array(texts)[few].tolist()) for texts in drawn[3:])
+    ])  # fmt: skip
+    standin.write_icons(tmp_path, part)
+    (tmp_path / "README.txt").write_text("of the release")
+    folder = icons50.read(tmp_path)
+    assert folder.classes == ("airplane", "books") and folder.paths == part.paths
+    np.testing.assert_array_equal(folder.images, part.images)
+
+
+@pytest.mark.parametrize("style", icons50.STYLES)
+def test_a_style_is_held_out(array, style):
+    icons = icons50.read(array)
+    found = data.load(f"icons50_{style}", data_dir=array)
+    assert {icons.styles[i] for i in found.test.index} == {style} and found.num_classes == 50
+    assert style not in {icons.styles[i] for i in found.train.index}
+    assert set(found.test.labels) == set(range(50)) == set(found.train.labels)
+    both = np.concatenate([found.train.index, found.test.index])
+    np.testing.assert_array_equal(np.sort(both), np.arange(len(icons.images)))
+    np.testing.assert_array_equal(found.test.images, icons.images[found.test.index])
+
+
+def nearest(features, found):
+    """Accuracy on the held-out icons of the class of the nearest other one."""
+    train, test = features[found.train.index], features[found.test.index]
+    distance = (train**2).sum(1)[None] - 2 * test @ train.T
+    return (found.train.labels[distance.argmin(1)] == found.test.labels).mean()
+
+
+def test_shape_generalises_to_a_style_that_is_held_out_and_colour_does_not(array, drawn):
+    found = data.load("icons50_microsoft", data_dir=array)
+    images = drawn.images.astype(float)
+    shape = (np.abs(images - images[:, :1, :1]).max(-1) > 8).reshape(len(images), -1).astype(float)
+    assert nearest(shape, found) > 0.3  # of 50 classes, .02 by chance
+    assert nearest(images.mean((1, 2)), found) < 0.15
+
+
+def test_paths_hold_out_two_whole_classes_and_subtypes_do_not(array, drawn):
+    exact = data.load("icons50_subclass_exact", data_dir=array)
+    assert {drawn.subtypes[i] for i in exact.test.index} == set(icons50.SUBTYPES)
+    assert set(exact.train.labels) == set(range(50)) and len(exact.test) == 13 * 50
+    by_path = data.load("icons50_subclass", data_dir=array)
+    names = {icons50.CLASSES[label] for label in set(range(50)) - set(by_path.train.labels.tolist())}
+    assert names == {"books", "monkey"} and set(exact.test.index) < set(by_path.test.index)
+    with pytest.raises(ValueError, match="expected match path or subtype_exact, found 'name'"):
+        icons50.of_subclass(drawn, "name")
+
+
+def test_icons_without_the_style_or_the_subtypes_are_refused(drawn):
+    few = np.flatnonzero((np.array(drawn.styles) == "lg") & ~np.isin(drawn.subtypes, icons50.SUBTYPES))[:5]
+    part = icons50.Icons(drawn.images[few], drawn.labels[few], drawn.classes, *(
+        tuple(np.array(texts)[few].tolist()) for texts in drawn[3:]
+    ))  # fmt: skip
+    for style in icons50.STYLES:
+        with pytest.raises(ValueError, match=f"expected icons of the style {style} and others, found 0 of 5"):
+            icons50.of_style(part, style)
+    with pytest.raises(ValueError, match="expected icons of the style lg and others, found 5 of 5"):
+        icons50.of_style(part, "lg")
+    with pytest.raises(ValueError, match="expected icons of the subtypes by subtype_exact and others, found 0 of 5"):
+        icons50.of_subclass(part, "subtype_exact")
+
+
+class Attack:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("wrap", [lambda bad: bad, lambda bad: {"class": [0], "image": bad}])
+def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(tmp_path, wrap):
+    made = tmp_path / "made"
+    np.save(tmp_path / "bad.npy", np.array(wrap(Attack(str(made))), dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"bad\.npy: expected a pickle of arrays, strings and numbers, found .*mkdir"):
+        icons50.read(tmp_path / "bad.npy")
+    assert not made.exists()
+
+
+class Built:
+    """Is pickled as a call and the state that is set of what it gives."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
+
+
+OBJECT = np.dtype("O")
+NULLS = bytes(8)  # one address, of no object
+
+
+def array_of(dtype, content, shape=(1,)):
+    return Built(np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), (1, shape, dtype, False, content))
+
+
+def type_of(text, names=None, fields=None, size=-1, flags=0):
+    return Built(np.dtype, (text, False, True), (3, "|", None, names, fields, size, -1, flags))
+
+
+@pytest.mark.parametrize(
+    "state, found",
+    [
+        (array_of(type_of("O8"), NULLS), "a state of ObjectDType"),  # without its flags, bytes stand for objects
+        (array_of(type_of("V8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "the type 'V8'"),  # a field hidden from them
+        (array_of(type_of("S8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "a state of BytesDType"),
+        (array_of(type_of("S8", size=2**40), NULLS), "a state of BytesDType"),
+        (array_of(type_of("S8", np.array([None])), NULLS), "a state of BytesDType"),  # equals None, and is not
+        (array_of(OBJECT, NULLS), "a state of ndarray"),
+        (array_of(OBJECT, [1], shape=(0,)), "a state of ndarray"),
+        (array_of(np.dtype("u1"), NULLS, shape=(-1, -8)), "a state of ndarray"),
+        (Built(np._core.multiarray.scalar, (OBJECT, NULLS)), "an object as a number"),
+        (Built(np.ndarray, ((1,), OBJECT)), "'NoneType' object is not callable"),
+    ],
+)
+def test_a_pickle_that_would_set_addresses_is_refused(tmp_path, state, found):
+    content = {name: [0] for name in ("class", "style", "image", "rendition", "subtype")} | {"style": state}
+    np.save(tmp_path / "bad.npy", np.array(content, dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=rf"bad\.npy: expected a pickle of arrays, strings and numbers, found {found}"):
+        icons50.read(tmp_path / "bad.npy")
+
+
+@pytest.mark.parametrize(
+    "changed, found",
+    [
+        ({"class": np.zeros((2, 1), int)}, r"int64 \[2, 1\]"),
+        ({"class": np.array(3)}, r"\{'style': 2, .*"),
+        ({"style": np.array([2**31 - 1] * 2, np.int32).view("U1")}, "invalid maximum character"),
+    ],
+)
+def test_fields_of_another_kind_are_named(tmp_path, changed, found):
+    content = {name: ["0", "1"] for name in ("style", "rendition", "subtype")} | {"class": [0, 1]} | changed
+    content |= {"image": np.zeros((2, 3, 32, 32), np.uint8)}
+    np.save(tmp_path / "bad.npy", np.array(content, dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=rf"bad\.npy: expected .*class.*, found {found}"):
+        icons50.read(tmp_path / "bad.npy")
+
+
+def test_files_that_are_no_release_are_named(tmp_path, array):
+    with pytest.raises(FileNotFoundError, match="makes a stand-in"):
+        icons50.read(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="expected folders of classes with PNG files"):
+        icons50.read(tmp_path)
+    np.save(tmp_path / "plain.npy", np.zeros(3))
+    with pytest.raises(ValueError, match=r"plain\.npy: expected one pickled dictionary, found an array float64"):
+        icons50.read(tmp_path / "plain.npy")
+    (tmp_path / "cut.npy").write_bytes(array.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"cut\.npy: expected a pickle of arrays"):
+        icons50.read(tmp_path / "cut.npy")
+    content = {"class": [0, 1], "style": ["a", "b"], "rendition": ["0", "0"], "subtype": ["x", "y"]}
+    for image, message in (
+        (np.zeros((2, 32, 32, 3), np.uint8), r"expected images uint8 \[N, 3, 32, 32\]"),
+        (None, "of one length"),
+    ):
+        held = content if image is None else content | {"image": image}
+        (tmp_path / "other.npy").unlink(missing_ok=True)
+        np.save(tmp_path / "other.npy", np.array(held, dtype=object), allow_pickle=True)
+        with pytest.raises(ValueError, match=message):
+            icons50.read(tmp_path / "other.npy")
+    (tmp_path / "tree" / "ball").mkdir(parents=True)
+    (tmp_path / "tree" / "ball" / "apple.png").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"expected icons called STYLE_RENDITION_SUBTYPE\.png, found .*apple\.png"):
+        icons50.read(tmp_path / "tree")
+    (tmp_path / "tree" / "ball" / "apple.png").rename(tmp_path / "tree" / "ball" / "apple_0_x.png")
+    with pytest.raises(ValueError, match=r"expected icons that can be read, found .*apple_0_x\.png"):
+        icons50.read(tmp_path / "tree")
+
+
+def test_pickles_of_older_protocols_are_read(tmp_path, drawn):
+    """NumPy 1 wrote protocol 2 or 3, and scalars of its own."""
+    content = {
+        "class": np.array([0, 3], ">i8"),
+        "style": np.array(["apple", "lg"]),
+        "rendition": [np.str_("0"), np.str_("1")],
+    }
+    content |= {
+        "subtype": np.array(["x", "y"], dtype=object),
+        "image": [drawn.images[0].transpose(2, 0, 1), drawn.images[1].transpose(2, 0, 1)],
+    }
+    for protocol in (2, 3, 4):
+        path = tmp_path / f"{protocol}.npy"
+        with path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "|O", "fortran_order": False, "shape": ()})
+            file.write(pickle.dumps(np.array(content, dtype=object), protocol=protocol))
+        found = icons50.read(path)
+        assert found.styles == ("apple", "lg") and found.renditions == ("0", "1") and found.labels.tolist() == [0, 3]
+
+
+def test_the_network_has_the_published_number_of_parameters():
+    import jax
+    from flax import nnx
+
+    model = models.build("wrn_16_4", 50, dtype="float32", dropout=0.3)
+    assert sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param))) == 2_759_170
