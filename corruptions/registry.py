@@ -5,6 +5,7 @@ from typing import Any
 
 from corruptions import checks, gradients
 from corruptions.levels import Fraction, Levels
+from corruptions.padded import Padding
 from corruptions.record import Applier, Corruption, Parameter, Sampler
 
 _Decorator = Callable[[Applier], Corruption]
@@ -33,7 +34,9 @@ def register(corruption: Corruption) -> Corruption:
     return corruption
 
 
-def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: str) -> Callable[..., _Decorator]:
+def registrar(
+    benchmark: str, scale: Levels | Fraction, rounding: str, source: str, padding: Padding | None = None
+) -> Callable[..., _Decorator]:
     """Makes the decorator by which the modules of a benchmark register their corruptions.
 
     `@member("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the
@@ -43,9 +46,10 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
       benchmark: the prefix of the qualified names.
       scale, rounding: of all its corruptions, see `Corruption`.
       source: of all parameters that name no other.
+      padding: of the corruptions that name no other, see `Corruption`.
 
     Returns:
-      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=None, straight_through=None,
+      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None,
       moves="", mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a
       `Parameter` with another source. `name` replaces the function's. `straight_through` is the applier
       without its roundings, where these take its gradient.
@@ -61,6 +65,8 @@ def registrar(benchmark: str, scale: Levels | Fraction, rounding: str, source: s
         **known: Any,
     ) -> _Decorator:
         parameters = tuple(u if isinstance(u, Parameter) else Parameter(p, u, source) for p, u in units.items())
+
+        known.setdefault("padding", padding)
 
         def registered(applier: Applier) -> Corruption:
             if straight_through is not None:

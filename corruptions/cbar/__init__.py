@@ -1,10 +1,9 @@
-"""The 30 candidate corruptions of C-bar, levels 1 to 10 each, and the ten each of ImageNet-C-bar
-and CIFAR-10-C-bar.
+"""The 30 candidate corruptions of C-bar, levels 1 to 10 each, and the ten each of ImageNet-C-bar and CIFAR-10-C-bar.
 
-E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
-Corruption Robustness" (2021). Severities 1 to 5 of the two benchmarks are levels of their members,
-`SELECTED`; the strength of a level depends on the image size, 32 or 224 pixels, `RANGES` (see the
-option `table`).
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
+Robustness" (2021). Severities 1 to 5 of the two benchmarks are levels of their members, `SELECTED`. The strength of a
+level depends on the image size, `RANGES`: every candidate has the option `table`, `cifar` (32 pixels) or `imagenet`
+(224 pixels), by default the nearest in size.
 """
 
 from corruptions.cbar.blur import chromatic_aberration, circular_motion_blur, transverse_chromatic_aberration
@@ -30,79 +29,16 @@ from corruptions.cbar.waves import (
 )
 from corruptions.registry import register_benchmark
 
-_CANDIDATES = (
-    single_frequency_greyscale,
-    concentric_sine_waves,
-    plasma_noise,
-    voronoi_noise,
-    caustic_noise,
-    sparkles,
-    inverse_sparkles,
-    checkerboard_cutout,
-    lines,
-    scatter,
-    chromatic_aberration,
-    transverse_chromatic_aberration,
-    caustic_refraction,
-    pinch_and_twirl,
-    fish_eye,
-    water_drop,
-    ripple,
-    bleach_bypass,
-    technicolor,
-    pseudocolor,
-    color_balance,
-    quadrilateral_no_bars,
-    perspective_no_bars,
-    perlin_noise,
-    blue_noise_sample,
-    blue_noise,
-    hue_shift,
-    circular_motion_blur,
-    color_dither,
-    brownish_noise,
-)
-
-register_benchmark("cbar_candidates", [c.qualified_name for c in _CANDIDATES])
+register_benchmark("cbar_candidates", [f"cbar/{name}" for name in RANGES["cifar"]])
 for _benchmark, _selected in SELECTED.items():
     _levels = {f"cbar/{name}": steps for name, steps in _selected.items()}
     register_benchmark(_benchmark, list(_levels), levels=_levels)
 
-# Spelt out, for type checkers do not follow a generator.
 __all__ = [
-    "BENCHMARK_TABLE",
-    "RANGES",
-    "SELECTED",
-    "TABLES",
-    "bleach_bypass",
-    "blue_noise",
-    "blue_noise_sample",
-    "brownish_noise",
-    "caustic_noise",
-    "caustic_refraction",
-    "checkerboard_cutout",
-    "chromatic_aberration",
-    "circular_motion_blur",
-    "color_balance",
-    "color_dither",
-    "concentric_sine_waves",
-    "fish_eye",
-    "hue_shift",
-    "inverse_sparkles",
-    "lines",
-    "perlin_noise",
-    "perspective_no_bars",
-    "pinch_and_twirl",
-    "plasma_noise",
-    "pseudocolor",
-    "quadrilateral_no_bars",
-    "ripple",
-    "scatter",
-    "single_frequency_greyscale",
-    "sparkles",
-    "table_for",
-    "technicolor",
-    "transverse_chromatic_aberration",
-    "voronoi_noise",
-    "water_drop",
-]
+    "BENCHMARK_TABLE", "RANGES", "SELECTED", "TABLES", "bleach_bypass", "blue_noise", "blue_noise_sample",
+    "brownish_noise", "caustic_noise", "caustic_refraction", "checkerboard_cutout", "chromatic_aberration",
+    "circular_motion_blur", "color_balance", "color_dither", "concentric_sine_waves", "fish_eye", "hue_shift",
+    "inverse_sparkles", "lines", "perlin_noise", "perspective_no_bars", "pinch_and_twirl", "plasma_noise",
+    "pseudocolor", "quadrilateral_no_bars", "ripple", "scatter", "single_frequency_greyscale", "sparkles",
+    "table_for", "technicolor", "transverse_chromatic_aberration", "voronoi_noise", "water_drop",
+]  # fmt: skip

@@ -1,8 +1,8 @@
 """Aberrations and the circular blur, by cubic B-splines: chromatic_aberration, transverse_chromatic_aberration and
 circular_motion_blur.
 
-The two aberrations take the pixels themselves as the coefficients of the spline, so that every
-channel is also blurred a little, even the one that stays in place; the released code does so.
+The two aberrations take the pixels themselves as the coefficients of the spline, so that every channel is also
+blurred a little, even the one that stays in place; the released code does so.
 """
 
 import jax
@@ -21,7 +21,7 @@ def _rounded(levels):
 
 
 def _resampled(image, rows, columns, whole):
-    """Channel c becomes rows[c] @ x_c @ columns[c]^T, made whole levels by `whole`.
+    """Turns channel c into rows[c] @ x_c @ columns[c]^T, made whole levels by `whole`.
 
     Args:
       image: float32 [H, W, 3] in [0, 1].
@@ -35,10 +35,7 @@ def _resampled(image, rows, columns, whole):
 
 
 def _sample_chromatic(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a shift of 0.01 s N pixels for each channel, N = min(H, W): directions ~ U[0, 2 pi).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws a shift of 0.01 s N pixels for each channel, N = min(H, W): directions ~ U[0, 2 pi)."""
     distance = 0.01 * side(shape) * severities.scanned("chromatic_aberration", severity, shape, table)
     angles = random.uniform(key, (3,), 0.0, 2 * jnp.pi)
     return {"shifts": distance * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)}
@@ -63,22 +60,19 @@ def _displaced(image, params, whole=lambda levels: levels):
     straight_through=_displaced,
 )
 def chromatic_aberration(image: Image, params: Params) -> Image:
-    """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the
-    spline whose coefficients are the pixels of channel c (C-bar, chromatic_abberation).
+    """Moves each channel: x_c(p - d_c), black where p - d_c is outside, in whole levels, x_c the spline whose
+    coefficients are the pixels of channel c (C-bar, chromatic_abberation).
     """
     return _displaced(image, params, _rounded)
 
 
 def _enlarged(size, strengths):
-    """Sides round(size f) for f = 1, 1 + 0.025 s, 1 + 0.05 s: float64 [strengths, 3]."""
+    """Computes sides round(size f) for f = 1, 1 + 0.025 s, 1 + 0.05 s: float64 [strengths, 3]."""
     return np.round(size * (1 + np.outer(strengths, (0, 0.025, 0.05))))
 
 
 def _sample_transverse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s."""
     scan = severities.scan("transverse_chromatic_aberration", severities.table_for(shape, table))
     sizes = [jnp.round(level_tables.lookup(_enlarged(size, scan), severity)) for size in shape[:2]]
     order = jnp.argsort(random.bits(key, (3,)))
@@ -88,9 +82,8 @@ def _sample_transverse(key: Key, shape: Shape, severity: Severity, *, table: str
 def _scaled(image, params, whole=lambda levels: levels):
     def matrices(size, enlarged):
         start = jnp.floor((enlarged - size) / 2)
-        positions = (start[:, None] + jnp.arange(size, dtype=jnp.float32)[None, :]) * ((size - 1) / (enlarged - 1))[
-            :, None
-        ]
+        step = (size - 1) / (enlarged - 1)
+        positions = (start[:, None] + jnp.arange(size, dtype=jnp.float32)[None, :]) * step[:, None]
         return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
 
     sizes = params["sizes"]
@@ -107,9 +100,9 @@ def _scaled(image, params, whole=lambda levels: levels):
     straight_through=_scaled,
 )
 def transverse_chromatic_aberration(image: Image, params: Params) -> Image:
-    """Enlarges each channel to its size M, ends on ends, and cuts it to the middle N, from floor((M
-    - N) / 2) on, in whole levels: point i of M is the spline whose coefficients are the pixels, at
-    i (N - 1) / (M - 1) (C-bar, transverse_chromatic_abberation).
+    """Enlarges each channel to its size M, ends on ends, and cuts it to the middle N, from floor((M - N) / 2) on, in
+    whole levels: point i of M is the spline whose coefficients are the pixels, at i (N - 1) / (M - 1) (C-bar,
+    transverse_chromatic_abberation).
     """
     return _scaled(image, params, _rounded)
 
@@ -119,22 +112,16 @@ _WEIGHTS = np.exp(-2 * _TURNS**2) / np.exp(-2 * _TURNS**2).sum()
 
 
 def _sample_circular(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Computes the largest angle, 1.5 s degrees to either side; nothing is random.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
-    del key
+    """Computes the largest angle, 1.5 s degrees to either side; nothing is random."""
     return {"angle": 1.5 * severities.scanned("circular_motion_blur", severity, shape, table)}
 
 
 @candidate("blur", _sample_circular, {"angle": "degrees"})
 def circular_motion_blur(image: Image, params: Params) -> Image:
-    """Averages turned images: sum_j w_j R(t_j a) x, clipped, with rotations about the centre by t_j
-    = -1, -0.9 ... 1 times the angle a, weights proportional to exp(-2 t_j^2), sum one (C-bar,
-    circular_motion_blur).
+    """Averages turned images: sum_j w_j R(t_j a) x, clipped, with rotations about the centre by t_j = -1, -0.9 ... 1
+    times the angle a, weights proportional to exp(-2 t_j^2), sum one (C-bar, circular_motion_blur).
 
-    Rotations interpolate by cubic splines and are black where they look beyond the image: corners
-    darken.
+    Rotations interpolate by cubic splines and are black where they look beyond the image: corners darken.
     """
     angles = jnp.deg2rad(params["angle"]) * _TURNS
     return jnp.clip(spline.sum_of_rotations(spline.coefficients(image), angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)

@@ -1,8 +1,7 @@
 """Colour: bleach_bypass, technicolor, pseudocolor, hue_shift, color_balance and color_dither.
 
-The first three overflow 8 bits in the released code, by oversight, and in the published figures.
-`wrap=True`, the default, reproduces that (values mod 256, as on x86); `wrap=False` is the formula
-without overflow.
+The first three overflow 8 bits in the released code, by oversight, and in the published figures. `wrap=True`, the
+default, reproduces that (values mod 256, as on x86); `wrap=False` is the formula without overflow.
 """
 
 import functools
@@ -20,14 +19,14 @@ _SEGMENTS = 4
 
 
 def _luma(levels):
-    """BT.709 luma, [H, W, 1] in [0, 1]."""
+    """Computes the BT.709 luma, [H, W, 1] in [0, 1]."""
     # dm_pix.rgb_to_grayscale takes twice as long, and accelerators round its product to TF32.
     red, green, blue = (levels[..., i : i + 1] for i in range(3))
     return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
 
 
 def _to_image(levels, wrap):
-    """`to_image`, or, where `wrap`, cut to whole levels mod 256."""
+    """Scales grey levels to an image; with `wrap` after cutting them to whole levels mod 256."""
     wrapped = jnp.trunc(levels).astype(jnp.int32) & 255
     return to_image(jnp.where(wrap, wrapped.astype(jnp.float32), levels))
 
@@ -46,10 +45,8 @@ def _filter(name, mixed, mixes):
     def sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None, wrap: bool = True) -> Params:
         """Computes the weight of the effect; nothing is random.
 
-        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size;
-        `wrap`, whether to overflow 8 bits as the released code does.
+        Option: `wrap`, whether to overflow 8 bits as the released code does.
         """
-        del key
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
     units = {"weight": "1", "wrap": "bool"}
@@ -58,9 +55,8 @@ def _filter(name, mixed, mixes):
 
 
 def _bleached(image, params):
-    """Mixes in a bleached image: (1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 -
-    x))) in grey levels, L the BT.709 luma in [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar,
-    bleach_bypass).
+    """Mixes in a bleached image: (1 - a) x + a ((1 - l) (2 x mod 256) L + l (255 - 2 (1 - L) (255 - x))) in grey
+    levels, L the BT.709 luma in [0, 1] and l = clip(10 (L - 0.45), 0, 1) (C-bar, bleach_bypass).
 
     Without `wrap`, 2 x is not taken mod 256 and the result is clipped.
     """
@@ -78,9 +74,8 @@ bleach_bypass = _filter("bleach_bypass", _bleached, "bleaches by the luma of red
 
 
 def _dyed(image, params):
-    """Mixes in an image y of dyes: (1 - a) x + a y in grey levels, red of y being m_G m_B R and
-    cyclically, with m_R = 1 - R + (G + B) / 2 (R, G, B in [0, 1]) and cyclically (C-bar,
-    technicolor).
+    """Mixes in an image y of dyes: (1 - a) x + a y in grey levels, red of y being m_G m_B R and cyclically, with m_R
+    = 1 - R + (G + B) / 2 (R, G, B in [0, 1]) and cyclically (C-bar, technicolor).
 
     The sum may exceed 255: cut to whole levels mod 256, or without `wrap` clipped.
     """
@@ -101,11 +96,10 @@ technicolor = _filter("technicolor", _dyed, "multiplies red, green and blue with
 def _sample_pseudocolor(
     key: Key, shape: Shape, severity: Severity, *, table: str | None = None, wrap: bool = True
 ) -> Params:
-    """Draws a palette: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform
-    whole levels 0..254 per channel.
+    """Draws a palette: the weight of smooth transitions ~ U[0.25, 0.75); five colours, uniform whole levels 0..254
+    per channel.
 
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size; `wrap`,
-    whether to overflow 8 bits as the released code does.
+    Option: `wrap`, whether to overflow 8 bits as the released code does.
     """
     smooth_key, color_key = jax.random.split(key)
     return {
@@ -124,12 +118,11 @@ def _sample_pseudocolor(
     padding=padding(),
 )
 def pseudocolor(image: Image, params: Params) -> Image:
-    """Mixes in the colours of a palette: (1 - a) x + a C(L) in grey levels, L the BT.709 luma in
-    [0, 1]; C runs through five colours c_0..c_4 (C-bar, pseudocolor).
+    """Mixes in the colours of a palette: (1 - a) x + a C(L) in grey levels, L the BT.709 luma in [0, 1]; C runs
+    through five colours c_0..c_4 (C-bar, pseudocolor).
 
-    Between two of them, at t in [0, 1], C = c_k + (1 - m) (c_{k+1} - c_k) t + m ((c_{k+1} - c_k)
-    mod 256) S(t) with S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod
-    256.
+    Between two of them, at t in [0, 1], C = c_k + (1 - m) (c_{k+1} - c_k) t + m ((c_{k+1} - c_k) mod 256) S(t) with
+    S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod 256.
     """
     levels = color.to_levels(image)
     position = _SEGMENTS * staging.stage_on_cpu(_luma(levels))  # once for all channels
@@ -159,10 +152,7 @@ def _sign(key):
 
 
 def _sample_hue(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws the sign of a turn of the hue.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws the sign of a turn of the hue."""
     return {"turns": _sign(key) * 0.05 * severities.scanned("hue_shift", severity, shape, table)}
 
 
@@ -170,17 +160,14 @@ def _sample_hue(key: Key, shape: Shape, severity: Severity, *, table: str | None
 def hue_shift(image: Image, params: Params) -> Image:
     """Turns the HSV hue h to h + d (mod 1), d in turns, saturation and value kept (C-bar).
 
-    Formula: `primitives.color.turn_hue`. Largest and smallest values stay whole levels; the original, passing
-    through V (1 - S) in floating point, loses one level in about half of the smallest.
+    Formula: `primitives.color.turn_hue`. Largest and smallest values stay whole levels; the original, passing through
+    V (1 - S) in floating point, loses one level in about half of the smallest.
     """
     return to_image(color.turn_hue(color.to_levels(image), params["turns"]))
 
 
 def _sample_balance(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a factor, 1 - 0.1 s or 1 + 0.1 s.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws a factor, 1 - 0.1 s or 1 + 0.1 s."""
     # One rounding only: whether a whole level survives truncation hangs on the last place.
     return {"factor": (10 + _sign(key) * severities.scanned("color_balance", severity, shape, table)) / 10}
 
@@ -199,8 +186,8 @@ def _smooth_balance(image: Image, params: Params) -> Image:
     padding=padding(),
 )
 def color_balance(image: Image, params: Params) -> Image:
-    """Scales the distance from grey: g + f (x - g), clipped, in grey levels, with g = round(0.299 R
-    + 0.587 G + 0.114 B) as Pillow computes it, in 16-bit fixed point (C-bar, color_balance).
+    """Scales the distance from grey: g + f (x - g), clipped, in grey levels, with g = round(0.299 R + 0.587 G + 0.114
+    B) as Pillow computes it, in 16-bit fixed point (C-bar, color_balance).
     """
     levels = color.to_levels(image)
     whole = jnp.round(levels).astype(jnp.int32)
@@ -210,11 +197,7 @@ def color_balance(image: Image, params: Params) -> Image:
 
 
 def _sample_dither(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Computes the number of levels, 14 - int(s); nothing is random.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
-    del key
+    """Computes the number of levels, 14 - int(s); nothing is random."""
     strength = severities.scanned("color_dither", severity, shape, table)
     return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32)}
 
@@ -223,12 +206,12 @@ def _sample_dither(key: Key, shape: Shape, severity: Severity, *, table: str | N
     "colour", _sample_dither, {"levels": "count"}, straight_through=lambda image, params: image, padding=padding()
 )
 def color_dither(image: Image, params: Params) -> Image:
-    """Reduces the levels of each row and channel, left to right: c becomes the level q = int(255
-    floor(n c / 256) / (n - 1)), and its right neighbour trunc(clip(. + 7 e / 16)), then
-    trunc(clip(. + e / 16)), e = c - q, clipped to 0..255 (C-bar, color_dither).
+    """Reduces the levels of each row and channel, left to right: c becomes the level q = int(255 floor(n c / 256) /
+    (n - 1)), and its right neighbour trunc(clip(. + 7 e / 16)), then trunc(clip(. + e / 16)), e = c - q, clipped to
+    0..255 (C-bar, color_dither).
 
-    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and
-    Steinberg's dithering; in the released code nothing ever reaches another row.
+    The first is skipped in the top row, the second in the bottom one. Meant as Floyd and Steinberg's dithering; in
+    the released code nothing ever reaches another row.
     """
     number = params["levels"]
     columns = jnp.round(jnp.moveaxis(color.to_levels(image), 1, 0)).astype(jnp.int32)

@@ -16,10 +16,8 @@ from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 
 def _sample_ripple(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a wave along each axis: wavelengths (of rows, of columns) ~ U[0.1, 0.3)^2 N, N = min(H,
-    W), and phases ~ U[0, 2 pi)^2.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws a wave along each axis: wavelengths (of rows, of columns) ~ U[0.1, 0.3)^2 N, N = min(H, W), and phases ~
+    U[0, 2 pi)^2.
     """
     wavelength_key, phase_key = jax.random.split(key)
     return {
@@ -53,8 +51,8 @@ def _map_ripple(shape: Shape, params: Params) -> Positions:
     padding=padding(),
 )
 def ripple(image: Image, params: Params) -> Image:
-    """Moves pixels along both axes: x(y + A sin(2 pi y / w_y + phase_y), x + A sin(2 pi x / w_x +
-    phase_x)), bilinear, zero outside the image (C-bar, ripple).
+    """Moves pixels along both axes: x(y + A sin(2 pi y / w_y + phase_y), x + A sin(2 pi x / w_x + phase_x)),
+    bilinear, zero outside the image (C-bar, ripple).
 
     Each axis moves by its own coordinate, as released; ripples usually move by the other one.
     """
@@ -63,10 +61,7 @@ def ripple(image: Image, params: Params) -> Image:
 
 
 def _sample_scatter(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Computes the reach and draws the seed of the hash ~ U[0, 10).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Computes the reach and draws the seed of the hash ~ U[0, 10)."""
     return {
         "reach": 0.01 * severities.scanned("scatter", severity, shape, table) * side(shape),
         "seed": random.uniform(key, (), 0.0, 10.0),
@@ -91,8 +86,8 @@ def _map_scatter(shape: Shape, params: Params) -> Positions:
     padding=padding(),
 )
 def scatter(image: Image, params: Params) -> Image:
-    """Moves each pixel by a hash of its position: x(y + r (2 h(y, x) - 1), x + r (2 h(x, y) - 1)),
-    positions clipped to the image, bilinear (C-bar, scatter).
+    """Moves each pixel by a hash of its position: x(y + r (2 h(y, x) - 1), x + r (2 h(x, y) - 1)), positions clipped
+    to the image, bilinear (C-bar, scatter).
 
     h is the hash of `_hashes`.
     """
@@ -102,9 +97,9 @@ def scatter(image: Image, params: Params) -> Image:
 def _hashes(shape, seed):
     """Computes a hash h(y, x) and h(x, y) of two numbers, float32 [H, W] in [0, 1].
 
-    h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))), float64 up to the fractional
-    part in any program, as float32 cannot hold it. The sine of the sum is taken apart into sines and
-    cosines of u and of v alone: these are few.
+    h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))), float64 up to the fractional part in any
+    program, as float32 cannot hold it. The sine of the sum is taken apart into sines and cosines of u and of v alone:
+    these are few.
     """
     with jax.enable_x64(True):
         angle = jax.lax.convert_element_type(seed, np.float64) * np.arange(max(shape[:2]), dtype=np.float64)
@@ -129,11 +124,7 @@ _FLAT = 1 / 0.999**2 - 1  # squared slope up to which a surface does not refract
 
 
 def _sample_refraction(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a surface: the time ~ U[0.5, 2) and the scale ~ U[0.75, 1.25) N of a caustic, N =
-    min(H, W).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws a surface: the time ~ U[0.5, 2) and the scale ~ U[0.75, 1.25) N of a caustic, N = min(H, W)."""
     strength = severities.scanned("caustic_refraction", severity, shape, table)
     return {"lens": 0.05 * strength * side(shape), "light": 0.2 * strength, **caustic_draws(key, shape)}
 
@@ -172,14 +163,13 @@ def _map_refraction(shape: Shape, params: Params) -> Positions:
     mapper=_map_refraction,
 )
 def caustic_refraction(image: Image, params: Params) -> Image:
-    """Refracts and lights the image: x(p + l sin(a - b) g / |g|) + e (g_y - g_x), clipped,
-    bilinear, zero outside the image (C-bar, caustic_refraction).
+    """Refracts and lights the image: x(p + l sin(a - b) g / |g|) + e (g_y - g_x), clipped, bilinear, zero outside the
+    image (C-bar, caustic_refraction).
 
     g is the gradient, by differences over two pixels and zero outside the image, of a caustic
-    (`primitives.textures.caustic`) smoothed by a Gaussian of standard deviation 1; a = arctan |g|
-    the angle of incidence, sin b = sin(a) / 4. Where cos a >= 0.999 there is no displacement;
-    elsewhere it is rounded to 1/1000 pixel. float32 arithmetic puts about one pixel in a million on
-    the other side of that threshold.
+    (`primitives.textures.caustic`) smoothed by a Gaussian of standard deviation 1; a = arctan |g| the angle of
+    incidence, sin b = sin(a) / 4. Where cos a >= 0.999 there is no displacement; elsewhere it is rounded to 1/1000
+    pixel. float32 arithmetic puts about one pixel in a million on the other side of that threshold.
     """
     slope_y, slope_x = slopes = _slopes(image.shape, params)
     moved = warps.zero_padded(image, *_refracted(slopes, params))
@@ -199,11 +189,10 @@ def _to_thousandths(x):
 
 
 def _sample_perspective(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a projection: the signs of the two shears +-0.01 s, the two shifts +-0.01 s N and the
-    exponents of the two scales 2^(+-0.015 s), N = min(H, W).
+    """Draws a projection: the signs of the two shears +-0.01 s, the two shifts +-0.01 s N and the exponents of the
+    two scales 2^(+-0.015 s), N = min(H, W).
 
-    The tilt is 0.02 s / N along both axes; in the released code its sign never changes. Options:
-    `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    The tilt is 0.02 s / N along both axes; in the released code its sign never changes.
     """
     strength = severities.scanned("perspective_no_bars", severity, shape, table)
     signs = jnp.where(random.bernoulli(key, 0.5, (3, 2)), -1.0, 1.0)
@@ -238,18 +227,16 @@ def _map_perspective(shape: Shape, params: Params) -> Positions:
     padding=padding("edge"),
 )
 def perspective_no_bars(image: Image, params: Params) -> Image:
-    """Projects the image: the pixel at (X, Y), from the corner of the image, takes the colour at
-    (f_x X + o_x Y + t_x, o_y X + f_y Y + t_y) / (g X + g Y + 1), bilinear with the border repeated,
-    or keeps its own where that is outside the image (C-bar, perspective_no_bars).
+    """Projects the image: the pixel at (X, Y), from the corner of the image, takes the colour at (f_x X + o_x Y +
+    t_x, o_y X + f_y Y + t_y) / (g X + g Y + 1), bilinear with the border repeated, or keeps its own where that is
+    outside the image (C-bar, perspective_no_bars).
     """
     return warps.clamped(image, *_map_perspective(image.shape, params))
 
 
 def _sample_quadrilateral(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws four corners (x, y), north-west, south-west, south-east, north-east: each is moved by
-    U[-1, 1)^2 s N / 30, N = min(H, W).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws four corners (x, y), north-west, south-west, south-east, north-east: each is moved by U[-1, 1)^2 s N /
+    30, N = min(H, W).
     """
     height, width = padded.own(shape)[:2]
     reach = severities.scanned("quadrilateral_no_bars", severity, shape, table) * side(shape) / 30
@@ -281,10 +268,9 @@ def _map_quadrilateral(shape: Shape, params: Params) -> Positions:
     padding=padding("edge"),
 )
 def quadrilateral_no_bars(image: Image, params: Params) -> Image:
-    """Stretches the image to its four corners: the pixel at (X, Y), from the corner of the image,
-    takes the colour at the mean of the four corners, weighted bilinearly by (X / W, Y / H);
-    bilinear with the border repeated, or keeps its own where that is outside the image (C-bar,
-    quadrilateral_no_bars).
+    """Stretches the image to its four corners: the pixel at (X, Y), from the corner of the image, takes the colour at
+    the mean of the four corners, weighted bilinearly by (X / W, Y / H); bilinear with the border repeated, or keeps
+    its own where that is outside the image (C-bar, quadrilateral_no_bars).
     """
     return warps.clamped(image, *_map_quadrilateral(image.shape, params))
 

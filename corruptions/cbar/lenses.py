@@ -17,12 +17,11 @@ _LENSES = 501
 
 
 def _sample_pinch(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws the sign of the turn of each cell of a grid: k square cells along the shorter side N, H
-    k // N by W k // N in all.
+    """Draws the sign of the turn of each cell of a grid: k square cells along the shorter side N, in all
+    (H k // N) x (W k // N).
 
-    The original has k = 5 at 224 pixels and 3 at any other size; here k goes with the table, so
-    that sizes near 224 are like 224. Options: `table`, `cifar` (k = 3) or `imagenet` (k = 5), by
-    default the one made for the nearest size.
+    The original has k = 5 at 224 pixels and 3 at any other size; here the table decides, `cifar` (k = 3) or
+    `imagenet` (k = 5), so that sizes near 224 are like 224.
     """
     strength = severities.scanned("pinch_and_twirl", severity, shape, table)
     cells = _CELLS[severities.table_for(shape, table)]
@@ -68,9 +67,9 @@ def _map_pinch(shape: Shape, params: Params) -> Positions:
     mapper=_map_pinch,
 )
 def pinch_and_twirl(image: Image, params: Params) -> Image:
-    """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its
-    middle, |v| <= R = c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d =
-    |v| / R: bilinear, zero outside the image (C-bar, pinch_and_twirl).
+    """Pinches and twirls each cell of c = N // k pixels a side: the pixel at the offset v from its middle, |v| <= R =
+    c / 2, takes the colour at sin(pi d / 2)^-e v turned by +-a (1 - d)^2, d = |v| / R: bilinear, zero outside the
+    image (C-bar, pinch_and_twirl).
 
     Rows and columns left over by the cells at the end do not change.
     """
@@ -78,11 +77,7 @@ def pinch_and_twirl(image: Image, params: Params) -> Image:
 
 
 def _sample_fish_eye(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws the centres (row, column) ~ U[0, H) x U[0, W) of 501 lenses, whatever the size of the
-    image.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws the centres (row, column) ~ U[0, H) x U[0, W) of 501 lenses, whatever the size of the image."""
     return {
         "index": 1 + 0.2 * severities.scanned("fish_eye", severity, shape, table),
         "centres": random.uniform(key, (_LENSES, 2)) * jnp.array([shape[:2]], jnp.float32),
@@ -107,12 +102,12 @@ def _map_fish_eye(shape: Shape, params: Params) -> Positions:
     mapper=_map_fish_eye,
 )
 def fish_eye(image: Image, params: Params) -> Image:
-    """Looks through the lenses one after the other, each on what those before have left: the pixel
-    at the offset (v_y, v_x) from the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes
-    the colour at p - (s(v_y), s(v_x)), bilinear, zero outside the image (C-bar, fish_eye).
+    """Looks through the lenses one after the other, each on what those before have left: the pixel at the offset
+    (v_y, v_x) from the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y),
+    s(v_x)), bilinear, zero outside the image (C-bar, fish_eye).
 
-    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a -
-    asin(sin(a) / n)), tan a = v / h.
+    A ball of height h = sqrt(R^2 - v_y^2 - v_x^2) and index n shifts by s(v) = h tan(a - asin(sin(a) / n)) with
+    tan a = v / h.
     """
     margin = _margin(image.shape)
     padded = jnp.pad(image, ((margin, margin), (margin, margin), (0, 0)))
@@ -124,7 +119,7 @@ def _radius(shape):
 
 
 def _margin(shape):
-    """A look-up reads one row and column beyond the box of its lens."""
+    """Returns the pixels around an image: a look-up reads one row and column beyond the box of its lens."""
     return math.ceil(_radius(shape)) + 2
 
 
@@ -155,8 +150,7 @@ def _through_lenses(padded, params, shape):
 def _shift(v, square, index):
     """Computes h tan(a - asin(sin(a) / n)) with tan a = v / h, h^2 = `square`; 0 where `square` is 0.
 
-    With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 +
-    v^2) / (q + h).
+    With q^2 = n^2 (h^2 + v^2) - v^2 it is h v (q - h) / (h q + v^2), and q - h = (n^2 - 1)(h^2 + v^2) / (q + h).
     """
     v_square = v**2
     gain = index**2 - 1
@@ -166,10 +160,8 @@ def _shift(v, square, index):
 
 
 def _sample_water_drop(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws rings: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2)
-    N, N = min(H, W), and phase ~ U[0, 2 pi).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws rings: their centre (row, column) ~ U[0.25, 0.75)^2 (H, W), wavelength ~ U[0.05, 0.2) N, N = min(H, W),
+    and phase ~ U[0, 2 pi).
     """
     keys = jax.random.split(key, 3)
     return {
@@ -206,8 +198,7 @@ def _map_water_drop(shape: Shape, params: Params) -> Positions:
     mapper=_map_water_drop,
 )
 def water_drop(image: Image, params: Params) -> Image:
-    """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes
-    the colour at (1 + A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero
-    outside the image (C-bar, water_drop).
+    """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes the colour at (1 +
+    A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero outside the image (C-bar, water_drop).
     """
     return jnp.clip(warps.zero_padded(image, *_map_water_drop(image.shape, params)), 0, 1)

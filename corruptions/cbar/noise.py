@@ -13,10 +13,8 @@ _LEAST_CELL = 0.05  # of min(H, W)
 
 
 def _sample_voronoi(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws cells: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05,
-    0.2) N, the sign of the amplitude.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws cells: the seed of their points ~ U[0, 10), contrast ~ U[0.5, 0.9), cell side ~ U[0.05, 0.2) N, the sign
+    of the amplitude.
     """
     keys = jax.random.split(key, 4)
     amplitude = 25.5 * severities.scanned("voronoi_noise", severity, shape, table)
@@ -31,8 +29,8 @@ def _sample_voronoi(key: Key, shape: Shape, severity: Severity, *, table: str | 
 @candidate("noise", _sample_voronoi, {"amplitude": "grey levels", "seed": "1", "contrast": "1", "scale": "pixels"})
 def voronoi_noise(image: Image, params: Params) -> Image:
     """Adds A (S(c D) - 1/2) to every channel, in grey levels, and clips: D is the distance of
-    `primitives.textures.voronoi_distance`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic
-    costs less than 0.03 levels.
+    `primitives.textures.voronoi_distance`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less
+    than 0.03 levels.
     """
     # A hundredth below the smallest scale, as a draw may be a rounding below it.
     least = 0.99 * _LEAST_CELL * side(image.shape)
@@ -41,16 +39,13 @@ def voronoi_noise(image: Image, params: Params) -> Image:
 
 
 def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a lattice: 256 gradients, the directions of points uniform in a square (two integers in
-    -256..255 each); a permutation of 0..255.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws a lattice: 256 gradients, the directions of points uniform in a square (two integers in -256..255 each);
+    a permutation of 0..255.
     """
     gradient_key, order_key = jax.random.split(key)
     points = random.bits(gradient_key, (256, 2)) >> 23
     points = points.astype(jnp.float32) - 256
-    # The point (0, 0) has no direction: the original's pixels become NaN there, ours have a
-    # gradient of zero.
+    # The point (0, 0) has no direction: the original's pixels become NaN there, ours have a gradient of zero.
     norms = jnp.sqrt(jnp.sum(points**2, axis=1, keepdims=True))
     return {
         "weight": 0.05 * severities.scanned("perlin_noise", severity, shape, table),
@@ -65,9 +60,9 @@ def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | N
     {"weight": "1", "gradients": "unit vectors, along rows and columns", "permutation": "index"},
 )
 def perlin_noise(image: Image, params: Params) -> Image:
-    """Mixes in a cloud: (1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels, T the
-    turbulence of `primitives.textures.turbulence`, seven cells across min(H, W) (C-bar, perlin_noise).
-    float32 arithmetic costs less than 0.01 levels.
+    """Mixes in a cloud: (1 - w) x + 255 w clip(T/2 + 1/2, 0, 1), clipped, in grey levels, T the turbulence of
+    `primitives.textures.turbulence`, seven cells across min(H, W) (C-bar, perlin_noise). float32 arithmetic costs
+    less than 0.01 levels.
     """
     cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
     weight = params["weight"]
@@ -79,10 +74,7 @@ def _spectral(name, strength, spectrum):
     """Makes a candidate that adds an independent field of one spectrum to every channel."""
 
     def sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-        """Draws phases ~ U[0, 2 pi) of half a spectrum for each channel.
-
-        Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-        """
+        """Draws phases ~ U[0, 2 pi) of half a spectrum for each channel."""
         phases = random.uniform(key, (shape[2], *fourier.phase_shape(shape)), 0.0, 2 * jnp.pi)
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 

@@ -14,12 +14,11 @@ _GRID = 40
 
 
 def _sample_checkerboard(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a board: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1;
-    which squares may be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
+    """Draws a board: its angle ~ U[0, 2 pi); the side of its squares ~ U[0.1, 0.25) N, at least 1; which squares may
+    be cut, Bernoulli(0.1 s), on a grid of 40 x 40.
 
-    The original's grid has between 16 and 40 squares a side, as many as can be needed; a larger one
-    is the same in distribution. Options: `table`, `cifar` or `imagenet`, by default the one made
-    for the nearest size.
+    The original's grid has between 16 and 40 squares a side, as many as can be needed; a larger one is the same in
+    distribution.
     """
     keys = jax.random.split(key, 3)
     probability = 0.1 * severities.scanned("checkerboard_cutout", severity, shape, table)
@@ -37,12 +36,11 @@ def _sample_checkerboard(key: Key, shape: Shape, severity: Severity, *, table: s
     padding=padding(),
 )
 def checkerboard_cutout(image: Image, params: Params) -> Image:
-    """Cuts squares of a turned board: x = 128 where floor(m) and floor(n) are both even or both odd
-    and the square (trunc m, trunc n) is cut (C-bar, checkerboard_cutout).
+    """Cuts squares of a turned board: x = 128 where floor(m) and floor(n) are both even or both odd and the square
+    (trunc m, trunc n) is cut (C-bar, checkerboard_cutout).
 
-    (m, n) are the turned coordinates in squares. Truncation joins the two squares on either side of
-    an axis, as in the original; indices are mod 40, which repeats the grid in images much longer
-    than wide.
+    (m, n) are the turned coordinates in squares. Truncation joins the two squares on either side of an axis, as in
+    the original; indices are mod 40, which repeats the grid in images much longer than wide.
     """
     height, width, _ = image.shape
     cosine, sine = jnp.cos(params["angle"]) / params["square"], jnp.sin(params["angle"]) / params["square"]
@@ -55,11 +53,9 @@ def checkerboard_cutout(image: Image, params: Params) -> Image:
 
 
 def _sample_lines(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws int(0.1 s N) lines: their common angle ~ U[0, 2 pi) and its spread d ~ U[0.1, 1); per
-    line the middle ~ U[0, H) x U[0, W) and a turn of 2 pi d (U[0, 1) - 1/2). The ends lie N =
-    min(H, W) from the middle, cut to whole pixels.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws int(0.1 s N) lines: their common angle ~ U[0, 2 pi) and its spread d ~ U[0.1, 1); per line the middle ~
+    U[0, H) x U[0, W) and a turn of 2 pi d (U[0, 1) - 1/2). The ends lie N = min(H, W) from the middle, cut to whole
+    pixels.
     """
     keys = jax.random.split(key, 4)
     tenth = 0.1 * side(shape)
@@ -93,11 +89,10 @@ def _smooth_lines(image: Image, params: Params) -> Image:
     padding=padding(),
 )
 def lines(image: Image, params: Params) -> Image:
-    """Draws grey lines: x <- trunc((1 - v) x + 128 v) for each line in turn, in grey levels; v is
-    the line's coverage (C-bar, lines).
+    """Draws grey lines: x <- trunc((1 - v) x + 128 v) for each line in turn, in grey levels; v is the line's coverage
+    (C-bar, lines).
 
-    The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle
-    between its ends.
+    The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle between its ends.
     """
     planes = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0))
     planes = jax.lax.fori_loop(0, params["count"], lambda k, x: jnp.floor(_line(x, params["ends"][k])), planes)
@@ -119,11 +114,7 @@ def _line(levels, ends):
 
 
 def _sample_blue_noise_sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Computes the threshold and draws a field of blue noise: phases ~ U[0, 2 pi) of half its
-    spectrum.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Computes the threshold and draws a field of blue noise: phases ~ U[0, 2 pi) of half its spectrum."""
     return {
         "threshold": 0.3 * severities.scanned("blue_noise_sample", severity, shape, table) - 2.5,
         "phases": random.uniform(key, fourier.phase_shape(shape), 0.0, 2 * jnp.pi),
@@ -132,8 +123,8 @@ def _sample_blue_noise_sample(key: Key, shape: Shape, severity: Severity, *, tab
 
 @candidate("occlusion", _sample_blue_noise_sample, {"threshold": "standard deviations", "phases": "radians"})
 def blue_noise_sample(image: Image, params: Params) -> Image:
-    """Keeps x where the field of `primitives.fourier.spectral_field` exceeds the threshold, else 0
-    (C-bar, blue_noise_sample).
+    """Keeps x where the field of `primitives.fourier.spectral_field` exceeds the threshold, else 0 (C-bar,
+    blue_noise_sample).
 
     A fraction Phi(threshold) of the pixels is lost, evenly spread.
     """

@@ -1,9 +1,9 @@
 """The common parts of the C-bar candidates: levels, scanned ranges, the steps of the two benchmarks, grey levels.
 
-E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural
-Corruption Robustness" (2021), supplement D and the released lists. A candidate has a real strength
-s, scanned in ten steps of a range that depends on the image size: level k means
-s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so that images stay readable.
+E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
+Robustness" (2021), supplement D and the released lists. A candidate has a real strength s, scanned in ten steps of a
+range that depends on the image size: level k means s_k = lo + (hi - lo) k / 10. The ranges were chosen by hand so
+that images stay readable.
 """
 
 from collections.abc import Sequence
@@ -89,8 +89,8 @@ BENCHMARK_TABLE = {"imagenet_c_bar": "imagenet", "cifar10_c_bar": "cifar"}
 def table_for(shape: Sequence[int], table: str | None = None) -> str:
     """Picks the ranges: `table` if not None, else by the image size.
 
-    They were made for sides 32 and 224; the side nearest in ratio to min(H, W) decides: sides up to 84
-    use `cifar`, larger ones `imagenet`.
+    They were made for sides 32 and 224; the side nearest in ratio to min(H, W) decides: sides up to 84 use `cifar`,
+    larger ones `imagenet`.
 
     Raises:
       ValueError: `table` is not one of the two names.
@@ -105,8 +105,8 @@ def scan(name: str, table: str) -> np.ndarray:
 
 
 def scanned(name: str, level: jax.Array, shape: tuple[int, ...], table: str | None = None) -> jax.Array:
-    """Looks up the strength s of a candidate at a level 1..10 (float32 scalar, may be traced),
-    linear between whole levels.
+    """Looks up the strength s of a candidate at a level 1..10 (float32 scalar, may be traced), linear between whole
+    levels.
     """
     return levels.lookup(scan(name, table_for(shape, table)), level)
 

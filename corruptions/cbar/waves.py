@@ -15,10 +15,8 @@ from corruptions.record import Image, Key, Params, Severity, Shape
 
 
 def _sample_single_frequency(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a plane wave: p ~ U[-pi, pi), r ~ U[-|p|, |p|), which of the two runs along x (either
-    with probability 1/2), the phase ~ U[0, 2 pi).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws a plane wave: p ~ U[-pi, pi), r ~ U[-|p|, |p|), which of the two runs along x (either with probability
+    1/2), the phase ~ U[0, 2 pi).
     """
     keys = jax.random.split(key, 4)
     first = random.uniform(keys[0], (), -jnp.pi, jnp.pi)
@@ -52,10 +50,8 @@ def single_frequency_greyscale(image: Image, params: Params) -> Image:
 
 
 def _sample_concentric(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws rings: the centre (column, row) ~ U[0, W) x U[0, H); the turns of the ripple ~ U[0,
-    10), its amplitude ~ U[0, N/10) and the width of the rings ~ U(0, N/10], N = min(H, W).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws rings: the centre (column, row) ~ U[0, W) x U[0, H); the turns of the ripple ~ U[0, 10), its amplitude ~
+    U[0, N/10) and the width of the rings ~ U(0, N/10], N = min(H, W).
     """
     keys = jax.random.split(key, 4)
     tenth = side(shape) / 10
@@ -83,8 +79,8 @@ def _sample_concentric(key: Key, shape: Shape, severity: Severity, *, table: str
     padding=padding(),
 )
 def concentric_sine_waves(image: Image, params: Params) -> Image:
-    """Adds A (frac((r + a sin(n atan2(dx, dy))) / w) - 1/2) to every channel, in grey levels, and
-    clips (C-bar, cocentric_sine_waves).
+    """Adds A (frac((r + a sin(n atan2(dx, dy))) / w) - 1/2) to every channel, in grey levels, and clips (C-bar,
+    cocentric_sine_waves).
 
     A sawtooth of the distance r despite the name; n is not whole, hence a seam above the centre.
     """
@@ -97,11 +93,7 @@ def concentric_sine_waves(image: Image, params: Params) -> Image:
 
 
 def _sample_plasma(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a plasma: its time ~ U[0, 6 pi), rounds 4, 5 or 6, decay ~ U[0.5, 1), scale ~ U[0.075,
-    0.2) N.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws a plasma: its time ~ U[0, 6 pi), rounds 4, 5 or 6, decay ~ U[0.5, 1), scale ~ U[0.075, 0.2) N."""
     keys = jax.random.split(key, 4)
     return {
         "amplitude": 6.4 * severities.scanned("plasma_noise", severity, shape, table),
@@ -120,9 +112,8 @@ def _sample_plasma(key: Key, shape: Shape, severity: Severity, *, table: str | N
     padding=padding(),
 )
 def plasma_noise(image: Image, params: Params) -> Image:
-    """Mixes in a plasma: (1 - A/255) x + A C, clipped, in grey levels, C the colours of
-    `primitives.textures.plasma`, in [-1, 1] (C-bar, plasma_noise). float32 arithmetic costs less
-    than 0.1 levels.
+    """Mixes in a plasma: (1 - A/255) x + A C, clipped, in grey levels, C the colours of `primitives.textures.plasma`,
+    in [-1, 1] (C-bar, plasma_noise). float32 arithmetic costs less than 0.1 levels.
     """
     colours = plasma(image.shape, params["time"], params["rounds"], params["decay"], params["scale"])
     amplitude = params["amplitude"]
@@ -139,10 +130,7 @@ def caustic_draws(key: jax.Array, shape: tuple[int, ...]) -> dict[str, jax.Array
 
 
 def _sample_caustic(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws a caustic: its time ~ U[0.5, 2), its scale ~ U[0.75, 1.25) N.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
-    """
+    """Draws a caustic: its time ~ U[0.5, 2), its scale ~ U[0.75, 1.25) N."""
     amplitude = 25.5 * severities.scanned("caustic_noise", severity, shape, table)
     return {"amplitude": amplitude, **caustic_draws(key, shape)}
 
@@ -151,9 +139,8 @@ def _sample_caustic(key: Key, shape: Shape, severity: Severity, *, table: str | 
     "noise", _sample_caustic, {"amplitude": "grey levels", "time": "radians", "scale": "pixels"}, padding=padding()
 )
 def caustic_noise(image: Image, params: Params) -> Image:
-    """Adds A C to every channel, in grey levels, and clips: C is the brightness of
-    `primitives.textures.caustic`, in [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less
-    than 0.03 levels.
+    """Adds A C to every channel, in grey levels, and clips: C is the brightness of `primitives.textures.caustic`, in
+    [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less than 0.03 levels.
     """
     plane = params["amplitude"] * caustic(image.shape, params["time"], params["scale"])
     return add_grey(image, staging.stage(plane))
@@ -171,10 +158,8 @@ def _rays(key, shape, radius):
 
 
 def _sample_sparkles(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws five stars: their centres ~ U[0, H) x U[0, W); the numbers of rays, uniform in 50..199;
-    the rays' lengths, N(R, R/4) but at least 1, R = 0.01 s N.
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws five stars: their centres ~ U[0, H) x U[0, W); the numbers of rays, uniform in 50..199; the rays'
+    lengths, N(R, R/4) but at least 1, R = 0.01 s N.
     """
     centre_key, ray_key = jax.random.split(key)
     radius = 0.01 * side(shape) * severities.scanned("sparkles", severity, shape, table)
@@ -193,9 +178,8 @@ def _sample_sparkles(key: Key, shape: Shape, severity: Severity, *, table: str |
     padding=padding(),
 )
 def sparkles(image: Image, params: Params) -> Image:
-    """Brightens the image: x <- x + w (255 - x) for each star in turn, in grey levels: w the
-    brightness of `primitives.textures.spark` (C-bar, sparkles). That is 255 - (255 - x) times the
-    product of all 1 - w.
+    """Brightens the image: x <- x + w (255 - x) for each star in turn, in grey levels: w the brightness of
+    `primitives.textures.spark` (C-bar, sparkles). That is 255 - (255 - x) times the product of all 1 - w.
     """
 
     def dim(darkness, star):
@@ -208,10 +192,8 @@ def sparkles(image: Image, params: Params) -> Image:
 
 
 def _sample_inverse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws one star: its centre ~ U[H/4, 3H/4) x U[W/4, 3W/4); the number of rays, uniform in
-    50..199; the rays' lengths, N(R, R/4), R = N/4 (seldom near zero or below; they are squared).
-
-    Options: `table`, `cifar` or `imagenet`, by default the one made for the nearest size.
+    """Draws one star: its centre ~ U[H/4, 3H/4) x U[W/4, 3W/4); the number of rays, uniform in 50..199; the rays'
+    lengths, N(R, R/4), R = N/4 (seldom near zero or below; they are squared).
     """
     centre_key, ray_key = jax.random.split(key)
     number, lengths = _rays(ray_key, (), 0.25 * side(shape))

@@ -1,7 +1,7 @@
 """ImageNet-C: 15 benchmark corruptions and 4 extra ones, five severities each.
 
-D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
-Perturbations", ICLR 2019, and its released code.
+D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations", ICLR
+2019, and its released code.
 """
 
 from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
@@ -26,21 +26,10 @@ from corruptions.imagenet_c.tables import TABLES, table_for
 from corruptions.registry import register_benchmark
 
 _BENCHMARK = (
-    gaussian_noise,
-    shot_noise,
-    impulse_noise,
-    defocus_blur,
-    glass_blur,
-    motion_blur,
-    zoom_blur,
-    snow,
-    frost,
-    fog,
-    brightness,
-    contrast,
-    elastic_transform,
-    pixelate,
-    jpeg_compression,
+    *(gaussian_noise, shot_noise, impulse_noise),
+    *(defocus_blur, glass_blur, motion_blur, zoom_blur),
+    *(snow, frost, fog, brightness),
+    *(contrast, elastic_transform, pixelate, jpeg_compression),
 )
 _EXTRA = (speckle_noise, gaussian_blur, spatter, saturate)
 
@@ -48,30 +37,8 @@ register_benchmark("imagenet_c", [corruption.qualified_name for corruption in _B
 register_benchmark("imagenet_c_extra", [corruption.qualified_name for corruption in _EXTRA])
 
 __all__ = [
-    "ORIGINAL_PHOTOGRAPHS",
-    "TABLES",
-    "brightness",
-    "contrast",
-    "defocus_blur",
-    "elastic_transform",
-    "fog",
-    "frost",
-    "frost_from_folder",
-    "gaussian_blur",
-    "gaussian_noise",
-    "glass_blur",
-    "impulse_noise",
-    "jpeg_compression",
-    "motion_blur",
-    "pixelate",
-    "saturate",
-    "shot_noise",
-    "snow",
-    "spatter",
-    "speckle_noise",
-    "store",
-    "table_for",
-    "use_photographs",
-    "used_photographs",
-    "zoom_blur",
-]
+    "ORIGINAL_PHOTOGRAPHS", "TABLES", "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost",
+    "frost_from_folder", "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression",
+    "motion_blur", "pixelate", "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "store", "table_for",
+    "use_photographs", "used_photographs", "zoom_blur",
+]  # fmt: skip

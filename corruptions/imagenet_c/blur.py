@@ -38,10 +38,9 @@ _ZOOM = {
 def disk_kernel(radius: float, alias: float) -> np.ndarray:
     """Makes the kernel of the defocus blur: a disk smoothed by a small Gaussian, in a square array.
 
-    The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing
-    with 3 (radius <= 8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a
-    disk that touches them (radius 8, 10, 12) gains mass: its sum is 1.013, 1.011, ... as in the
-    original.
+    The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing with 3 (radius <=
+    8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a disk that touches them (radius 8, 10,
+    12) gains mass: its sum is 1.013, 1.011, ... as in the original.
 
     Args:
       radius: radius of the disk, pixels.
@@ -86,7 +85,6 @@ def _kernels_of_one_reach(shape, table):
 
 def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
-    del key
     return {"kernel": levels.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
 
 
@@ -99,15 +97,14 @@ def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | 
 def defocus_blur(image: Image, params: Params) -> Image:
     """Filters each channel with a disk, mirrored about the border pixels: clip(kernel * x).
 
-    Source: ImageNet-C, defocus_blur. The sums of the two largest kernels exceed one by 1 %
-    (see `disk_kernel`), as in the original.
+    Source: ImageNet-C, defocus_blur. The sums of the two largest kernels exceed one by 1 % (see `disk_kernel`), as in
+    the original.
     """
     return jnp.clip(fourier.filter_symmetric(image, params["kernel"]), 0.0, 1.0)
 
 
 def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `sigma` and computes the `weights` of its taps; draws nothing."""
-    del key
     reach = int(4 * max(_GAUSSIAN[table_for(shape, table)]) + 0.5)
     sigma = lookup(_GAUSSIAN, shape, table, severity)
     return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, reach)}
@@ -156,10 +153,9 @@ def _zoom_weights(table):
 def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up the zoomed layers; draws nothing.
 
-    `weights` [n] of the layers, `rows` [n, H] and `columns` [n, W] their sampling positions, as
-    offsets in pixels. Real severities interpolate weights and offsets.
+    `weights` [n] of the layers, `rows` [n, H] and `columns` [n, W] their sampling positions, as offsets in pixels.
+    Real severities interpolate weights and offsets.
     """
-    del key
     offsets = padded.tables(shape, table, _zoom_tables)
     return {
         "weights": levels.lookup(_zoom_weights(table_for(shape, table)), severity),
@@ -178,8 +174,8 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
 def zoom_blur(image: Image, params: Params) -> Image:
     """Averages central bilinear zooms of factors 1 to at most 1.3: clip(sum_j w_j zoom_j(x)).
 
-    Source: ImageNet-C, zoom_blur. The original is for squares only; here each axis is zoomed by its
-    own rule (see `resizing.zoom_taps`).
+    Source: ImageNet-C, zoom_blur. The original is for squares only; here each axis is zoomed by its own rule (see
+    `resizing.zoom_taps`).
     """
     rows, columns = params["rows"], params["columns"]
     return jnp.clip(resizing.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)

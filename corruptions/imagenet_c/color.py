@@ -1,14 +1,14 @@
 """ImageNet-C brightness, contrast and saturate: deterministic colour changes in closed form.
 
-The originals convert to HSV, edit one channel and convert back; neither conversion is needed. Their
-results are truncated to 8 bits, and many are whole levels up to rounding errors, so some levels (see
-the tests for their share) come out one off.
+The originals convert to HSV, edit one channel and convert back; neither conversion is needed. Their results are
+truncated to 8 bits, and many are whole levels up to rounding errors, so some levels (see the tests for their share)
+come out one off.
 """
 
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.imagenet_c.tables import lookup, member, padding
+from corruptions.imagenet_c.tables import lookup, member
 from corruptions.primitives import color, staging
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -34,7 +34,6 @@ _SATURATION = {
 
 def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `added`, the increase of the HSV value (full range 1); draws nothing."""
-    del key
     return {"added": lookup(_ADDED, shape, table, severity)}
 
 
@@ -43,7 +42,6 @@ def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str
     _sample_brightness,
     {"added": "fraction of full range, added to the HSV value"},
     mixes="lightens the value of hue, saturation and value",
-    padding=padding(),
 )
 def brightness(image: Image, params: Params) -> Image:
     """Lightens the image: x v'/v with v = max(R, G, B) and v' = min(v + added, 1).
@@ -59,11 +57,10 @@ def brightness(image: Image, params: Params) -> Image:
 
 def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `gain`, the factor on the contrast; draws nothing."""
-    del key
     return {"gain": lookup(_GAIN, shape, table, severity)}
 
 
-@member("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"}, padding=padding())
+@member("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"})
 def contrast(image: Image, params: Params) -> Image:
     """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
 
@@ -76,7 +73,6 @@ def contrast(image: Image, params: Params) -> Image:
 
 def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `factor` and `added`, the linear map of the HSV saturation; draws nothing."""
-    del key
     factor, added = lookup(_SATURATION, shape, table, severity)
     return {"factor": factor, "added": added}
 
@@ -86,14 +82,12 @@ def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str |
     _sample_saturate,
     {"factor": "on the HSV saturation", "added": "to the HSV saturation"},
     mixes="changes the saturation of hue, saturation and value",
-    padding=padding(),
 )
 def saturate(image: Image, params: Params) -> Image:
     """Maps the HSV saturation s to s' = clip(factor s + added, 0, 1).
 
-    A channel x becomes v (1 - s' (v - x) / (v - u)) with v = max(R, G, B) and u = min(R, G, B).
-    Greys have hue 0, which is red: they become (v, v (1 - s'), v (1 - s')), tinted when
-    `added` > 0.
+    A channel x becomes v (1 - s' (v - x) / (v - u)) with v = max(R, G, B) and u = min(R, G, B). Greys have hue 0,
+    which is red: they become (v, v (1 - s'), v (1 - s')), tinted when `added` > 0.
 
     Source: ImageNet-C, saturate.
     """

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import padded
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.imagenet_c.tables import lookup, member, table_for
 from corruptions.primitives import filters, random, staging, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
-# (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the
-# original's.
+# (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
 _SHAPE = {
     "cifar": ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03)),
     "tiny": ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), (0.16, 0.03, 0.02)),
@@ -28,9 +27,9 @@ _TRUNCATE = 3.0
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws three displaced points and two displacement fields.
 
-    `points`, float32[3, 2] as (x, y) in pixels, are the images of the affine map's three anchors,
-    anchor + U(-jitter, jitter)^2. `dx` and `dy`, float32[H, W] in pixels to the right and down, are
-    alpha G(U(-1, 1)), G a Gaussian filter of standard deviation sigma.
+    `points`, float32[3, 2] as (x, y) in pixels, are the images of the affine map's three anchors, anchor + U(-jitter,
+    jitter)^2. `dx` and `dy`, float32[H, W] in pixels to the right and down, are alpha G(U(-1, 1)), G a Gaussian
+    filter of standard deviation sigma.
     """
     points_key, *field_keys = jax.random.split(key, 3)
     alpha, sigma, jitter = lookup(_PIXELS, shape, table, severity)
@@ -62,13 +61,13 @@ _UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@member("digital", _sample, _UNITS, moves=_MOVES, mapper=_map, padding=padding())
+@member("digital", _sample, _UNITS, moves=_MOVES, mapper=_map)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 
-    The affine warp has coordinates in 1/32 pixel and the border d c b | a b c d, the displacement
-    the border c b a | a b c. The parameters are pixels whatever the image size; where the original
-    assumes a square image, the centre is (W/2, H/2). Source: ImageNet-C, elastic_transform.
+    The affine warp has coordinates in 1/32 pixel and the border d c b | a b c d, the displacement the border c b a |
+    a b c. The parameters are pixels whatever the image size; where the original assumes a square image, the centre is
+    (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
     return jnp.clip(_warped(image, params), 0, 1)
 

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.imagenet_c.tables import lookup, member, table_for
 from corruptions.primitives import random, staging, textures
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -19,9 +19,9 @@ _MAP_SIDE = {"cifar": 32, "tiny": 64, "imagenet": 256, "inception": 512}
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws the fractal thickness of the fog: `displacements`, U[-1, 1).
 
-    One per point of a square fractal map but its corner; per octave centres, top and left points
-    (see `textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`, `tiny`,
-    `imagenet`, `inception`), or the next power of two for a larger image.
+    One per point of a square fractal map but its corner; per octave centres, top and left points (see
+    `textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`, `tiny`, `imagenet`,
+    `inception`), or the next power of two for a larger image.
     """
     strength, decay = lookup(_LEVELS, shape, table, severity)
     side = max(_MAP_SIDE[table_for(shape, table)], 1 << (max(shape[:2]) - 1).bit_length())
@@ -36,13 +36,12 @@ _UNITS = {
 }
 
 
-@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding())
+@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels")
 def fog(image: Image, params: Params) -> Image:
     """Lays a plasma fractal over the image: clip((x + s P) M / (M + s), 0, 1).
 
-    s is the strength, M the image's largest value and P the fog's thickness: the fractal map scaled
-    to [0, 1] by its extremes and cropped to the image's size at the top left. A black image stays
-    black. Source: ImageNet-C, fog.
+    s is the strength, M the image's largest value and P the fog's thickness: the fractal map scaled to [0, 1] by its
+    extremes and cropped to the image's size at the top left. A black image stays black. Source: ImageNet-C, fog.
     """
     height, width, _ = image.shape
     fractal = staging.stage(textures.diamond_square(params["displacements"], params["decay"]))

@@ -1,7 +1,7 @@
 """ImageNet-C frost: ice laid over the image, procedural or cropped from photographs in a folder.
 
-The option `photographs` is a digest of the photographs, not a path: results stay bound to the
-pictures, wherever they lie. `use_photographs` reads a folder and remembers it in this process.
+The option `photographs` is a digest of the photographs, not a path: results stay bound to the pictures, wherever they
+lie. `use_photographs` reads a folder and remembers it in this process.
 """
 
 import dataclasses
@@ -33,8 +33,7 @@ _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 # How much smaller than the files the textures are used.
 TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
-# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them
-# beside a sixth.
+# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them beside a sixth.
 ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b7391ef77a64"
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
@@ -46,11 +45,10 @@ def _sample(
 ) -> Params:
     """Draws a procedural texture with the statistics of the original's photographs.
 
-    First one of five looks with equal probability (two of them are alike), then `texture`: random
-    fields (see `primitives.frost_texture`) at the scale of the original's crop, resampled without
-    smoothing by 0.2 (`cifar`) or 0.3 (`tiny`). Scores are close to, but not comparable with,
-    published ones: those need the original photographs. With `photographs`, the digest that
-    `use_photographs` returned, a crop of them takes the texture's place.
+    First one of five looks with equal probability (two of them are alike), then `texture`: random fields (see
+    `primitives.frost_texture`) at the scale of the original's crop, resampled without smoothing by 0.2 (`cifar`) or
+    0.3 (`tiny`). Scores are close to, but not comparable with, published ones: those need the original photographs.
+    With `photographs`, the digest that `use_photographs` returned, a crop of them takes the texture's place.
     """
     table = table_for(shape, table)
     if photographs is not None:
@@ -110,8 +108,7 @@ def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:
       path: folder of images (png, jpg, bmp, webp), read now, in the order of their names.
 
     Returns:
-      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of
-      the crop.
+      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of the crop.
 
     Raises:
       FileNotFoundError: no such folder, or no image file in it.
@@ -157,8 +154,8 @@ class Photographs:
     def crop(self, key: jax.Array, shape: Sequence[int], table: str) -> dict[str, jax.Array]:
         """Draws a file with equal probability, then the first row and the first column of its crop.
 
-        Both are uniform over all places but the last, as in the original. Textures are resized by
-        0.2 (`cifar`) or 0.3 (`tiny`) without smoothing.
+        Both are uniform over all places but the last, as in the original. Textures are resized by 0.2 (`cifar`) or
+        0.3 (`tiny`) without smoothing.
 
         Returns:
           `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, row and column.
@@ -189,13 +186,12 @@ class Photographs:
 def use_photographs(path: str | os.PathLike[str]) -> str:
     """Reads the frost textures in a folder, for this process.
 
-    `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))`
-    then draws from them. Needs Pillow.
+    `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))` then draws from them.
+    Needs Pillow.
 
     Args:
-      path: folder of images (png, jpg, bmp, webp); every file is drawn equally often, so the
-        original benchmark takes exactly the five files it draws from (frost1.png, frost2.png,
-        frost3.png, frost4.jpg, frost5.jpg).
+      path: folder of images (png, jpg, bmp, webp); every file is drawn equally often, so the original benchmark takes
+        exactly the five files it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg).
 
     Returns:
       Their digest, the value of the option `photographs`; `ORIGINAL_PHOTOGRAPHS` for those five.
@@ -229,8 +225,8 @@ def find(digest: str) -> Photographs:
 def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Computes the two taps per output that resample an axis by `scale` <= 1 without smoothing.
 
-    As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at
-    (o + 1/2) / scale - 1/2, for scale 1/5 at every fifth sample, so that it is plain decimation.
+    As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at (o + 1/2) / scale - 1/2, for scale
+    1/5 at every fifth sample, so that it is plain decimation.
 
     Args:
       size: number of outputs.

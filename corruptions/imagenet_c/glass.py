@@ -19,8 +19,8 @@ _TABLES = {
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `shifts`, int32 [passes, 2, H, W]: dy and dx of each pass and pixel, in -d..d-1.
 
-    The severity gives `sigma`, the `reach` d and the number of `passes`; for real severities sigma is
-    interpolated, the other two are rounded to whole numbers.
+    The severity gives `sigma`, the `reach` d and the number of `passes`; for real severities sigma is interpolated,
+    the other two are rounded to whole numbers.
     """
     sigma, reach, passes = lookup(_TABLES, shape, table, severity)
     reach = jnp.round(reach).astype(jnp.int32)
@@ -46,8 +46,8 @@ _MOVES = "copies pixels from neighbours, between two blurs"
 def glass_blur(image: Image, params: Params) -> Image:
     """Blurs, scrambles and blurs again: clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255).
 
-    The scramble makes `passes` passes of `copies.copied_from`, each on the result of the one before;
-    borders are repeated. Source: ImageNet-C, glass_blur.
+    The scramble makes `passes` passes of `copies.copied_from`, each on the result of the one before; borders are
+    repeated. Source: ImageNet-C, glass_blur.
     """
     return _scrambled(image, params, lambda levels: levels.astype(jnp.uint8))
 

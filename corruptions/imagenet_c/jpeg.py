@@ -18,7 +18,6 @@ STORAGE_QUALITY = 85
 
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up the JPEG `quality`; draws nothing."""
-    del key
     return {"quality": lookup(_QUALITY, shape, table, severity)}
 
 
@@ -47,8 +46,8 @@ def jpeg_compression(image: Image, params: Params) -> Image:
 def store(image: Array) -> jax.Array:
     """Stores a corrupted image as the published ImageNet-C files do: as JPEG of quality 85.
 
-    Tiny-ImageNet-C and ImageNet-64x64-C do so too. To reproduce datasets "as published", truncate the
-    corrupted image to 8 bits first, as the corruptions' rounding says.
+    Tiny-ImageNet-C and ImageNet-64x64-C do so too. To reproduce datasets "as published", truncate the corrupted image
+    to 8 bits first, as the corruptions' rounding says.
 
     Args:
       image: float32[H, W, 3] in [0, 1].

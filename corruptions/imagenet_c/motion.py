@@ -21,8 +21,8 @@ _TABLES = {
 def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float) -> jax.Array:
     """Computes the weights of ImageMagick's motion blur.
 
-    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the
-    weights sum to one.
+    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the weights sum to
+    one.
 
     Args:
       radius: pixels, may be traced.
@@ -40,8 +40,8 @@ def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float)
 def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | float) -> jax.Array:
     """Blurs an 8-bit image as ImageMagick does: S(y, x) = sum_i k_i p(y + dy_i, x + dx_i).
 
-    dy_i = ceil(i sin(angle) - 1/2), dx_i = ceil(i cos(angle) - 1/2), the y axis points down; pixels
-    beyond the border repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), cut to 8.
+    dy_i = ceil(i sin(angle) - 1/2), dx_i = ceil(i cos(angle) - 1/2), the y axis points down; pixels beyond the border
+    repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), cut to 8.
 
     Args:
       image: levels 0..255, an integer or whole-valued array [H, W, C].
@@ -92,8 +92,8 @@ def _sum_in_frequencies(image, weights, rows, columns):
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `angle` ~ U(-45, 45) degrees, 0 to the right, positive downwards; computes `weights`.
 
-    For real severities radius and standard deviation are interpolated; the number of taps is the
-    whole number 2 ceil(radius) + 1.
+    For real severities radius and standard deviation are interpolated; the number of taps is the whole number 2
+    ceil(radius) + 1.
     """
     rows = _TABLES[table_for(shape, table)]
     radius, sigma = lookup(_TABLES, shape, table, severity)

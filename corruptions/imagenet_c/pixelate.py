@@ -24,10 +24,9 @@ _LONGEST = 7  # pixels of a block along an axis: 19 make three blocks at a scale
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Computes which pixels each block averages and which block each pixel shows; draws nothing.
 
-    The small image has floor(H scale) x floor(W scale) pixels. Arrays are padded to the largest of
-    the table with blocks without pixels.
+    The small image has floor(H scale) x floor(W scale) pixels. Arrays are padded to the largest of the table with
+    blocks without pixels.
     """
-    del key
     if isinstance(shape, padded.Shape):
         return _padded_blocks(shape, table, severity)
     params: dict[str, jax.Array] = {}
@@ -72,9 +71,9 @@ def _smooth(image: Image, params: Params) -> Image:
 def pixelate(image: Image, params: Params) -> Image:
     """Averages blocks, columns then rows, each rounded to 8 bits; every pixel shows its block.
 
-    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back.
-    (Where H > 2 W, Pillow 13 reduces the rows first; earlier versions, among them the original's,
-    do as here.) Source: ImageNet-C, pixelate.
+    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back. (Where H > 2 W,
+    Pillow 13 reduces the rows first; earlier versions, among them the original's, do as here.) Source: ImageNet-C,
+    pixelate.
     """
     levels = jnp.round(color.to_levels(image)).astype(jnp.uint8)  # a quarter of the memory traffic
     return color.from_levels(_blocked(levels, params, _rounded_means).astype(jnp.float32))
@@ -89,8 +88,8 @@ def _rounded_means(sums, counts):
 def _blocked(x, params, means):
     """Shows the means of blocks.
 
-    Sums of whole levels are exact in any order and, multiplied by 0 or 1, in any precision of a product:
-    both forms give the same bits. On a CPU shifts take a sixth of the time of products.
+    Sums of whole levels are exact in any order and, multiplied by 0 or 1, in any precision of a product: both forms
+    give the same bits. On a CPU shifts take a sixth of the time of products.
     """
     by_shifts, by_products = functools.partial(_by_shifts, means), functools.partial(_by_products, means)
     return jax.lax.platform_dependent(x, params, cpu=by_shifts, default=by_products)
@@ -99,8 +98,8 @@ def _blocked(x, params, means):
 def _by_shifts(means, x, params):
     """Sums shifted images: at every column over the block that starts there, then at every block over its rows.
 
-    Works on rows of W C values, long runs for a CPU's vector units. Arrays are staged before look-ups,
-    which would compute them again.
+    Works on rows of W C values, long runs for a CPU's vector units. Arrays are staged before look-ups, which would
+    compute them again.
     """
     height, width, channels = x.shape
     starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
@@ -141,12 +140,11 @@ def _by_products(means, x, params):
 def _blocks(side, smallest, largest):
     """Tabulates each block's first and one past last pixel, and each pixel's block, by small size.
 
-    Uses Pillow's float64 arithmetic: its rounding errors decide where a pixel centre on the border of
-    two blocks belongs (possibly to both).
+    Uses Pillow's float64 arithmetic: its rounding errors decide where a pixel centre on the border of two blocks
+    belongs (possibly to both).
 
     Returns:
-      int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side],
-      sizes = largest - smallest + 1.
+      int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side], sizes = largest - smallest + 1.
     """
     starts, stops, shown = [], [], []
     for size in range(smallest, largest + 1):

@@ -36,8 +36,8 @@ _LEVELS = {
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws flakes, `noise` ~ N(mean, deviation^2), and the `angle` of their fall.
 
-    The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only)
-    the zooms are blended, not their factors.
+    The angle is uniform in -135..-45 degrees. Between two severities (interpolated severities only) the zooms are
+    blended, not their factors.
     """
     rows, columns = _zoom_matrices(shape, table, severity)
     by_severity = _LEVELS[table_for(shape, table)]
@@ -94,10 +94,9 @@ def _zoom_taps(shape, table):
 def snow(image: Image, params: Params) -> Image:
     """Whitens the image and adds streaks of snow S, and S' = S turned by 180 degrees.
 
-    The result is clip(mix x + (1 - mix) max(x, 1.5 luma + 0.5) + S + S', 0, 1) with
-    luma = 0.299 R + 0.587 G + 0.114 B. S is the noise, its centre enlarged (bilinear), set to 0
-    below `threshold`, clipped to [0, 1], truncated to 8 bits and blurred in 8 bits along `angle` as
-    by ImageMagick (see `motion`). Source: ImageNet-C, snow.
+    The result is clip(mix x + (1 - mix) max(x, 1.5 luma + 0.5) + S + S', 0, 1) with luma = 0.299 R + 0.587 G + 0.114
+    B. S is the noise, its centre enlarged (bilinear), set to 0 below `threshold`, clipped to [0, 1], truncated to 8
+    bits and blurred in 8 bits along `angle` as by ImageMagick (see `motion`). Source: ImageNet-C, snow.
     """
     layer = filters.separable(params["noise"], params["zoom_rows"], params["zoom_columns"])
     flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params)

@@ -50,8 +50,8 @@ _EDGE_THRESHOLDS = (50, 150)
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Draws `noise` ~ N(mean, deviation^2) per pixel, the liquid before it is blurred into drops.
 
-    It is water at severities 1 to 3, mud at 4 and 5. Between severities 3 and 4 (interpolated
-    severities only) `mud` is a fraction, and the image a blend of both.
+    It is water at severities 1 to 3, mud at 4 and 5. Between severities 3 and 4 (interpolated severities only) `mud`
+    is a fraction, and the image a blend of both.
     """
     mean, deviation, blur, threshold, strength, mud = lookup(_LEVELS, shape, table, severity)
     noise = mean + deviation * random.normal(key, shape[:2])
@@ -69,23 +69,23 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
         "mud": "1 for mud, 0 for water",
     },
     mixes="splashes water or mud of a colour",
+    padding=None,
 )
 def spatter(image: Image, params: Params) -> Image:
     """Splashes water, clip(x + m (175, 238, 238)/255), or mud, (1 - m) x + m (63, 42, 20)/255.
 
-    m >= 0 is the liquid. The noise, blurred with a Gaussian of standard deviation `blur` pixels, is
-    set to 0 below `threshold`. Water: 8-bit levels of the blurred noise times an 8-bit relief
-    (distance to the drops' Canny edges up to 20 pixels, averaged, equalised and sharpened), scaled
-    to a largest value of `strength`; no liquid leaves the image unchanged. Mud: the region above
-    the threshold, blurred again with `strength` pixels, where that is at least 0.8. Source:
-    ImageNet-C, spatter.
+    m >= 0 is the liquid. The noise, blurred with a Gaussian of standard deviation `blur` pixels, is set to 0 below
+    `threshold`. Water: 8-bit levels of the blurred noise times an 8-bit relief (distance to the drops' Canny edges up
+    to 20 pixels, averaged, equalised and sharpened), scaled to a largest value of `strength`; no liquid leaves the
+    image unchanged. Mud: the region above the threshold, blurred again with `strength` pixels, where that is at least
+    0.8. Source: ImageNet-C, spatter.
     """
     layer = _blur(params["noise"], params["blur"], _LIQUID_RADIUS)
     layer = jnp.where(layer < params["threshold"], 0, layer)
     mud = params["mud"]
     none = jnp.zeros_like(layer)
-    # A batch with mud only, or without mud, runs one branch. The branches are jitted because vmap within
-    # `shard_map` counts the constants of a plain branch as split twice.
+    # A batch with mud only, or without mud, runs one branch. The branches are jitted because vmap within `shard_map`
+    # counts the constants of a plain branch as split twice.
     is_wet, is_dirty = (staging.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
     water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
     dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
@@ -133,8 +133,7 @@ def _staged(levels):
 def floor_of_mean(distance: jax.Array) -> jax.Array:
     """Rounds down the 3x3 mean of distances 0..20, itself a float32 as in the original.
 
-    Means that are whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in
-    integers.
+    Means that are whole numbers are common, so the sums have to be exact: of multiples of 2^-23, in integers.
     """
     total = _sum_of_nine((distance * 2**23).astype(jnp.int32))
     nearest = jnp.round(total.astype(jnp.float32) * np.float32(2.0**-23 / 9)).astype(jnp.int32)

@@ -14,16 +14,12 @@ from corruptions import levels, padded, registry
 _SIDES = {"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299}
 TABLES = tuple(_SIDES)
 
-member = registry.registrar(
-    "imagenet_c", levels.Levels(5), "truncate", "Hendrycks & Dietterich (2019), appendix B and released code"
-)
-
 
 def table_for(shape: Sequence[int], table: str | None = None) -> str:
     """Picks the severity table: `table` if not None, else by the image size.
 
-    The tables were made for images of side 32, 64, 224 and 299; the side nearest in ratio to min(H, W)
-    decides: sides up to 45 use `cifar`, up to 119 `tiny`, up to 258 `imagenet`, larger ones `inception`.
+    The tables were made for images of side 32, 64, 224 and 299; the side nearest in ratio to min(H, W) decides: sides
+    up to 45 use `cifar`, up to 119 `tiny`, up to 258 `imagenet`, larger ones `inception`.
 
     Raises:
       ValueError: `table` is not one of the four names.
@@ -42,8 +38,8 @@ def lookup(rows: Mapping[str, Any], shape: Sequence[int], table: str | None, sev
 def _of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str, np.int32]:
     """Names the table of the program for a padded image, and numbers the image's own table.
 
-    In squares from 512 on, `inception` has room for the taps, passes and fractal maps of `imagenet`,
-    and one program serves both.
+    In squares from 512 on, `inception` has room for the taps, passes and fractal maps of `imagenet`, and one program
+    serves both.
     """
     own = table_for(shape, table)
     name = "inception" if own == "imagenet" and side >= 512 else own
@@ -51,3 +47,5 @@ def _of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str
 
 
 padding = functools.partial(padded.Padding, _of_program)
+_SOURCE = "Hendrycks & Dietterich (2019), appendix B and released code"
+member = registry.registrar("imagenet_c", levels.Levels(5), "truncate", _SOURCE, padding())

@@ -19,8 +19,8 @@ _PASSES = 5
 def passes(shape: Sequence[int]) -> int:
     """Counts the 3x3 means: 5 at 224, elsewhere as many as give the same width relative to the image.
 
-    n means have a variance of 2n/3 pixels^2, hence n = 5 s^2 with s = min(H, W) / 224, at least 1.
-    One pass at 32 is already three times wider, relative to the image, than five at 224.
+    n means have a variance of 2n/3 pixels^2, hence n = 5 s^2 with s = min(H, W) / 224, at least 1. One pass at 32 is
+    already three times wider, relative to the image, than five at 224.
     """
     return max(1, round(_PASSES * stamps.scale(shape) ** 2))
 
@@ -37,8 +37,8 @@ def _taps(shape):
 def _mean_matrix(size, own, taps):
     """Makes the matrix [size, size] of means in turn, with zeros beyond the first `own` samples.
 
-    Zeros at -1 and at `own` stay zeros after each mean if the samples continue there with the sign
-    turned: sample j has the mirror images -2 - j and 2 own - j.
+    Zeros at -1 and at `own` stay zeros after each mean if the samples continue there with the sign turned: sample j
+    has the mirror images -2 - j and 2 own - j.
     """
     out, sample = np.arange(size)[:, None], np.arange(size)[None, :]
 
@@ -51,7 +51,6 @@ def _mean_matrix(size, own, taps):
 
 def _sample_blur(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.40..0.95."""
-    del key
     weight = severities.lookup("blur", shape, range, severity)
     return {"weight": weight} | ({"taps": shape.tables["taps"]} if isinstance(shape, padded.Shape) else {})
 
@@ -65,9 +64,9 @@ def _sample_blur(key: Key, shape: Shape, severity: Severity, *, range: Bounds = 
 def blur(image: Image, params: Params) -> Image:
     """Mixes with a blurred image: (1 - w) x + w B(x).
 
-    B is five 3x3 means in turn, each with zeros beyond the image. The zeros darken the rim, as
-    published. See `passes` for sizes other than 224. The means are separable, so B is a pair of
-    matrices, exactly. Source: ImageNet-NOC, blur.
+    B is five 3x3 means in turn, each with zeros beyond the image. The zeros darken the rim, as published. See
+    `passes` for sizes other than 224. The means are separable, so B is a pair of matrices, exactly. Source:
+    ImageNet-NOC, blur.
     """
     own = padded.own_sides(image.shape, params)
     taps = params["taps"] if "taps" in params else _taps(image.shape)
@@ -77,13 +76,12 @@ def blur(image: Image, params: Params) -> Image:
 
 def _sample_thumbnail_resize(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Looks up `ratio`; draws nothing. Options: `range` of the ratio, by default 1.1..3.25."""
-    del key
     return {"ratio": severities.lookup("thumbnail_resize", shape, range, severity)}
 
 
 def _down_and_up(size, own, ratio):
-    """Makes the matrix [size, size] that reduces the first `own` samples of an axis to
-    floor(own / ratio) and enlarges them back.
+    """Makes the matrix [size, size] that reduces the first `own` samples of an axis to floor(own / ratio) and
+    enlarges them back.
     """
     small = jnp.floor(jnp.float32(own) / ratio)
     down = triangle_matrix(small, own, size, size)
@@ -91,7 +89,7 @@ def _down_and_up(size, own, ratio):
     return jnp.matmul(up, down, precision=jax.lax.Precision.HIGHEST)
 
 
-@candidate("blur", _sample_thumbnail_resize, {"ratio": "ratio of sides"}, aliases=("low_res",), padding=padding())
+@candidate("blur", _sample_thumbnail_resize, {"ratio": "ratio of sides"}, aliases=("low_res",))
 def thumbnail_resize(image: Image, params: Params) -> Image:
     """Reduces to floor(H/r) x floor(W/r) pixels and enlarges back, by PIL's antialiased BILINEAR.
 
@@ -105,10 +103,9 @@ def thumbnail_resize(image: Image, params: Params) -> Image:
 def _sample_pixelate(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None, mirrored_rim=True):
     """Looks up `size`; draws nothing.
 
-    Options: `range` of the size in whole pixels, by default 2..4 at 224; `mirrored_rim`, whether a
-    side that the size does not divide gets a mirrored rim, see above.
+    Options: `range` of the size in whole pixels, by default 2..4 at 224; `mirrored_rim`, whether a side that the size
+    does not divide gets a mirrored rim, see above.
     """
-    del key
     if mirrored_rim not in (True, False):
         raise ValueError(f"expected mirrored_rim=True or False, found {mirrored_rim!r}")
     return {
@@ -118,8 +115,8 @@ def _sample_pixelate(key: Key, shape: Shape, severity: Severity, *, range: Bound
 
 
 def _block_mean_matrix(length, side, size, mirrored_rim):
-    """Makes the matrix [length, length] that averages blocks of `size` of the first `side` samples of
-    an axis and repeats each mean.
+    """Makes the matrix [length, length] that averages blocks of `size` of the first `side` samples of an axis and
+    repeats each mean.
     """
     index = jnp.arange(length)[None, :]
     whole = side // size * size  # samples in complete blocks
@@ -136,11 +133,10 @@ def _block_mean_matrix(length, side, size, mirrored_rim):
 def pixelate(image: Image, params: Params) -> Image:
     """Averages every k x k block from the upper left corner on. Source: ImageNet-NOC, pixelate.
 
-    Where k does not divide a side S, the released code (for k = 3 at 224, generalised here) takes
-    the complete blocks only and adds a mirrored rim around them, the smaller half of S mod k
-    before: this moves the image by a pixel, and the published ranges were measured so. With
-    `mirrored_rim=False` nothing moves: the last row or column is repeated to complete the last
-    block.
+    Where k does not divide a side S, the released code (for k = 3 at 224, generalised here) takes the complete blocks
+    only and adds a mirrored rim around them, the smaller half of S mod k before: this moves the image by a pixel, and
+    the published ranges were measured so. With `mirrored_rim=False` nothing moves: the last row or column is repeated
+    to complete the last block.
     """
     own = padded.own_sides(image.shape, params)
     rows, columns = (

@@ -15,8 +15,6 @@ from corruptions.padded import Padding
 
 Bounds = tuple[float, float] | None
 
-candidate = registry.registrar("noc", Fraction(), "nearest", "ImageNet-NOC (2021), appendix A, and the released code")
-
 
 def padding(scaled: str = "", **fields: Any) -> Padding:
     """Makes the `Padding` of a candidate; `scaled` is its name if its range depends on the image size."""
@@ -27,6 +25,10 @@ def padding(scaled: str = "", **fields: Any) -> Padding:
 
         fields |= {"tables": tables, "axes": 0}
     return Padding(lambda shape, table, side: (None, np.int32(0)), **fields)
+
+
+_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
+candidate = registry.registrar("noc", Fraction(), "nearest", _SOURCE, padding())
 
 
 def integer(key: jax.Array, low: jax.Array | int, high: jax.Array | int, shape: Sequence[int] = ()) -> jax.Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import Bounds, candidate, integer, padding, sign
+from corruptions.noc.candidate import Bounds, candidate, integer, sign
 from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -16,7 +16,6 @@ def _sample_quantization(key: Key, shape: Shape, severity: Severity, *, range: B
 
     Options: `range` of the steps L, by default 8 (mild) down to 3 (severe): 9 to 4 levels.
     """
-    del key
     return {"steps": severities.lookup("quantization", shape, range, severity)}
 
 
@@ -25,7 +24,6 @@ def _sample_quantization(key: Key, shape: Shape, severity: Severity, *, range: B
     _sample_quantization,
     {"steps": "grey levels - 1"},
     straight_through=lambda image, params: image,
-    padding=padding(),
 )
 def quantization(image: Image, params: Params) -> Image:
     """Rounds to L steps, halves to even: round(L x) / L. Source: ImageNet-NOC, quantization."""
@@ -50,7 +48,6 @@ def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, rang
     {"shift": "intensity", "channel": "index"},
     aliases=("color_disortion",),
     mixes="shifts one of red, green and blue",
-    padding=padding(),
 )
 def color_distortion(image: Image, params: Params) -> Image:
     """Shifts one channel: clip(x + d). Source: ImageNet-NOC, color_disortion as released."""
@@ -60,18 +57,15 @@ def color_distortion(image: Image, params: Params) -> Image:
 
 def _sample_gray_scale(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.49..1."""
-    del key
     return {"weight": severities.lookup("gray_scale", shape, range, severity)}
 
 
-@candidate(
-    "color", _sample_gray_scale, {"weight": "1"}, mixes="mixes in the luma of red, green and blue", padding=padding()
-)
+@candidate("color", _sample_gray_scale, {"weight": "1"}, mixes="mixes in the luma of red, green and blue")
 def gray_scale(image: Image, params: Params) -> Image:
     """Mixes with the luma: w Y + (1 - w) x, Y = 0.299 R + 0.587 G + 0.114 B.
 
-    Source: ImageNet-NOC, gray_scale, whose released code rounds Y to 8 bits; here Y is not rounded,
-    a difference below 1/255.
+    Source: ImageNet-NOC, gray_scale, whose released code rounds Y to 8 bits; here Y is not rounded, a difference
+    below 1/255.
     """
     luma = color.luma(image)[..., None]
     return jnp.clip(params["weight"] * luma + (1 - params["weight"]) * image, 0.0, 1.0)
@@ -82,7 +76,7 @@ def _sample_hue(key: Key, shape: Shape, severity: Severity, *, range: Bounds = N
     return {"turns": severities.lookup("hue", shape, range, severity) * sign(key)}
 
 
-@candidate("color", _sample_hue, {"turns": "turns"}, mixes="turns the hue", padding=padding())
+@candidate("color", _sample_hue, {"turns": "turns"}, mixes="turns the hue")
 def hue(image: Image, params: Params) -> Image:
     """Rotates the hue by d turns in HSV: h + d (mod 1), saturation and value kept.
 
@@ -94,8 +88,8 @@ def hue(image: Image, params: Params) -> Image:
 def _sample_backlight(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws the axis of a split, either with probability 1/2, its place and which side brightens.
 
-    `split` is W//2 + (floor(-W/5)..W//5); for an upper and a lower part (`upright`) with the height
-    instead of W. The sign of `shift` says which side brightens.
+    `split` is W//2 + (floor(-W/5)..W//5); for an upper and a lower part (`upright`) with the height instead of W. The
+    sign of `shift` says which side brightens.
 
     Options: `range` of the change of intensity, by default 0.11..0.44.
     """
@@ -110,9 +104,7 @@ def _sample_backlight(key: Key, shape: Shape, severity: Severity, *, range: Boun
     }
 
 
-@candidate(
-    "lighting", _sample_backlight, {"shift": "intensity", "upright": "bool", "split": "pixels"}, padding=padding()
-)
+@candidate("lighting", _sample_backlight, {"shift": "intensity", "upright": "bool", "split": "pixels"})
 def backlight(image: Image, params: Params) -> Image:
     """Brightens one side of a split and darkens the other: clip(x + d) before it, else clip(x - d).
 
@@ -129,7 +121,7 @@ def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, range: Bou
     return {"shift": severities.lookup("brightness", shape, range, severity) * sign(key)}
 
 
-@candidate("lighting", _sample_brightness, {"shift": "intensity"}, padding=padding())
+@candidate("lighting", _sample_brightness, {"shift": "intensity"})
 def brightness(image: Image, params: Params) -> Image:
     """Shifts all channels by the same d: clip(x + d). Source: ImageNet-NOC, brightness."""
     return jnp.clip(image + params["shift"], 0.0, 1.0)
@@ -137,13 +129,10 @@ def brightness(image: Image, params: Params) -> Image:
 
 def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.33..0.74."""
-    del key
     return {"weight": severities.lookup("contrast", shape, range, severity)}
 
 
-@candidate(
-    "lighting", _sample_contrast, {"weight": "1"}, mixes="mixes in the mean over all channels", padding=padding()
-)
+@candidate("lighting", _sample_contrast, {"weight": "1"}, mixes="mixes in the mean over all channels")
 def contrast(image: Image, params: Params) -> Image:
     """Mixes with the mean over all pixels and channels: (1 - w) x + w mean(x).
 
@@ -158,9 +147,9 @@ def contrast(image: Image, params: Params) -> Image:
 def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None, half_normal=True):
     """Draws `noise` ~ N(0, sigma^2) for every pixel and channel, by default its magnitude.
 
-    Options: `range` of sigma, by default 0.05..0.18. `half_normal=True` takes the noise's
-    magnitude, a mean shift of 0.8 sigma: so does the released code, with which the published ranges
-    and errors were measured. `half_normal=False` takes the noise itself, as the paper says.
+    Options: `range` of sigma, by default 0.05..0.18. `half_normal=True` takes the noise's magnitude, a mean shift of
+    0.8 sigma: so does the released code, with which the published ranges and errors were measured.
+    `half_normal=False` takes the noise itself, as the paper says.
     """
     if half_normal not in (True, False):
         raise ValueError(f"expected half_normal=True or False, found {half_normal!r}")
@@ -169,7 +158,7 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, range: Bound
     return {"noise": deviation * (jnp.abs(noise) if half_normal else noise)}
 
 
-@candidate("noise", _sample_gaussian, {"noise": "intensity, sigma 0.05..0.18"}, padding=padding())
+@candidate("noise", _sample_gaussian, {"noise": "intensity, sigma 0.05..0.18"})
 def gaussian(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + n). Source: ImageNet-NOC, gaussian."""
     return jnp.clip(image + params["noise"], 0.0, 1.0)
@@ -186,7 +175,7 @@ def _sample_salt_pepper(key: Key, shape: Shape, severity: Severity, *, range: Bo
     }
 
 
-@candidate("noise", _sample_salt_pepper, {"uniform": "1", "probability": "per channel value"}, padding=padding())
+@candidate("noise", _sample_salt_pepper, {"uniform": "1", "probability": "per channel value"})
 def salt_pepper(image: Image, params: Params) -> Image:
     """Sets channel values to 0 where u < p/2 and to 1 where p/2 <= u < p.
 

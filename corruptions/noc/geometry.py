@@ -22,9 +22,9 @@ def _nearest(image, rows, columns, params):
 def _sample_translation(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws how the severity is shared between the axes, and the signs of `dx` and `dy`.
 
-    |dx| and |dy| are independent and uniform over the range when the severity is drawn, as
-    published. The severity is the quantile of their sum: 0 gives (mild, mild), 1 gives
-    (severe, severe), and in between the shares are uniform among those with that sum.
+    |dx| and |dy| are independent and uniform over the range when the severity is drawn, as published. The severity is
+    the quantile of their sum: 0 gives (mild, mild), 1 gives (severe, severe), and in between the shares are uniform
+    among those with that sum.
 
     Options: `range` of both shifts in pixels, by default 15..62 at 224.
     """
@@ -77,14 +77,12 @@ def _map_shear(shape: Shape, params: Params) -> Positions:
     return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
 
 
-@candidate(
-    "geometry", _sample_shear, {"degrees": "degrees"}, moves="shears the image", mapper=_map_shear, padding=padding()
-)
+@candidate("geometry", _sample_shear, {"degrees": "degrees"}, moves="shears the image", mapper=_map_shear)
 def shear(image: Image, params: Params) -> Image:
     """Shears along x to the nearest pixel: out(x, y) = in(x + tan(a) (y - cy), y).
 
-    As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2.
-    Source: ImageNet-NOC, shear.
+    As torchvision 0.6: the centre is cy = H/2 + 1/2, half a pixel off, and pixel y lies at y + 1/2. Source:
+    ImageNet-NOC, shear.
     """
     return _nearest(image, *_map_shear(image.shape, params), params)
 
@@ -112,14 +110,13 @@ def _map_rotation(shape: Shape, params: Params) -> Positions:
     {"degrees": "degrees"},
     moves="turns the image",
     mapper=_map_rotation,
-    padding=padding(),
 )
 def rotation(image: Image, params: Params) -> Image:
     """Rotates about the centre, to the nearest pixel.
 
-    out(x, y) = in(cos(a) u + sin(a) v + cx, -sin(a) u + cos(a) v + cy), (u, v) being the distance
-    of the pixel's middle from the centre (cx, cy) = (W/2 + 1/2, H/2 + 1/2), half a pixel off as in
-    torchvision 0.6. Source: ImageNet-NOC, rotation.
+    out(x, y) = in(cos(a) u + sin(a) v + cx, -sin(a) u + cos(a) v + cy), (u, v) being the distance of the pixel's
+    middle from the centre (cx, cy) = (W/2 + 1/2, H/2 + 1/2), half a pixel off as in torchvision 0.6. Source:
+    ImageNet-NOC, rotation.
     """
     return _nearest(image, *_map_rotation(image.shape, params), params)
 
@@ -164,7 +161,7 @@ def _map_elastic(shape: Shape, params: Params) -> Positions:
 def elastic(image: Image, params: Params) -> Image:
     """Cuts the top rows (or the left columns) and stretches the rest to the full size.
 
-    Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to
-    ImageNet-C's elastic_transform. Source: ImageNet-NOC, elastic.
+    Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to ImageNet-C's
+    elastic_transform. Source: ImageNet-NOC, elastic.
     """
     return jnp.clip(filters.separable(image, *_stretched(image.shape, params)), 0.0, 1.0)

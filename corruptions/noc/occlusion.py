@@ -15,8 +15,8 @@ def _sample_obstruction(
 ) -> Params:
     """Draws `top` and `left`, uniform where the square fits, and `grey`, uniform in [0, 1).
 
-    Options: `range` of the side in pixels, by default 47..125 at 224 (50..120 in
-    arXiv 2105.12357); `grey`, a fixed grey.
+    Options: `range` of the side in pixels, by default 47..125 at 224 (50..120 in arXiv 2105.12357); `grey`, a fixed
+    grey.
     """
     place_key, grey_key = jax.random.split(key)
     side = severities.lookup("obstruction", shape, range, severity)
@@ -49,8 +49,8 @@ def _sample_border(
 ) -> Params:
     """Draws `grey`, uniform in [0, 1).
 
-    Options: `range` of the thickness in pixels, by default 9..46 at 224 (10..45 in arXiv
-    2105.12357); `grey`, a fixed grey (0.5 in the first released code).
+    Options: `range` of the thickness in pixels, by default 9..46 at 224 (10..45 in arXiv 2105.12357); `grey`, a fixed
+    grey (0.5 in the first released code).
     """
     return {
         "thickness": severities.lookup("border", shape, range, severity),
@@ -104,8 +104,8 @@ def _covered(params, shape):
 def _sample_artifacts(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
     """Draws the places of the marks, which have tails, and one `grey` for all, uniform in [0, 1).
 
-    At 224 `lines` are uniform in 1..H-2 and `centres` in 2..W-3, so that no dash leaves the image;
-    a mark is `tailed` with probability 6/7.
+    At 224 `lines` are uniform in 1..H-2 and `centres` in 2..W-3, so that no dash leaves the image; a mark is `tailed`
+    with probability 6/7.
 
     Options: `range` of their number, by default 14..170 at 224.
     """
@@ -113,7 +113,7 @@ def _sample_artifacts(key: Key, shape: Shape, severity: Severity, *, range: Boun
     return _sample_marks(key, "artifacts", shape, bounds, severity)
 
 
-@candidate("occlusion", _sample_artifacts, _MARKS)
+@candidate("occlusion", _sample_artifacts, _MARKS, padding=None)
 def artifacts(image: Image, params: Params) -> Image:
     """Paints n marks of one grey: a dash of 5 pixels with dotted tails of 10, three lines high.
 
@@ -131,7 +131,7 @@ def _sample_vertical_artifacts(key: Key, shape: Shape, severity: Severity, *, ra
     return _sample_marks(key, "vertical_artifacts", (shape[1], shape[0]), bounds, severity)
 
 
-@candidate("occlusion", _sample_vertical_artifacts, _MARKS)
+@candidate("occlusion", _sample_vertical_artifacts, _MARKS, padding=None)
 def vertical_artifacts(image: Image, params: Params) -> Image:
     """Paints `artifacts` with the axes swapped. Source: ImageNet-NOC, vertical_artifacts."""
     covered = _covered(params, (image.shape[1], image.shape[0])).T
@@ -173,7 +173,7 @@ def _sample_rhombus(key: Key, shape: Shape, severity: Severity, *, range: Bounds
     return params | {"greys": jax.random.uniform(grey_key, params["rows"].shape)}
 
 
-@candidate("occlusion", _sample_rhombus, _SHAPES | {"greys": "intensity"})
+@candidate("occlusion", _sample_rhombus, _SHAPES | {"greys": "intensity"}, padding=None)
 def rhombus(image: Image, params: Params) -> Image:
     """Paints n lozenges of one grey each, later over earlier; 13 x 14 pixels at 224, as released.
 
@@ -192,7 +192,7 @@ def _sample_circle(key: Key, shape: Shape, severity: Severity, *, range: Bounds 
     return params | {"greys": jax.random.uniform(grey_key, params["rows"].shape)}
 
 
-@candidate("occlusion", _sample_circle, _SHAPES | {"greys": "intensity"})
+@candidate("occlusion", _sample_circle, _SHAPES | {"greys": "intensity"}, padding=None)
 def circle(image: Image, params: Params) -> Image:
     """Paints n discs of one grey each, later over earlier; 13 x 13 pixels at 224, as released.
 
@@ -209,7 +209,7 @@ def _sample_rain(key: Key, shape: Shape, severity: Severity, *, range: Bounds = 
     return _number_and_centres(key, "rain", shape, range, severity, stamps.disc(shape))
 
 
-@candidate("weather", _sample_rain, _SHAPES)
+@candidate("weather", _sample_rain, _SHAPES, padding=None)
 def rain(image: Image, params: Params) -> Image:
     """Paints n translucent discs: each takes x to (1 + x) / 2, hence m of them to 1 - (1 - x) 2^-m.
 
@@ -238,6 +238,7 @@ def _sample_arlequin(key: Key, shape: Shape, severity: Severity, *, range: Bound
     _sample_arlequin,
     _SHAPES | {"colour": "intensity"},
     mixes="paints shapes of red, green and blue",
+    padding=None,
 )
 def arlequin(image: Image, params: Params) -> Image:
     """Paints n lozenges, all of one colour.

@@ -1,14 +1,12 @@
 """Severity ranges of the NOC candidates: published, scaled to the image size, or custom.
 
-A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is
-mild + f (severe - mild); an integer parameter is mild + floor(f (severe - mild + 1)), capped at
-severe, so that a uniform f draws the integers uniformly with both ends. Quantization is the one
-range that runs downwards (8 to 3).
+A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is mild + f (severe - mild); an
+integer parameter is mild + floor(f (severe - mild + 1)), capped at severe, so that a uniform f draws the integers
+uniformly with both ends. Quantization is the one range that runs downwards (8 to 3).
 
-The ranges are those of the released code of "Increasing the Coverage and Balance of Robustness
-Benchmarks by Using Non-Overlapping Corruptions" (2021), made for 224x224 images. They are *defined*
-by the robustness they leave a standard model, so for another dataset or size the scaled values are
-only a start: calibrate, then pass `range=`.
+The ranges are those of the released code of "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+Non-Overlapping Corruptions" (2021), made for 224x224 images. They are *defined* by the robustness they leave a
+standard model, so for another dataset or size the scaled values are only a start: calibrate, then pass `range=`.
 """
 
 import dataclasses
@@ -29,7 +27,6 @@ def _side(shape):
 
 
 def _unchanged(value, shape):
-    del shape
     return value
 
 
@@ -84,12 +81,10 @@ class Range:
 
 
 def _unit_interval(shape):
-    del shape
     return 0.0, 1.0
 
 
 def _count(shape):
-    del shape
     return 0, 4095  # more would cost time and memory beyond any use
 
 
@@ -130,9 +125,9 @@ def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
       shape: (H, W) or (H, W, 3).
 
     Returns:
-      {name: (mild, severe)} for the 23 candidates and arlequin, ints for whole parameters; units
-      are in `UNITS`. Pixels scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected
-      painted area, degrees, weights, intensities and ratios are unchanged.
+      {name: (mild, severe)} for the 23 candidates and arlequin, ints for whole parameters; units are in `UNITS`.
+      Pixels scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected painted area, degrees, weights,
+      intensities and ratios are unchanged.
 
     Raises:
       ValueError: `shape` is no image shape.
@@ -147,8 +142,7 @@ def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = No
     """Returns the range (mild, severe): `custom`, checked, or the published one scaled to `shape`.
 
     Raises:
-      ValueError: `custom` is no pair of finite numbers in the meaningful domain, from mild to
-        severe.
+      ValueError: `custom` is no pair of finite numbers in the meaningful domain, from mild to severe.
     """
     published = _RANGES[name]
     if custom is None and isinstance(shape, padded.Shape) and "range" in shape.tables:
@@ -179,8 +173,8 @@ def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = No
 def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
     """Returns the (mildest, most severe) values of a parameter between which calibration searches.
 
-    Every value that is meaningful for images of `shape` and changes them. Counts end at eight times the
-    published range, beyond which shapes cover most of the image.
+    Every value that is meaningful for images of `shape` and changes them. Counts end at eight times the published
+    range, beyond which shapes cover most of the image.
     """
     published = _RANGES[name]
     least, greatest = published.domain(shape)

@@ -1,9 +1,8 @@
 """The small shapes that NOC corruptions paint, scaled to the image: disc, lozenge, dashed mark.
 
-All were published for 224x224 images. At another size the scale is s = min(H, W) / 224 and shapes
-shrink or grow with s down to what a pixel grid can show: a plus of 5 pixels, a dash of 3. A disc or
-lozenge is a tuple of runs, one per row from top to bottom: row offset, leftmost and rightmost
-column offset, both included.
+All were published for 224x224 images. At another size the scale is s = min(H, W) / 224 and shapes shrink or grow with
+s down to what a pixel grid can show: a plus of 5 pixels, a dash of 3. A disc or lozenge is a tuple of runs, one per
+row from top to bottom: row offset, leftmost and rightmost column offset, both included.
 """
 
 import dataclasses
@@ -67,8 +66,8 @@ class Mark:
       half_length: the dash covers -half_length..half_length (2 at 224).
       half_height: repeated on rows -half_height..half_height (1 at 224).
       right: tail offsets to the right: 6, 8, 10, 12, 14 at 224; empty at 64 and below.
-      left: tail offsets to the left: -10, -8, -6, -4, -2 at 224 (the last lies in the dash, as
-        published); empty at 64 and below.
+      left: tail offsets to the left: -10, -8, -6, -4, -2 at 224 (the last lies in the dash, as published); empty at
+        64 and below.
     """
 
     half_length: int

@@ -42,8 +42,8 @@ def to_levels(image: jax.Array) -> jax.Array:
 def from_levels(levels: jax.Array) -> jax.Array:
     """Scales levels to [0, 1]: the float32 nearest to k/255 for whole k, else within 1.5 units in the last place.
 
-    Truncating 255 times the result therefore gives whole levels back. A plain division does not: XLA
-    multiplies by the rounded reciprocal of a scalar divisor, one unit off for half of the whole levels.
+    Truncating 255 times the result therefore gives whole levels back. A plain division does not: XLA multiplies by
+    the rounded reciprocal of a scalar divisor, one unit off for half of the whole levels.
     """
     return levels * _RECIPROCAL + levels * _RECIPROCAL_REST
 
@@ -51,8 +51,8 @@ def from_levels(levels: jax.Array) -> jax.Array:
 def channel_means(levels: jax.Array, params: Params) -> jax.Array:
     """Averages each channel over an image of levels, float32 [H, W, C] in [0, 255]: float32 [1, 1, C].
 
-    An integer sum gives the mean of whole levels without rounding errors; the rest is 0 for 8-bit images.
-    Of a padded image only its own part counts (see `padded.own_sides`).
+    An integer sum gives the mean of whole levels without rounding errors; the rest is 0 for 8-bit images. Of a padded
+    image only its own part counts (see `padded.own_sides`).
     """
     height, width = padded.own_sides(levels.shape, params)
     levels = padded.blackened(levels, params)
@@ -65,10 +65,9 @@ def channel_means(levels: jax.Array, params: Params) -> jax.Array:
 def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
     """Turns the HSV hue h to h + d (mod 1), saturation and value kept.
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is
-    V - C clip(min(k, 4 - k), 0, 1) where n = 5, 3, 1 for red, green, blue. It is computed as
-    V - clip(2 C - w, 0, C), w = C |k - 2| taken around the circle of 6 C: without a division, so
-    that whole levels turned by a simple fraction stay whole, whatever compilers fuse.
+    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 - k), 0, 1) where n =
+    5, 3, 1 for red, green, blue. It is computed as V - clip(2 C - w, 0, C), w = C |k - 2| taken around the circle of
+    6 C: without a division, so that whole levels turned by a simple fraction stay whole, whatever compilers fuse.
 
     Args:
       image: float32 [H, W, 3], any unit of at most 255 for white.

@@ -50,12 +50,11 @@ def sources(shifts: jax.Array, passes: jax.Array, reach: jax.Array, sides: Seque
 def copied_from(shifts: jax.Array, reach: jax.Array, sides: Sequence[Any]) -> jax.Array:
     """Finds where each pixel's value comes from in one pass of copies.
 
-    The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1 (d the
-    reach), and means to swap the pixel with its neighbour at (+dy, +dx), dy and dx in -d..d-1. Its
-    array views copy instead: the pixel takes the neighbour's current value, the neighbour keeps its
-    own. A neighbour visited before (inside the loop's region and later in raster order) therefore
-    gives the value it has taken itself, any other neighbour its old value. Each pixel is thus a
-    pointer; pointers to visited pixels are followed by doubling.
+    The original visits rows H - d, ..., d + 1 and in each the columns W - d, ..., d + 1 (d the reach), and means to
+    swap the pixel with its neighbour at (+dy, +dx), dy and dx in -d..d-1. Its array views copy instead: the pixel
+    takes the neighbour's current value, the neighbour keeps its own. A neighbour visited before (inside the loop's
+    region and later in raster order) therefore gives the value it has taken itself, any other neighbour its old
+    value. Each pixel is thus a pointer; pointers to visited pixels are followed by doubling.
 
     Args:
       shifts: int32 [2, H, W], dy and dx of each pixel.

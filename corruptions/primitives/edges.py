@@ -18,8 +18,8 @@ def canny(levels: jax.Array, low: int, high: int) -> jax.Array:
     1. Gradient g = (gx, gy) by 3x3 Sobel filters, the edge pixels repeated outwards; magnitude
        |gx| + |gy|, taken as 0 outside the image.
     2. A pixel is kept where the magnitude exceeds `low` and is a maximum along the gradient's
-       direction, rounded to a multiple of 45 degrees; of two equal neighbours along a row or column
-       the first is kept, along a diagonal none.
+       direction, rounded to a multiple of 45 degrees; of two equal neighbours along a row or column the first is
+       kept, along a diagonal none.
     3. Hysteresis: kept pixels above `high`, and all kept pixels connected to them through kept
        pixels (8 neighbours).
 
@@ -91,18 +91,18 @@ def _unpack(words, width):
     return bits.reshape(words.shape[0], -1)[:, :width].astype(bool)
 
 
-# Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance
-# transformations in digital images", 1986): along an axis, along a diagonal, knight's move.
+# Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance transformations in
+# digital images", 1986): along an axis, along a diagonal, knight's move.
 _COSTS = (np.float32(1.0), np.float32(1.4), np.float32(2.1969))
 
-# Costs here are integers, 160 000 to one unit of length; a diagonal costs one less than its share.
-# Published distances are running sums in float32, where (rarely) 10 diagonals come out below 14
-# axis moves: the one less keeps that.
+# Costs here are integers, 160 000 to one unit of length; a diagonal costs one less than its share. Published
+# distances are running sums in float32, where (rarely) 10 diagonals come out below 14 axis moves: the one less keeps
+# that.
 _UNIT = 160_000
 _CODES = (_UNIT, 14 * _UNIT // 10 - 1, 21969 * (_UNIT // 10_000))
 
-# A shortest path has at most two kinds of moves, a of one and b of the other. For every a and b within
-# distance 20 these strides can be divided into two groups of sums a and b: seven passes replace 20 of single moves.
+# A shortest path has at most two kinds of moves, a of one and b of the other. For every a and b within distance 20
+# these strides can be divided into two groups of sums a and b: seven passes replace 20 of single moves.
 _STRIDES = (1, 1, 1, 2, 3, 4, 7)
 _REACH = 20
 
@@ -110,9 +110,8 @@ _REACH = 20
 def chamfer_distance(edges: jax.Array) -> jax.Array:
     """Computes the distance to the nearest pixel of `edges`, capped at 20.
 
-    The smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and
-    knight's moves (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV,
-    truncated.
+    The smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and knight's moves
+    (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV, truncated.
 
     Args:
       edges: bool [H, W].
@@ -175,9 +174,8 @@ def _float_sums():
 def equalize(levels: jax.Array, bins: int) -> jax.Array:
     """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist`.
 
-    The lowest level present goes to 0, any other level i to rint(n_i * 255 / (n - n_0)), with n_0
-    the number of pixels at the lowest level, n_i the number above it and at most at i, n all
-    pixels. A constant image is unchanged.
+    The lowest level present goes to 0, any other level i to rint(n_i * 255 / (n - n_0)), with n_0 the number of
+    pixels at the lowest level, n_i the number above it and at most at i, n all pixels. A constant image is unchanged.
 
     Args:
       levels: int32 [H, W] in 0..bins-1; H below 2^16.
@@ -198,8 +196,8 @@ def equalize(levels: jax.Array, bins: int) -> jax.Array:
 def _counts(levels, bins):
     """Counts the levels, uint8 [H, W], up to 0, 1, ..., bins - 1: int32 [bins].
 
-    Compares and sums level by level (no scatter), in short words and over long rows, for vector units;
-    in slices, as a CPU would write all comparisons to memory before it sums them.
+    Compares and sums level by level (no scatter), in short words and over long rows, for vector units; in slices, as
+    a CPU would write all comparisons to memory before it sums them.
     """
     number = max(n for n in range(1, 17) if levels.size % n == 0)
     bound, slices = jnp.arange(bins, dtype=jnp.uint8)[:, None], levels.reshape(number, -1)

@@ -1,8 +1,8 @@
 """Separable linear filters, as matrices along both axes or as sums of shifted images.
 
-A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width
-without a change of shape, and costs the same for a narrow filter and for one wider than the image.
-Shifted images take a CPU a fifth of its time for 13 taps, half for 49 (224x224).
+A matrix product runs at the speed of the machine's BLAS or matrix unit, takes a traced filter width without a change
+of shape, and costs the same for a narrow filter and for one wider than the image. Shifted images take a CPU a fifth
+of its time for 13 taps, half for 49 (224x224).
 """
 
 import math
@@ -45,8 +45,8 @@ def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> ja
 def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:
     """Computes the weights of a Gaussian filter cut at `truncate` standard deviations.
 
-    w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and
-    sums to one, as in `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
+    w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and sums to one, as in
+    `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
 
     Args:
       sigma: standard deviation in pixels, may be traced (>= 0).
@@ -106,8 +106,8 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
       image: float32 [H, W] or [H, W, C].
       weights: float32 [n].
       axis: gets n - 1 samples shorter.
-      needed: int32, weights further than this from the middle are zero, and most of them are skipped;
-        None without such a bound.
+      needed: int32, weights further than this from the middle are zero, and most of them are skipped; None without
+        such a bound.
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
     # Columns and channels in one axis: a CPU's vector units need a long last axis.
@@ -214,8 +214,8 @@ def mirrored_matrix(
 ) -> jax.Array:
     """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
 
-    The weights are those of `gaussian_weights`; the axis is mirrored about its half-sample ends, again
-    and again where the radius exceeds its length.
+    The weights are those of `gaussian_weights`; the axis is mirrored about its half-sample ends, again and again
+    where the radius exceeds its length.
 
     Args:
       size: length n of the axis.

@@ -15,13 +15,12 @@ _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Correlates every channel with a kernel that is even along both axes, borders mirrored.
 
-    The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by the
-    kernel's reach and transformed; an even kernel has a real spectrum, two small cosine sums.
+    The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by the kernel's reach and
+    transformed; an even kernel has a real spectrum, two small cosine sums.
 
     Args:
       image: float32 [H, W, C], H and W above the kernel's reach.
-      kernel: float32 [2 r + 1, 2 r + 1], may be traced; k[a, b] = k[-a, b] = k[a, -b] about its
-        centre.
+      kernel: float32 [2 r + 1, 2 r + 1], may be traced; k[a, b] = k[-a, b] = k[a, -b] about its centre.
 
     Returns:
       float32 [H, W, C].
@@ -48,9 +47,8 @@ def _filter_by_transforms(image, kernel):
 def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Does what `filter_symmetric` does by four real matrix products, on any platform.
 
-    An axis of n samples mirrored about its ends is even with period 2 (n - 1): n cosines are its
-    transform (the discrete cosine transform of type I, its own inverse up to a factor), and an even
-    kernel multiplies them.
+    An axis of n samples mirrored about its ends is even with period 2 (n - 1): n cosines are its transform (the
+    discrete cosine transform of type I, its own inverse up to a factor), and an even kernel multiplies them.
     """
     reach, (height, width) = kernel.shape[0] // 2, image.shape[:2]
     (down, vertical), (right, horizontal) = (_cosines(size, reach) for size in (height, width))
@@ -73,13 +71,12 @@ def _cosines(size, reach):
 def filter_by_products(image: jax.Array, transfer: jax.Array, reach: int) -> jax.Array:
     """Repeats the image's border, multiplies its spectrum and transforms back, in four matrix products.
 
-    A TPU is faster at these than at its Fourier transform, which it also takes long to compile; on a
-    CPU the transform is faster.
+    A TPU is faster at these than at its Fourier transform, which it also takes long to compile; on a CPU the
+    transform is faster.
 
     Args:
       image: float32 [H, W, C].
-      transfer: float32 [2, H', W' // 2 + 1], the real and the imaginary part, H' = H + 2 reach and
-        W' = W + 2 reach.
+      transfer: float32 [2, H', W' // 2 + 1], the real and the imaginary part, H' = H + 2 reach and W' = W + 2 reach.
       reach: pixels by which the image is extended on all sides.
 
     Returns:
@@ -139,9 +136,9 @@ def waves(offsets: jax.Array, side: int, frequencies: int) -> jax.Array:
 def _transforms(size, reach, half):
     """Makes the matrices of the transform of an extended axis, and of its inverse without the extension.
 
-    Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2, frequencies].
-    Half of the frequencies are enough for a real result. They are computed on the device: other
-    platforms trace them too and must not build matrices in vain.
+    Both act on the real and the imaginary part: [2, frequencies, 2, size], [2, size, 2, frequencies]. Half of the
+    frequencies are enough for a real result. They are computed on the device: other platforms trace them too and must
+    not build matrices in vain.
     """
     side = size + 2 * reach
     frequencies = side // 2 + 1 if half else side
@@ -193,14 +190,13 @@ def brown(distance: np.ndarray) -> np.ndarray:
 def spectral_field(
     phases: jax.Array, shape: tuple[int, ...], amplitude: Callable[[np.ndarray], np.ndarray]
 ) -> jax.Array:
-    """Computes noise of a spectrum: the real part of the inverse transform of A exp(i phase), divided by its
-    standard deviation, mean kept.
+    """Computes noise of a spectrum: the real part of the inverse transform of A exp(i phase), divided by its standard
+    deviation, mean kept.
 
-    A = amplitude(d), d the distance of a frequency from 0, in steps of 1 / min(H, W) cycles a
-    pixel. The phases are the left half of the spectrum, frequency 0 being at (H / 2, W / 2); the
-    right half is the left one turned by 180 degrees, the sign unchanged. As index H - 1 - i is not
-    the opposite frequency, the spectrum is not Hermitian and amplitudes vary: the original's noise
-    is like that. Odd sides are cropped from the next even ones.
+    A = amplitude(d), d the distance of a frequency from 0, in steps of 1 / min(H, W) cycles a pixel. The phases are
+    the left half of the spectrum, frequency 0 being at (H / 2, W / 2); the right half is the left one turned by 180
+    degrees, the sign unchanged. As index H - 1 - i is not the opposite frequency, the spectrum is not Hermitian and
+    amplitudes vary: the original's noise is like that. Odd sides are cropped from the next even ones.
 
     Args:
       phases: float32 [..., *phase_shape(shape)], radians.
@@ -214,8 +210,7 @@ def spectral_field(
     sine, cosine = special.sine_cosine(phases)
     both = staging.stage(jax.lax.complex(cosine, sine))
     sine, cosine = _around(both.imag), _around(both.real)
-    # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one
-    # column before.
+    # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one column before.
     real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)
     imaginary = sine[..., 1:] - jnp.roll(sine[..., :-1], 1, axis=-2)
     gain = amplitude(_distance(height, width)).astype(np.float32)

@@ -1,9 +1,8 @@
 """Procedural frost: random ice textures with the statistics of the photographs behind ImageNet-C's frost.
 
-A texture is a sum of random fields one octave apart, the finest bent into filaments that are
-stronger in some patches than in others; the sum takes the brightness distribution and the colours
-measured on a photograph. All steps but the fields are pointwise, and the fields are built at the
-wanted pixels only, each as a product of small matrices.
+A texture is a sum of random fields one octave apart, the finest bent into filaments that are stronger in some patches
+than in others; the sum takes the brightness distribution and the colours measured on a photograph. All steps but the
+fields are pointwise, and the fields are built at the wanted pixels only, each as a product of small matrices.
 """
 
 import functools
@@ -25,9 +24,8 @@ _PATCH_SCALE = 9.6
 _TINT_SCALE = 19.2
 _SPACING = 1.25  # of a field's lattice, in standard deviations of its kernel
 
-# Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B;
-# change of R, G, B per level of luminance; change per unit of a separate field of tint (only
-# `filaments` goes from cyan to grey).
+# Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B; change of R, G, B
+# per level of luminance; change per unit of a separate field of tint (only `filaments` goes from cyan to grey).
 LEVELS = (
     (95, 102, 116, 128, 141, 163, 177),
     (140, 165, 193, 208, 220, 235, 244),
@@ -38,8 +36,8 @@ _MEANS = ((130, 78, 149, 166), (205, 201, 205, 215), (150, 138, 153, 165), (121,
 _SLOPES = ((1.341, 0.893, 0.669), (0.95, 1.0, 1.04), (1.0, 1.0, 1.03), (1.02, 1.0, 0.98))
 _TINTS = ((-10.3, 3.65, 8.4), (0, 0, 0), (0, 0, 0), (0, 0, 0))
 
-# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each
-# field; deviation of the logarithm of the filaments' strength; percentiles of the sum.
+# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each field; deviation of
+# the logarithm of the filaments' strength; percentiles of the sum.
 AMPLITUDES = (
     (6.5, 7.8, 0.0, 4.0, 5.8, 1.8, 12.0, 5.8),
     (7.5, 11.6, 13.3, 7.8, 0.0, 5.4, 0.0, 21.0),
@@ -61,8 +59,7 @@ def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np
     Args:
       key: a typed PRNG key.
       look: index into `LOOKS`, may be traced.
-      rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily
-        neighbours.
+      rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily neighbours.
 
     Returns:
       float32 [H, W, 3], whole RGB levels 0..255.

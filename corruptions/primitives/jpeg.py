@@ -1,8 +1,8 @@
 """The lossy half of the JPEG codec, exactly: the pixels of an image written as a baseline JPEG file and read back.
 
-Entropy coding loses nothing and is left out. The rest is integer arithmetic, fixed to the last bit by the accurate integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma,
-quantisation tables of the standard (ITU-T T.81, annex K) scaled by the Independent JPEG Group's
-quality rule, triangle-filter chroma upsampling.
+Entropy coding loses nothing and is left out. The rest is integer arithmetic, fixed to the last bit by the accurate
+integer ("islow") transform and the defaults of libjpeg-turbo: 4:2:0 chroma, quantisation tables of the standard
+(ITU-T T.81, annex K) scaled by the Independent JPEG Group's quality rule, triangle-filter chroma upsampling.
 """
 
 import math
@@ -30,10 +30,9 @@ _LUMA_TABLE = np.array(
 _CHROMA_TABLE = np.full((8, 8), 99, np.int32)
 _CHROMA_TABLE[:4, :4] = [[17, 18, 24, 47], [18, 21, 26, 66], [24, 26, 56, 99], [47, 66, 99, 99]]
 
-# The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2)
-# cos(...) up to the last bit, where the butterflies of the islow transform add rounded factors
-# (hence 11362 beside 11363). Even frequencies are symmetric in position and odd ones antisymmetric,
-# so four columns are enough.
+# The transform of 8 samples in 13-bit fixed point, row = frequency, column = position: 8192 sqrt(2) cos(...) up to
+# the last bit, where the butterflies of the islow transform add rounded factors (hence 11362 beside 11363). Even
+# frequencies are symmetric in position and odd ones antisymmetric, so four columns are enough.
 _HALF_DCT = np.array(
     [
         [8192, 8192, 8192, 8192],
@@ -70,8 +69,8 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
     Args:
       levels: [H, W, 3], RGB levels 0..255: integers, or float32 with whole values.
       quality: integer 1..100, possibly traced.
-      size: int32 [2], own height and width of a padded image, whose border is repeated up to a
-        multiple of 16; pixels beyond are meaningless.
+      size: int32 [2], own height and width of a padded image, whose border is repeated up to a multiple of 16; pixels
+        beyond are meaningless.
 
     Returns:
       int32[H, W, 3], the decoded levels 0..255.
@@ -157,9 +156,8 @@ def _codec(blocks, luma_blocks, quality):
     step = jnp.where(is_luma, *steps)
     inverse = jnp.where(is_luma, *(0.125 / s for s in steps))  # the coefficients are 8 times the orthonormal ones
     coefficients = _transform(_transform(blocks, _DCT, 1, 11), _DCT, 0, 15).astype(jnp.float32)
-    # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit
-    # more changes no quotient but keeps it further from whole numbers than all rounding errors
-    # (|c| < 2^15).
+    # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit more changes no
+    # quotient but keeps it further from whole numbers than all rounding errors (|c| < 2^15).
     quotient = jnp.trunc(coefficients * inverse + jnp.copysign(0.5 + 0.5 * inverse, coefficients))
     decoded = (quotient * step).astype(jnp.int32)
     return _transform(_transform(decoded, _DCT.T, 0, 11), _DCT.T, 1, 18)

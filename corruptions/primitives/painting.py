@@ -1,10 +1,9 @@
 """Painting many copies of one small shape: counting the copies over a pixel, and finding the last grey.
 
-A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included):
-consecutive rows, each run contained in or containing every other. Centres are entered into one map
-by a product of one-hot matrices, which is then spread over the shape by shifts of the whole map,
-first along rows, then along columns: work and memory are those of a few images whatever the number
-of shapes, without scatters or loops.
+A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included): consecutive rows, each
+run contained in or containing every other. Centres are entered into one map by a product of one-hot matrices, which
+is then spread over the shape by shifts of the whole map, first along rows, then along columns: work and memory are
+those of a few images whatever the number of shapes, without scatters or loops.
 """
 
 from collections.abc import Sequence
@@ -40,8 +39,8 @@ def paint(
       image: float32 [H, W, C].
       rows, columns: int32 [N], centres; N below 2**15.
       number: how many are painted, the first ones; may be traced.
-      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256,
-        else within 2**-16.
+      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256, else within
+        2**-16.
       runs: the shape.
 
     Returns:
@@ -53,8 +52,8 @@ def paint(
     same = (rows[:, None] == rows[None, :]) & (columns[:, None] == columns[None, :])
     hidden = jnp.any(same & later, axis=1)
     seen = (painted & ~hidden).astype(jnp.float32)
-    # One whole number holds the order (high bits) and the grey (low bits): the maximum over the shapes
-    # covering a pixel belongs to the last one and holds its grey.
+    # One whole number holds the order (high bits) and the grey (low bits): the maximum over the shapes covering a
+    # pixel belongs to the last one and holds its grey.
     bits = 31 - rows.shape[0].bit_length()
     levels = jnp.minimum(jnp.floor(greys * 2.0**bits), 2.0**bits - 1)
     order = _enter(rows, columns, seen * (index + 1).astype(jnp.float32), image.shape).astype(jnp.int32)

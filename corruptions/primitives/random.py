@@ -1,11 +1,10 @@
 """Cheap random arrays: a counter-based generator of 32-bit words, keyed by JAX's own keys.
 
-An image takes 150 000 numbers, and `jax.random` spends twenty rounds on each pair of them, more
-than most corruptions spend on the image. Here a key is first mixed by JAX's generator (64 bits),
-then every array position is hashed together with those 64 bits in three multiply-and-shift rounds
-(constants of the `triple32` hash, C. Wellons, public domain). Word i depends on the key and on i
-alone, so the numbers are the same under `vmap`, `jit` and any batch, and everything fuses with its
-use. For noise in images, not for cryptography.
+An image takes 150 000 numbers, and `jax.random` spends twenty rounds on each pair of them, more than most corruptions
+spend on the image. Here a key is first mixed by JAX's generator (64 bits), then every array position is hashed
+together with those 64 bits in three multiply-and-shift rounds (constants of the `triple32` hash, C. Wellons, public
+domain). Word i depends on the key and on i alone, so the numbers are the same under `vmap`, `jit` and any batch, and
+everything fuses with its use. For noise in images, not for cryptography.
 """
 
 import math

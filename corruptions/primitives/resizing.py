@@ -11,20 +11,20 @@ from corruptions.primitives import filters, staging
 
 
 def zoom_taps(size: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C;
-    `scipy.ndimage.zoom` of order 1).
+    """Computes the two-tap interpolation of `clipped_zoom` along one axis (ImageNet-C; `scipy.ndimage.zoom` of order
+    1).
 
-    The crop of c = ceil(size / factor) samples, starting at (size - c) // 2, is resampled to m =
-    round(c * factor) points with both ends aligned: point o lies at o (c - 1) / (m - 1). The result is
-    `size` points from (m - size) // 2 on.
+    The crop of c = ceil(size / factor) samples, starting at (size - c) // 2, is resampled to m = round(c * factor)
+    points with both ends aligned: point o lies at o (c - 1) / (m - 1). The result is `size` points from (m - size) //
+    2 on.
 
     Args:
       size: samples along the axis.
       factor: zoom factor >= 1, float64 on the host (it may come with the rounding of `np.arange`).
 
     Returns:
-      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] +
-      fraction x[first + 1], and first + 1 < size.
+      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1],
+      and first + 1 < size.
     """
     if factor < 1:
         raise ValueError(f"expected a zoom factor of at least 1, found {factor}")
@@ -50,8 +50,8 @@ def zoom_matrix(size: int, factor: float) -> np.ndarray:
 def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights: jax.Array) -> jax.Array:
     """Computes sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
 
-    Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are
-    summed one after another, so that two images at a time are in memory.
+    Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are summed one after
+    another, so that two images at a time are in memory.
 
     Args:
       image: float32 [H, W, C].
@@ -119,8 +119,8 @@ _TILE, _SHIFTS = 8, 4
 
 
 def _strips(offsets):
-    """Finds the column where the strip of each tile begins, and the weights in output column x of the strip's
-    four columns from x on.
+    """Finds the column where the strip of each tile begins, and the weights in output column x of the strip's four
+    columns from x on.
 
     Args:
       offsets: float32 [tiles, 8].
@@ -179,9 +179,9 @@ def triangle_matrix(
 ) -> jax.Array:
     """Makes the matrix that resizes by the antialiased triangle filter (PIL's BILINEAR).
 
-    With q = inputs / outputs, output i is the mean of the inputs weighted by
-    max(0, 1 - |j + 1/2 - (i + 1/2) q| / max(q, 1)): linear interpolation when enlarging, a filter
-    as wide as the reduction when shrinking, cut at the ends.
+    With q = inputs / outputs, output i is the mean of the inputs weighted by max(0, 1 - |j + 1/2 - (i + 1/2) q| /
+    max(q, 1)): linear interpolation when enlarging, a filter as wide as the reduction when shrinking, cut at the
+    ends.
 
     Args:
       outputs, inputs: numbers of samples, may be traced.
@@ -189,8 +189,8 @@ def triangle_matrix(
       first: index of the first input sample, may be traced.
 
     Returns:
-      float32 [output_size, input_size]. Columns outside first..first + inputs - 1 are zero, rows
-      0..outputs - 1 sum to one; rows from `outputs` on are to be ignored.
+      float32 [output_size, input_size]. Columns outside first..first + inputs - 1 are zero, rows 0..outputs - 1 sum
+      to one; rows from `outputs` on are to be ignored.
     """
     inputs, outputs, first = (jnp.asarray(v, jnp.float32) for v in (inputs, outputs, first))
     ratio = inputs / outputs

@@ -10,14 +10,12 @@ import numpy as np
 
 from corruptions.primitives import staging
 
-# A quarter turn in three parts; products of the first two with a whole number below 2**14 are exact
-# in float32.
+# A quarter turn in three parts; products of the first two with a whole number below 2**14 are exact in float32.
 _HIGH = round(math.pi / 2 * 2**7) / 2**7
 _MIDDLE = round((math.pi / 2 - _HIGH) * 2**21) / 2**21
 _LOW = math.pi / 2 - _HIGH - _MIDDLE
 
-# atan(sqrt(u)) / sqrt(u) on [0, 1] as a polynomial in u, highest power first; its error is below
-# 1e-8.
+# atan(sqrt(u)) / sqrt(u) on [0, 1] as a polynomial in u, highest power first; its error is below 1e-8.
 _NODES = np.polynomial.chebyshev.chebpts1(64) / 2 + 0.5
 _FIT = np.polynomial.Chebyshev.fit(_NODES, np.arctan(np.sqrt(_NODES)) / np.sqrt(_NODES), 10, domain=[0, 1])
 _ARCTANGENT = _FIT.convert(kind=np.polynomial.Polynomial).coef[::-1].astype(np.float32)
@@ -43,8 +41,8 @@ def sine_cosine(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def arctangent2(y: jax.Array, x: jax.Array) -> jax.Array:
-    """Computes the angle of (x, y) in [-pi, pi], float32, as `jnp.arctan2`, with an absolute error below
-    5e-7; 0 at (0, 0).
+    """Computes the angle of (x, y) in [-pi, pi], float32, as `jnp.arctan2`, with an absolute error below 5e-7; 0 at
+    (0, 0).
 
     A polynomial gives the angle of the smaller side over the larger, at most pi / 4; the other angles mirror it.
     """
@@ -62,8 +60,7 @@ def normal_quantile(probability: jax.Array) -> jax.Array:
     return jnp.where(probability > 0.5, magnitude, -magnitude)
 
 
-# Coefficients, highest power first, of M. Giles, "Approximating the erfinv function", GPU Computing
-# Gems, 2011.
+# Coefficients, highest power first, of M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011.
 _CENTRE = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03, -4.17768164e-03,
     2.46640727e-01, 1.50140941,
@@ -93,10 +90,9 @@ def _polynomial(coefficients, x):
 def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
     """Returns the smallest count k with F(k) = P(K <= k) >= uniform, for K ~ Poisson(mean); 0 at uniform = 0.
 
-    One uniform number per count, pure arithmetic, no loop that waits for the slowest pixel. The sums
-    F(0), ..., F(4) decide counts up to 4. For larger counts a Cornish-Fisher expansion of the quantile
-    is less than half a count off: one whole number is in question, and the normal quantile of F there
-    decides, see `_normal_of_distribution`.
+    One uniform number per count, pure arithmetic, no loop that waits for the slowest pixel. The sums F(0), ..., F(4)
+    decide counts up to 4. For larger counts a Cornish-Fisher expansion of the quantile is less than half a count off:
+    one whole number is in question, and the normal quantile of F there decides, see `_normal_of_distribution`.
 
     Args:
       uniform: float32 array, values in [0, 1).
@@ -105,8 +101,8 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
     Returns:
       float32 array of counts, exact but for uniforms within about 1e-6 of a step of F (means to 1000).
     """
-    # One long axis: XLA's CPU backend vectorises the last axis only and gives up on three channels, six times
-    # slower. It folds a plain reshape away, hence the staging.
+    # One long axis: XLA's CPU backend vectorises the last axis only and gives up on three channels, six times slower.
+    # It folds a plain reshape away, hence the staging.
     uniform, mean, shape = *(staging.stage_on_cpu(x.reshape(-1)) for x in (uniform, mean)), uniform.shape
     z = normal_quantile(jnp.clip(uniform, 2.0**-24, 1 - 2.0**-24))
     root = jnp.sqrt(mean)
@@ -123,9 +119,9 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
     return staging.stage_on_cpu(jnp.where(small < 5, small, large)).reshape(shape)
 
 
-# Coefficients of e^i t^(2m + 1), i = ..., 1, 0, of the three corrections m = 0, 1, 2. They replace the Taylor
-# series of the expansion (N. Temme, "Asymptotic inversion of incomplete gamma functions", Math. Comp. 58, 1992)
-# by a least-squares fit to exact quantiles for counts 5..700 and |z| <= 5.6.
+# Coefficients of e^i t^(2m + 1), i = ..., 1, 0, of the three corrections m = 0, 1, 2. They replace the Taylor series
+# of the expansion (N. Temme, "Asymptotic inversion of incomplete gamma functions", Math. Comp. 58, 1992) by a
+# least-squares fit to exact quantiles for counts 5..700 and |z| <= 5.6.
 _CORRECTIONS = (
     (
         -4.05899978e-06, -1.21607959e-05, 2.53328257e-05, 2.80241739e-04,
@@ -139,8 +135,8 @@ _CORRECTIONS = (
 def _normal_of_distribution(count, mean):
     """Computes z with Phi(z) = F(count), for counts from 5: error below 2e-6 up to |z| = 3, 2e-5 up to 5.6.
 
-    With a = count + 1, t = 1 / sqrt(a), and e^2 / 2 = mean/a - 1 - log(mean/a), e of the sign of
-    a - mean: z = e / t + t (c_0 + c_1 e + ...) + t^3 (...) + t^5 (...).
+    With a = count + 1, t = 1 / sqrt(a), and e^2 / 2 = mean/a - 1 - log(mean/a), e of the sign of a - mean: z = e / t
+    + t (c_0 + c_1 e + ...) + t^3 (...) + t^5 (...).
     """
     a = count + 1
     excess = jnp.maximum((mean - a) / a, -0.999)

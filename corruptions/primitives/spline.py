@@ -1,8 +1,8 @@
 """Cubic B-splines on a grid: interpolation as matrix products, and the sum of many rotations of one image.
 
-M. Unser, "Splines: A Perfect Fit for Signal and Image Processing" (1999). A signal is f(x) = sum_i
-c_i B(x - i), with samples mirrored about the end samples (`reflect` in NumPy, `mirror` in SciPy).
-Samples taken as the coefficients c are not interpolated but blurred by [1/6, 2/3, 1/6].
+M. Unser, "Splines: A Perfect Fit for Signal and Image Processing" (1999). A signal is f(x) = sum_i c_i B(x - i), with
+samples mirrored about the end samples (`reflect` in NumPy, `mirror` in SciPy). Samples taken as the coefficients c
+are not interpolated but blurred by [1/6, 2/3, 1/6].
 """
 
 import functools
@@ -21,8 +21,8 @@ def kernel(t: jax.Array) -> jax.Array:
 
 
 def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
-    """Builds the matrix S that evaluates f at positions x: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of
-    [0, size - 1].
+    """Builds the matrix S that evaluates f at positions x: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of [0,
+    size - 1].
 
     Args:
       size: coefficients along the axis.
@@ -40,11 +40,11 @@ def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
 
 
 def coefficients(image: jax.Array) -> jax.Array:
-    """Computes the coefficients c that interpolate samples, mirrored: c = x - F x'' / 6 along both
-    axes, x'' the second difference and F = (1 + ()'' / 6)^-1.
+    """Computes the coefficients c that interpolate samples, mirrored: c = x - F x'' / 6 along both axes, x'' the
+    second difference and F = (1 + ()'' / 6)^-1.
 
-    On a surface of one colour x'' is zero, so its coefficients are its colour to the last bit,
-    whatever the order in which a compiler sums the products.
+    On a surface of one colour x'' is zero, so its coefficients are its colour to the last bit, whatever the order in
+    which a compiler sums the products.
 
     Args:
       image: float32 [H, W, C].
@@ -73,9 +73,9 @@ def _sixth_of_prefilter(size):
 def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Array) -> jax.Array:
     """Computes sum_j w_j f(R_j p) over rotations R_j about the centre of an image, each 0 where R_j p is outside.
 
-    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top
-    to bottom then gives the mirrored sum: the four mirror images share the positions of a quarter of
-    the image, as channels side by side in memory.
+    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top to bottom then
+    gives the mirrored sum: the four mirror images share the positions of a quarter of the image, as channels side by
+    side in memory.
 
     Args:
       coefficients: float32 [H, W, C] of the spline f.

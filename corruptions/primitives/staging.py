@@ -10,10 +10,10 @@ from jax.typing import DTypeLike
 def stage(x: jax.Array) -> jax.Array:
     """Computes `x` once and keeps it in memory.
 
-    XLA fuses an array into every array that reads it and then computes it again for each element
-    read: many times over for a stencil after a stencil, or for a plane shared by three channels.
-    TPUs and GPUs respect an optimization barrier. CPUs drop it before they fuse, but fuse nothing
-    across the border of a loop: hence two rounds that change nothing, which the compiler cannot know.
+    XLA fuses an array into every array that reads it and then computes it again for each element read: many times
+    over for a stencil after a stencil, or for a plane shared by three channels. TPUs and GPUs respect an optimization
+    barrier. CPUs drop it before they fuse, but fuse nothing across the border of a loop: hence two rounds that change
+    nothing, which the compiler cannot know.
     """
 
     def rounds(x):
@@ -39,8 +39,8 @@ def varying_zeros(shape: Sequence[int], like: jax.Array, dtype: DTypeLike = jnp.
 def largest(count: jax.Array) -> jax.Array:
     """Returns a count, int32 >= 0; under `vmap` the largest of the batch, elementwise for arrays.
 
-    For bounds on work that changes nothing where an image needs less of it: a `lax.cond` or a loop
-    on a bound shared by the batch skips the work. On a bound per image it would always be done.
+    For bounds on work that changes nothing where an image needs less of it: a `lax.cond` or a loop on a bound shared
+    by the batch skips the work. On a bound per image it would always be done.
     """
     return count
 

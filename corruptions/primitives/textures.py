@@ -21,20 +21,18 @@ def draws_needed(side: int) -> int:
 def diamond_square(uniforms: jax.Array, decay: jax.Array) -> jax.Array:
     """Builds a plasma fractal, a height map of side m = 2^K on a torus, from its random displacements.
 
-    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of
-    amplitude decay^(-2k). All shifts are circular, U are that octave's draws:
+    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of amplitude decay^(-2k).
+    All shifts are circular, U are that octave's draws:
 
         centres  Q = (C[i,j] + C[i+1,j] + C[i,j+1] + C[i+1,j+1]) / 4 + amplitude U
         top      T = (Q + Q[i-1,j] + C + C[i,j+1]) / 4 + amplitude U
         left     L = (Q + Q[i,j-1] + C + C[i+1,j]) / 4 + amplitude U
 
-    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original
-    (ImageNet-C, fog) starts at 100^2; and as it multiplies the displacements by their own
-    amplitude, they fall by decay^2 per octave.
+    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original (ImageNet-C, fog) starts
+    at 100^2; and as it multiplies the displacements by their own amplitude, they fall by decay^2 per octave.
 
     Args:
-      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x
-        n by rows.
+      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x n by rows.
       decay: scalar, may be traced.
 
     Returns:
@@ -84,10 +82,10 @@ _REDUCED_OFFSET = 80 * math.pi - _OFFSET
 def caustic(shape: tuple[int, ...], time: jax.Array, scale: jax.Array) -> jax.Array:
     """Computes the brightness of a caustic, the light on the ground of a pool, of period `scale`.
 
-    With (a, b) = 2 pi frac((y, x) / z) - 250 and (i, j) = (a, b) at first, five rounds n = 0..4
-    with u = t (1 - 3.5 / (n + 1)) do, both at once,
-        i <- a + cos(u - i) + sin(u + j),   j <- b + sin(u - j) + cos(u + i),
-        c <- c + 1 / |(0.005 a / sin(i + u), 0.005 b / cos(j + u))|, from c = 1.
+    With (a, b) = 2 pi frac((y, x) / z) - 250 and (i, j) = (a, b) at first, five rounds n = 0..4 with u = t (1 - 3.5 /
+    (n + 1)) do, both at once,
+        i <- a + cos(u - i) + sin(u + j),   j <- b + sin(u - j) + cos(u + i), c <- c + 1 / |(0.005 a / sin(i + u),
+        0.005 b / cos(j + u))|, from c = 1.
     The brightness is clip(|1.17 - (c / 5)^1.4|^8, 0, 1).
 
     Args:
@@ -128,9 +126,9 @@ _CHANNELS = ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))  # weights of X and Y in red, g
 def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: jax.Array, scale: jax.Array) -> jax.Array:
     """Computes the colours of a plasma: flow lines, sines of coordinates bent by sines of themselves.
 
-    From (X, Y) = (x, y) / z and f = u = g = 1, `rounds` times: p = cos(Y f + t / u) / g and
-    q = sin(X f + t / u) / g; (X, Y) += (p - 0.3 q, q + 0.3 p); f *= 1.93, u *= 1.15, g *= 2.25 - h.
-    Red, green and blue are sin(X - t), sin((X + Y + sin t) / 2) and sin(Y + t).
+    From (X, Y) = (x, y) / z and f = u = g = 1, `rounds` times: p = cos(Y f + t / u) / g and q = sin(X f + t / u) / g;
+    (X, Y) += (p - 0.3 q, q + 0.3 p); f *= 1.93, u *= 1.15, g *= 2.25 - h. Red, green and blue are sin(X - t), sin((X
+    + Y + sin t) / 2) and sin(Y + t).
 
     Args:
       shape: (H, W) or (H, W, 3).
@@ -165,9 +163,9 @@ def spark(
 ) -> jax.Array:
     """Computes the brightness of a star with rays of random lengths.
 
-    At distance r and angle a = atan2(dx, dy) the position among the n rays is d = (a + pi) n / (2
-    pi), i = floor(d), f = d - i. L is the length between rays i and i + 1, linear in f, and the
-    brightness clip((1 - (f - 1/2)^2) (L^2 / (r^2 + 1e-4))^e, 0, 1).
+    At distance r and angle a = atan2(dx, dy) the position among the n rays is d = (a + pi) n / (2 pi), i = floor(d),
+    f = d - i. L is the length between rays i and i + 1, linear in f, and the brightness clip((1 - (f - 1/2)^2) (L^2 /
+    (r^2 + 1e-4))^e, 0, 1).
 
     Args:
       shape: (H, W) or (H, W, 3).
@@ -198,12 +196,11 @@ def spark(
 
 
 def voronoi_distance(shape: tuple[int, ...], seed: jax.Array, scale: jax.Array, least_scale: float) -> jax.Array:
-    """Computes the distance of every pixel to the nearest of points scattered one to a square cell, in cells, at
-    most 1.
+    """Computes the distance of every pixel to the nearest of points scattered one to a square cell, in cells, at most
+    1.
 
-    Pixel (x, y) lies at (x, y) / z + 1. Cell c = (cx, cy) holds one point, at c + frac(k sin(w)
-    sqrt(w) / 400) with w = (13.85 cx + 47.77 cy, 99.41 cx + 88.48 cy). The nearest is sought in the
-    3 x 3 cells around.
+    Pixel (x, y) lies at (x, y) / z + 1. Cell c = (cx, cy) holds one point, at c + frac(k sin(w) sqrt(w) / 400) with w
+    = (13.85 cx + 47.77 cy, 99.41 cx + 88.48 cy). The nearest is sought in the 3 x 3 cells around.
 
     Args:
       shape: (H, W) or (H, W, 3).
@@ -264,8 +261,8 @@ OCTAVES = (1, 2, 4, 8, 16)
 def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, ...], frequency: float) -> jax.Array:
     """Computes Perlin's turbulence: sums |n(f u, f v)| / f over f = 1, 2, 4, 8, 16 at (u, v) = frequency * (y, x).
 
-    Static matrices multiply a lattice of gradients. n is 1.5 times the smoothstep blend, 3 t^2 - 2 t^3, of g . (p - corner) over the four corners of
-    p's cell; corner (i, j) has the gradient G[P[P[i] + j]], all indices mod 256.
+    Static matrices multiply a lattice of gradients. n is 1.5 times the smoothstep blend, 3 t^2 - 2 t^3, of g . (p -
+    corner) over the four corners of p's cell; corner (i, j) has the gradient G[P[P[i] + j]], all indices mod 256.
 
     Args:
       gradients: G, float32 [256, 2], along rows and columns.

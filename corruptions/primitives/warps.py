@@ -1,7 +1,7 @@
 """Warps: bilinear interpolation at a real position per pixel of the result, with the boundary rules of the field.
 
-Whole pixels are gathered as rows of channels; nothing is scattered. A row of three channels costs a
-CPU little more than one value, a quarter of a millisecond for 224 x 224 positions.
+Whole pixels are gathered as rows of channels; nothing is scattered. A row of three channels costs a CPU little more
+than one value, a quarter of a millisecond for 224 x 224 positions.
 """
 
 import functools
@@ -21,8 +21,8 @@ def zero_padded(image: jax.Array, y: jax.Array, x: jax.Array) -> jax.Array:
 
     Args:
       image: float32 [H, W, C].
-      y, x: float32 of shapes that broadcast to [H', W'], row and column in pixels, pixel centres at
-        whole numbers; finite.
+      y, x: float32 of shapes that broadcast to [H', W'], row and column in pixels, pixel centres at whole numbers;
+        finite.
 
     Returns:
       float32 [H', W', C].
@@ -147,8 +147,7 @@ def neighbours(
 
     Args:
       row, column: int32 [...], any integers.
-      row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in
-        pixels.
+      row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in pixels.
       shape: (H, W, ...) of the image, at least 2 each; may be traced.
       mode: how the image continues beyond its border, see `fold`.
       stride: pixels in a row of the array, if more than W.
@@ -191,9 +190,9 @@ def affine_coordinates(points: jax.Array, anchors: jax.Array, shape: Sequence[in
     With the inverse map x' = a x + b y + c,
     32 x' = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
 
-    Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a
-    whole number, good to half a unit, plus a small float32 correction: the error of the whole
-    numbers is computed in integers, exactly, and the correction solves for it.
+    Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a whole number, good
+    to half a unit, plus a small float32 correction: the error of the whole numbers is computed in integers, exactly,
+    and the correction solves for it.
 
     Args:
       points: float32 [3, 2], (x, y) in pixels.

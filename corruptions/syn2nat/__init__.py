@@ -4,12 +4,11 @@
     corruptions.corrupt(key, images, "syn2nat/solarize")
     python eval.py ... --config.imports="('corruptions.syn2nat',)" --config.eval.corruptions="('imagenet_syn2nat',)"
 
-A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
-Distribution Shifts" (2021), where each is a transform of albumentations 0.5.2 with parameters drawn
-anew for each image: one severity. They compute the transforms' formulas in float, without roundings
-to 8 bits in between; lengths in pixels are for 224x224 images and scale with the side. Names are not
-in `corruptions.names()` before this import: nobody has compared the images with the original pixel by
-pixel, and the released code evaluated clean images in their place.
+A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts"
+(2021), where each is a transform of albumentations 0.5.2 with parameters drawn anew for each image: one severity.
+They compute the transforms' formulas in float, without roundings to 8 bits in between; lengths in pixels are for
+224x224 images and scale with the side. Names are not in `corruptions.names()` before this import: nobody has compared
+the images with the original pixel by pixel, and the released code evaluated clean images in their place.
 """
 
 from corruptions.registry import register_benchmark
@@ -42,22 +41,7 @@ _MEMBERS = (
 register_benchmark("imagenet_syn2nat", [c.qualified_name for c in _MEMBERS])
 
 __all__ = [
-    "affines",
-    "channel_dropout",
-    "color_jitter",
-    "cutout",
-    "downscale",
-    "emboss",
-    "iso_noise",
-    "perspective",
-    "posterize",
-    "random_brightness",
-    "random_contrast",
-    "random_gamma",
-    "random_rain",
-    "random_shadow",
-    "random_sun_flare",
-    "sharpen",
-    "solarize",
-    "to_sepia",
-]
+    "affines", "channel_dropout", "color_jitter", "cutout", "downscale", "emboss", "iso_noise", "perspective",
+    "posterize", "random_brightness", "random_contrast", "random_gamma", "random_rain", "random_shadow",
+    "random_sun_flare", "sharpen", "solarize", "to_sepia",
+]  # fmt: skip

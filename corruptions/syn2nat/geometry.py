@@ -12,7 +12,6 @@ from corruptions.syn2nat.candidate import candidate, pixels
 
 def _sample_affines(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `scale` from U[0.6, 0.8), the same along both axes."""
-    del shape, severity
     return {"scale": jax.random.uniform(key, minval=0.6, maxval=0.8)}
 
 
@@ -50,13 +49,11 @@ def affines(image: Image, params: Params) -> Image:
 
 
 def _sample_perspective(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws `corners`, (x, y) of the upper left, upper right, lower right and lower left one, in
-    sides of the image.
+    """Draws `corners`, (x, y) of the upper left, upper right, lower right and lower left one, in sides of the image.
 
-    Each moves inwards along both axes by |N(0, s^2)| mod 1, s drawn from U[0.1, 0.3); corners that
-    cross are sorted again, left from right first.
+    Each moves inwards along both axes by |N(0, s^2)| mod 1, s drawn from U[0.1, 0.3); corners that cross are sorted
+    again, left from right first.
     """
-    del shape, severity
     scale_key, jitter_key = jax.random.split(key)
     spread = jax.random.uniform(scale_key, minval=0.1, maxval=0.3)
     moved = jnp.mod(jnp.abs(spread * jax.random.normal(jitter_key, (4, 2))), 1.0)
@@ -102,17 +99,16 @@ def _map_perspective(shape: Shape, params: Params) -> Positions:
 def perspective(image: Image, params: Params) -> Image:
     """Stretches the quadrilateral between the corners over the whole image, bilinearly.
 
-    If the corners are not convex, pixels from outside of the image are black.
-    Source: IAAPerspective, which resamples twice; this does once.
+    If the corners are not convex, pixels from outside of the image are black. Source: IAAPerspective, which resamples
+    twice; this does once.
     """
     return warps.zero_padded(image, *_map_perspective(image.shape, params))
 
 
 def _sample_cutout(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws the middle of a square of 150 pixels, uniform in the image; the square is pushed
-    inwards at the upper and left edge (`top`, `left`) and cut at the others (`bottom`, `right`).
+    """Draws the middle of a square of 150 pixels, uniform in the image; the square is pushed inwards at the upper and
+    left edge (`top`, `left`) and cut at the others (`bottom`, `right`).
     """
-    del severity
     side = pixels(150, shape)
     first = [
         jnp.maximum(integer(k, 0, size) - side // 2, 0)
@@ -132,7 +128,6 @@ def cutout(image: Image, params: Params) -> Image:
 
 def _sample_downscale(key: Key, shape: Shape, severity: Severity) -> Params:
     """Lists the `rows` and `columns` that remain at 0.45 times the size; draws nothing."""
-    del key, severity
     return {"rows": _kept(shape[0], 0.45), "columns": _kept(shape[1], 0.45)}
 
 

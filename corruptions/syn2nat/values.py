@@ -11,7 +11,6 @@ from corruptions.syn2nat.candidate import candidate, lightness, relit
 
 def _sample_solarize(key: Key, shape: Shape, severity: Severity) -> Params:
     """Takes `threshold` 200; draws nothing."""
-    del key, shape, severity
     return {"threshold": jnp.float32(200)}
 
 
@@ -23,7 +22,6 @@ def solarize(image: Image, params: Params) -> Image:
 
 def _sample_posterize(key: Key, shape: Shape, severity: Severity) -> Params:
     """Takes `step` 64, which keeps the two highest bits of eight; draws nothing."""
-    del key, shape, severity
     return {"step": jnp.float32(64)}
 
 
@@ -36,7 +34,6 @@ def posterize(image: Image, params: Params) -> Image:
 
 def _sample_random_contrast(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `factor` from U[-1/2, 5/2); a negative one, of an image in six, makes it black."""
-    del shape, severity
     return {"factor": jax.random.uniform(key, minval=-0.5, maxval=2.5)}
 
 
@@ -48,7 +45,6 @@ def random_contrast(image: Image, params: Params) -> Image:
 
 def _sample_random_brightness(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `shift` from U[-0.9, 0.9)."""
-    del shape, severity
     return {"shift": jax.random.uniform(key, minval=-0.9, maxval=0.9)}
 
 
@@ -60,7 +56,6 @@ def random_brightness(image: Image, params: Params) -> Image:
 
 def _sample_random_gamma(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `exponent`, whole hundredths uniform in 3..10."""
-    del shape, severity
     return {"exponent": integer(key, 300, 1000).astype(jnp.float32) / 100}
 
 
@@ -75,7 +70,6 @@ _SEPIA = ((0.393, 0.769, 0.189), (0.349, 0.686, 0.168), (0.272, 0.534, 0.131))
 
 def _sample_to_sepia(key: Key, shape: Shape, severity: Severity) -> Params:
     """Takes the `matrix` of sepia; draws nothing."""
-    del key, shape, severity
     return {"matrix": jnp.array(_SEPIA, jnp.float32)}
 
 
@@ -88,7 +82,6 @@ def to_sepia(image: Image, params: Params) -> Image:
 
 def _sample_channel_dropout(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `channel`, uniform among three."""
-    del shape, severity
     return {"channel": integer(key, 0, 2)}
 
 
@@ -99,10 +92,9 @@ def channel_dropout(image: Image, params: Params) -> Image:
 
 
 def _sample_color_jitter(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws factors of `brightness`, `contrast` and `saturation` from U[0.3, 1.7), `turns` of the
-    hue from U[-0.7, 0.7), wrapped, and the `order` of the four.
+    """Draws factors of `brightness`, `contrast` and `saturation` from U[0.3, 1.7), `turns` of the hue from U[-0.7,
+    0.7), wrapped, and the `order` of the four.
     """
-    del shape, severity
     *keys, turns_key, order_key = jax.random.split(key, 5)
     factors = {
         name: jax.random.uniform(k, minval=0.3, maxval=1.7)
@@ -138,12 +130,11 @@ def color_jitter(image: Image, params: Params) -> Image:
 
 
 def _sample_iso_noise(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws for each pixel `uniform` in [0, 1), of which photons are counted, and `turns` of the hue
-    ~ N(0, (c i)^2), wrapped.
+    """Draws for each pixel `uniform` in [0, 1), of which photons are counted, and `turns` of the hue ~ N(0, (c i)^2),
+    wrapped.
 
     The shift of colour c is drawn from U[0.2, 0.5), the `intensity` i from U[0.5, 1), once each.
     """
-    del severity
     shift_key, intensity_key, photon_key, hue_key = jax.random.split(key, 4)
     intensity = jax.random.uniform(intensity_key, minval=0.5, maxval=1.0)
     shift = jax.random.uniform(shift_key, minval=0.2, maxval=0.5)
@@ -182,7 +173,6 @@ def _sample_sharpen(key: Key, shape: Shape, severity: Severity) -> Params:
 
     a is drawn from U[0.3, 0.6), b from U[0.6, 1). Source: IAASharpen.
     """
-    del shape, severity
     weight_key, light_key = jax.random.split(key)
     weight = jax.random.uniform(weight_key, minval=0.3, maxval=0.6)
     light = jax.random.uniform(light_key, minval=0.6, maxval=1.0)
@@ -192,10 +182,9 @@ def _sample_sharpen(key: Key, shape: Shape, severity: Severity) -> Params:
 def _sample_emboss(key: Key, shape: Shape, severity: Severity) -> Params:
     """Makes a `kernel` of differences from the upper left to the lower right, plus the image.
 
-    Its rows are (-1 - s, -s, 0), (-s, 1, s) and (0, s, 1 + s), s from U[0.2, 0.7).
-    Source: IAAEmboss, fully blended to the embossed image.
+    Its rows are (-1 - s, -s, 0), (-s, 1, s) and (0, s, 1 + s), s from U[0.2, 0.7). Source: IAAEmboss, fully blended
+    to the embossed image.
     """
-    del shape, severity
     strength = jax.random.uniform(key, minval=0.2, maxval=0.7)
     constant = jnp.array([[-1.0, 0, 0], [0, 1, 0], [0, 0, 1]])
     slope = jnp.array([[-1.0, -1, 0], [-1, 0, 1], [0, 1, 1]])

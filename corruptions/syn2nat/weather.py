@@ -25,11 +25,10 @@ def _grid(shape):
 def _sample_random_sun_flare(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws the `sun`, uniform in the upper half of the image, and 6 to 10 `ghosts` of it.
 
-    Ghosts lie on a line through the sun at any angle, at columns uniform among the multiples of 10
-    pixels. Their `opacity` is from U[0.05, 0.2), 0 of those that are not there; their `radius` is 1
-    or 8 pixels, their `shade` in each channel a whole level from 205 to 255.
+    Ghosts lie on a line through the sun at any angle, at columns uniform among the multiples of 10 pixels. Their
+    `opacity` is from U[0.05, 0.2), 0 of those that are not there; their `radius` is 1 or 8 pixels, their `shade` in
+    each channel a whole level from 205 to 255.
     """
-    del severity
     keys = jax.random.split(key, 8)
     height, width = shape[:2]
     row, column = (jax.random.uniform(k) * size for k, size in ((keys[0], height / 2), (keys[1], width)))
@@ -57,9 +56,8 @@ def _sample_random_sun_flare(key: Key, shape: Shape, severity: Severity) -> Para
 def random_sun_flare(image: Image, params: Params) -> Image:
     """Paints the ghosts, each a disc over all before it, mixed in by its opacity; then the sun.
 
-    The sun is 20 white discs of radius 1, 11, ..., 200 pixels, mixed in by (1 - i / 19)^3, i = 0, ..., 19
-    from the smallest on. Discs are the pixels within the radius; OpenCV's rims may differ.
-    Source: RandomSunFlare.
+    The sun is 20 white discs of radius 1, 11, ..., 200 pixels, mixed in by (1 - i / 19)^3, i = 0, ..., 19 from the
+    smallest on. Discs are the pixels within the radius; OpenCV's rims may differ. Source: RandomSunFlare.
     """
     rows, columns = _grid(image.shape)
 
@@ -83,10 +81,9 @@ def random_sun_flare(image: Image, params: Params) -> Image:
 
 
 def _sample_random_shadow(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws polygons of 8 `vertices` (row, column), whole pixels uniform in the image, of which the
-    first `number`, 2 to 4, are shadows.
+    """Draws polygons of 8 `vertices` (row, column), whole pixels uniform in the image, of which the first `number`, 2
+    to 4, are shadows.
     """
-    del severity
     number_key, *keys = jax.random.split(key, 3)
     places = [integer(k, 0, size, (_SHADOWS, _VERTICES)) for k, size in zip(keys, shape[:2], strict=True)]
     return {"number": integer(number_key, 2, _SHADOWS), "vertices": jnp.stack(places, axis=-1).astype(jnp.float32)}
@@ -125,7 +122,6 @@ def _sample_random_rain(key: Key, shape: Shape, severity: Severity) -> Params:
 
     A drop is 20 pixels high and slants by up to 10, whole pixels; one drop for 600 pixels of image.
     """
-    del severity
     height, width = shape[:2]
     number = max(1, int(height * width / (600 * scale(shape))))
     slant_key, row_key, column_key = jax.random.split(key, 3)
