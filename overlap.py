@@ -20,7 +20,7 @@ from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
-from training import augmentation, cli, parts, ranges, steps, study
+from training import augmentation, cli, ranges, steps, study
 
 
 def run(config, workdir):
@@ -47,7 +47,7 @@ def run(config, workdir):
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions))
         trainings = (augmentation.STANDARD, *names, *mixtures)
-        models = parts.Trainings(config, trainings, config.study.seeds, path, dataset, train_split, mesh).train()
+        models = study.Trainings(config, trainings, config.study.seeds, path, dataset, train_split, mesh).train()
         distributed.on_main(lambda: study.write_timing(config, path, models))
         answers = evaluate_models(models, shown, conditions, path)
         comment = distributed.on_main(lambda: study.comment(config, workdirs.read_json(path / "provenance.json")))

@@ -58,7 +58,7 @@ from runtime import meshes, workdirs
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
-from training import cli, parts, study
+from training import cli, study
 
 
 def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def _train_and_count(
     shown = Shown.of(config, test_split, mesh, dataset.provenance)
     of_errors, counts = {errors for errors, _ in pairs}, []
     seeds = [seed for pair in pairs for seed in pair]
-    trainings = parts.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
-    for models in trainings.train_in_parts(parts.AT_ONCE):
+    trainings = study.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
+    for models in trainings.train_in_parts(study.AT_ONCE):
         evaluated = {key: model for key, model in models.items() if key[1] in of_errors}
         counts += count_answers(evaluate_models(evaluated, shown, conditions, path))
         del models, evaluated

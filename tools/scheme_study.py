@@ -36,13 +36,13 @@ from evaluation.shown import Shown
 from runtime import compiles, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
-from training import augmentation, cli, parts, schemes, steps, study
+from training import augmentation, cli, names, steps, study
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
     """Runs the study of `config` in `workdir`; returns the names of its schemes."""
     _refuse(config)
-    asked = schemes.expand(config.study.schemes)
+    asked = names.expand_schemes(config.study.schemes)
     if not asked:
         raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
@@ -52,15 +52,15 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         for given in asked.values():
             warn_of_coincidence(
-                schemes.applied(config, given).train, [condition.corruption for condition in conditions[1:]]
+                study.with_scheme(config, given).train, [condition.corruption for condition in conditions[1:]]
             )
         shown = Shown.of(config, test_split, mesh, dataset.provenance)
         # Before training: a reference that does not fit is refused.
         frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
         counts, known = [], {}
-        names, seeds = tuple(asked.values()), config.study.seeds
-        trainings = parts.Trainings(config, names, seeds, path, dataset, train_split, mesh)
-        for models in trainings.train_in_parts(parts.AT_ONCE):
+        schemes, seeds = tuple(asked.values()), config.study.seeds
+        trainings = study.Trainings(config, schemes, seeds, path, dataset, train_split, mesh)
+        for models in trainings.train_in_parts(study.AT_ONCE):
             counts += count_answers(evaluate_models(models, shown, conditions, path))
             known |= digests(models)
             del models

@@ -3,12 +3,10 @@
 A training step is in four files: plan.py, batches.py, augmentation.py, steps.py.
 
 sections.py      every setting of a config: default, meaning, range; the typed parts that functions take
-names.py         the names that settings take
+names.py         names of trainings, and the names that settings take
 rules.py         the check of a config: each setting alone, then those that exclude each other
 cli.py           flags of the commands that take a config, their default workdir, imports, ranges, frost and style
-study.py         the data of a study, and for each of its models the config, the name and the folder
-parts.py         trains the missing models of a study, part by part
-schemes.py       augmentation schemes as trainings of a study
+study.py         a study: its data, config, name and folder of each of its models, training of the missing ones
 loop.py          the order of events: `train` one model, `train_jobs` many at once, `read_back`
 rows.py          the models that train at the same time, one on each row of the device mesh
 run.py           one model as the host sees it: workdir, next batches, metrics, checkpoints
@@ -21,5 +19,4 @@ stream.py        images that do not fit in device memory, read ahead from the ho
 memory.py        whether a batch fits a device, asked of its compiler before the first step
 checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
-sweeps.py        combinations of settings, as tools.sweep runs them
 """

@@ -1,8 +1,16 @@
-"""The names that settings take: each check raises ValueError, whose text tells the expected names."""
+"""Names of trainings, and the names that settings take.
 
+A model of a study is trained with `standard` (mirror and crop alone), a corruption, `mixture=BENCHMARK`, or a scheme of
+corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian. `NAME+jsd` adds the consistency loss of AugMix to a
+scheme. In settings `augmix=*` stands for AugMix with each of the 512 subsets of its operations, and
+`stored=FOLDER/*.npz` for the transforms of each of these files (tools.msd). Checks of settings raise ValueError, whose
+text tells the expected names.
+"""
+
+import glob
 import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import corruptions
@@ -11,11 +19,66 @@ import models
 from corruptions import enhance as enhancements
 from corruptions.checks import suggest
 from runtime.bindings import TRAINED
-from training import augmentation, schemes
+from training import augmentation
 
+SUBSETS = "augmix=*"
+"""AugMix with each of the 512 subsets of its operations."""
+JSD = "+jsd"
 SYNCHRONISED, PER_DEVICE, RUNNING, _GROUPS = "synchronised", "per_device", "running", "groups="
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
 SCHEME = "a scheme of corruptions.augment.names(), or ''"
+
+
+def is_scheme(training: str) -> bool:
+    """Says whether a training reads as a scheme, `standard` apart; its operations may be wrong."""
+    return corruptions.augment.known(training.removesuffix(JSD))
+
+
+def canonical(training: str) -> str:
+    """Spells a training of a study in one way: a scheme, or as `augmentation.canonical`.
+
+    Raises:
+      ValueError: an unknown name, or a file that holds no stored transforms.
+      FileNotFoundError: no such file.
+    """
+    if not is_scheme(training):
+        return augmentation.canonical(training)
+    return corruptions.augment.canonical(training.removesuffix(JSD)) + (JSD if training.endswith(JSD) else "")
+
+
+def expand_schemes(settings: Iterable[str]) -> dict[str, str]:
+    """Replaces `augmix=*` and patterns of files by the schemes they stand for, each once, in order.
+
+    Returns:
+      {canonical name: name in the settings, which tells where stored transforms lie}.
+
+    Raises:
+      ValueError: an unknown name, a corruption, or a pattern that no file matches.
+      FileNotFoundError: no such file of stored transforms.
+    """
+    by_name = {}
+    for name in settings:
+        for member in _members(name):
+            if member != augmentation.STANDARD and not is_scheme(member):
+                raise ValueError(
+                    f"expected config.study.schemes of {augmentation.STANDARD}, {', '.join(corruptions.augment.names())}, "
+                    f"augmix=..., {SUBSETS}, op=..., stored=FILE, each also with {JSD}, found {member!r}"
+                )
+            by_name.setdefault(canonical(member), member)
+    return by_name
+
+
+def _members(name):
+    if name == SUBSETS:
+        return corruptions.augment.subsets()
+    if not (corruptions.augment.is_stored(name) and glob.has_magic(name)):
+        return (name,)
+    head, _, pattern = name.partition("=")
+    ending = JSD if pattern.endswith(JSD) else ""
+    paths = sorted(glob.glob(pattern.removesuffix(JSD)))
+    if not paths:
+        raise ValueError(f"expected files of stored transforms at {pattern}, found none; tools.msd writes them")
+    return [f"{head}={path}{ending}" for path in paths]
 
 
 def tensorboard(wanted: Any) -> None:
@@ -84,11 +147,11 @@ def scheme(name: str) -> None:
 
 def study_scheme(name: str) -> None:
     """Checks a training of tools.scheme_study; stored ones are checked when they are read."""
-    alone = name.removesuffix(schemes.JSD)
-    if alone not in (schemes.SUBSETS, augmentation.STANDARD) and not corruptions.augment.is_stored(alone):
+    alone = name.removesuffix(JSD)
+    if alone not in (SUBSETS, augmentation.STANDARD) and not corruptions.augment.is_stored(alone):
         corruptions.augment.get(alone)
     elif name != alone and not corruptions.augment.is_stored(alone):
-        raise ValueError(f"expected {schemes.JSD} after one scheme, whose views it compares, found {name!r}")
+        raise ValueError(f"expected {JSD} after one scheme, whose views it compares, found {name!r}")
 
 
 def enhancement(name: str) -> None:

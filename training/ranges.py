@@ -73,8 +73,8 @@ def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
 
 
 def check_image_shape(path: str, shape: Sequence[int]) -> None:
-    """Refuses (ValueError) a ranges file, "" or None: none, made for images of another shape."""
-    if path and (made := read_content(path)["image_shape"]) != list(shape):
+    """Refuses (ValueError) a file of ranges made for images of another shape."""
+    if (made := read_content(path)["image_shape"]) != list(shape):
         raise ValueError(f"{path}: expected severity ranges for images of shape {list(shape)}, found ranges for {made}")
 
 

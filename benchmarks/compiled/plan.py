@@ -23,10 +23,10 @@ from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
 from evaluation.conditions import expand
 from runtime import meshes
-from training import augmentation, cli, memory, run, schemes, states, stream, study
+from training import augmentation, cli, memory, names, run, states, stream, study
 from training.checkpoint import KEPT
-from training.parts import Trainings
 from training.plan import Plan, keeps_levels
+from training.study import Trainings
 
 KNOWN = {  # (training images, test images, classes); a tenth of ImageNet's images, as its classes are nearly equal
     "cifar10": (50_000, 10_000, 10),
@@ -102,7 +102,7 @@ def _groups(config, target, chips):
             raise ValueError(f"expected config.study.parallel 1 on several hosts, found {config.study.parallel}")
         config = ConfigDict(config.to_dict())
         config.study.parallel = 1
-    trainings = tuple(schemes.expand(config.study.schemes).values())
+    trainings = tuple(names.expand_schemes(config.study.schemes).values())
     trainings = trainings or (augmentation.STANDARD, *expand(config.study.corruptions), *config.study.mixtures)
     yield from Trainings(config, trainings, config.study.seeds, os.curdir, None, None, mesh).planned()
 

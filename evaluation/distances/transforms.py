@@ -18,7 +18,7 @@ from corruptions.batch import from_float, to_float
 from corruptions.registry import with_levels
 from evaluation.conditions import RANDOM, list_conditions
 from training.augmentation import STANDARD
-from training.schemes import SUBSETS
+from training.names import SUBSETS
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

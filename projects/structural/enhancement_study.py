@@ -31,7 +31,7 @@ from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.bindings import TRAINED
 from runtime.log import log
-from training import cli, parts, steps, study
+from training import cli, steps, study
 
 _MEASURES = ("mean_error", "mCE")
 
@@ -54,7 +54,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         counts, known = [], {}
 
         def train(own, folder):
-            return parts.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
+            return study.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
 
         def evaluate(models, enhance=""):
             models = marked(models, enhancements.label(enhance)) if enhance else models

@@ -55,7 +55,7 @@ def without_networks(monkeypatch):
             (condition.corruption, condition.label): rng.normal(size=3).astype(np.float32) for condition in conditions
         }
 
-    monkeypatch.setattr(cbar.parts.Trainings, "train_in_parts", train_in_parts)
+    monkeypatch.setattr(cbar.study.Trainings, "train_in_parts", train_in_parts)
     monkeypatch.setattr(cbar, "evaluate_models", answers)
     monkeypatch.setattr(cbar, "_centres", centres)
     monkeypatch.setattr(cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))

@@ -18,14 +18,14 @@ from tests.pages import ROOT, commands, section_of
 from tests.tools import table_test
 from tests.training import tiny
 from tools import sweep
-from training import cli, sweeps
+from training import cli
 
 GIVEN = ["--config=configs/default.py", "--config.train.epochs=2"]
 RATES = ["train.learning_rate=.05,.1", "seed=0,1,2"]
 
 
 def members(workdir, texts, scripts=("train",), given=GIVEN):
-    return sweeps.list_members(tiny.config(), given, sweeps.read_swept(texts), scripts, workdir)
+    return sweep.list_members(tiny.config(), given, sweep.read_swept(texts), scripts, workdir)
 
 
 class Commands:

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from training import rules, schemes, sections, study
+from training import names, rules, sections, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
@@ -68,9 +68,9 @@ def test_studies_of_schemes_have_the_recipes_of_single_ones():
     """One model of a study is the model that train.py trains with the scheme."""
     for variant, name in (("cifar10", "augmix+jsd"), ("imagenet", "augmix_imagenet+jsd"), ("subsets", "augmix=rotate")):
         many, single = load("scheme_study", variant), load("scheme", name)
-        assert name in schemes.expand(many.study.schemes)
+        assert name in names.expand_schemes(many.study.schemes)
         member, alone = (
-            study.model_config(given, "standard", 3).to_dict() for given in (schemes.applied(many, name), single)
+            study.model_config(given, "standard", 3).to_dict() for given in (study.with_scheme(many, name), single)
         )
         assert member == alone
     with pytest.raises(ValueError, match=r"expected scheme_study\.py:cifar10, :subsets"):
@@ -79,7 +79,7 @@ def test_studies_of_schemes_have_the_recipes_of_single_ones():
 
 def test_the_study_for_two_cores_has_the_subsets_of_four_operations():
     config = load("scheme_study", "cpu")
-    asked = [frozenset(name.partition("=")[2].split("+")) for name in schemes.expand(config.study.schemes)]
+    asked = [frozenset(name.partition("=")[2].split("+")) for name in names.expand_schemes(config.study.schemes)]
     operations = frozenset.union(*asked) - {""}
     assert len(set(asked)) == len(asked) == 2 ** len(operations) == 16
     assert config.msd.schemes == config.study.schemes and config.msd.severity == config.eval.severity

@@ -13,7 +13,7 @@ import data
 import train
 from runtime import meshes
 from tests.training import tiny
-from training import parts, steps, study
+from training import steps, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -46,13 +46,13 @@ def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settin
     monkeypatch.setattr(steps, "train_block", chex.assert_max_traces(steps.train_block, n=2))
     mesh, dataset = setting
     split = dataset.train.to_device(meshes.replicated(mesh))
-    found = parts.Trainings(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
+    found = study.Trainings(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
     for seed in (0, 1):
         standard, border = found["standard", seed][1], found["noc/border", seed][1]
         assert (int(standard.step), int(border.step)) == (10, 5)
         chex.assert_trees_all_equal(standard.params, border.params)  # at learning rate 0 nothing else moves them
     assert differ(found["standard", 0][1], found["standard", 1][1])
-    again = parts.Trainings(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
+    again = study.Trainings(config(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
     chex.assert_trees_all_equal(again["noc/border", 1][1], found["noc/border", 1][1])
 
 
@@ -93,7 +93,7 @@ def test_a_study_starts_from_its_own_standard_model_only(setting, tmp_path):
     mesh, dataset = setting
     wrong = tiny.config(init_from="runs/other")
     with pytest.raises(ValueError, match="init_from '' or 'standard' in a study"):
-        parts.Trainings(wrong, ("standard",), (0,), tmp_path, dataset, dataset.train, mesh).train()
+        study.Trainings(wrong, ("standard",), (0,), tmp_path, dataset, dataset.train, mesh).train()
 
 
 def test_a_model_to_start_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path):

@@ -22,7 +22,7 @@ from evaluation.shown import Shown
 from runtime import compiles, meshes
 from tests.training import tiny
 from tests.training.running import checkpoints_begun, start
-from training import augmentation, batches, loop, parts, steps, study
+from training import augmentation, batches, loop, steps, study
 from training.plan import Plan
 
 
@@ -99,7 +99,7 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     names, seeds = ("noc/border", "noc/hue"), (0, 1)
     with compiles.counting() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()
-        models = parts.Trainings(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh).train()
+        models = study.Trainings(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh).train()
         evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)
     assert len(models) == 6
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}

@@ -18,7 +18,7 @@ from runtime import compiles, meshes
 from tests.checks import run_named
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, grid
-from training import loop, parts, run, states, steps, study
+from training import loop, run, states, steps, study
 
 
 @contextlib.contextmanager
@@ -179,7 +179,7 @@ def finetuned_models_wait_for_their_standard_model():
     dataset = data.load("shapes", train_limit=160, test_limit=70)
     split = dataset.train.to_device(meshes.replicated(mesh))
     with tempfile.TemporaryDirectory() as root, counted_rounds() as rounds:
-        found = parts.Trainings(config, ("standard", "noc/border"), (0, 1), root, dataset, split, mesh).train()
+        found = study.Trainings(config, ("standard", "noc/border"), (0, 1), root, dataset, split, mesh).train()
     assert [key for key in found] == [("standard", 0), ("noc/border", 0), ("standard", 1), ("noc/border", 1)]
     assert rounds == [(2, 4)] * 3  # two epochs of both standard models, one of both others
     for seed in (0, 1):

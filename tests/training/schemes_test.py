@@ -8,7 +8,7 @@ import pytest
 from corruptions.augment import stored
 from runtime import meshes
 from tests.training import tiny
-from training import parts, schemes, study
+from training import names, study
 
 
 @pytest.fixture
@@ -22,30 +22,32 @@ def folder(tmp_path):
 
 
 def test_names_are_spelled_in_one_way_and_stand_once():
-    found = schemes.expand(("standard", "augmix=posterize+autocontrast", "augmix=autocontrast+posterize", "augmix+jsd"))
+    found = names.expand_schemes(
+        ("standard", "augmix=posterize+autocontrast", "augmix=autocontrast+posterize", "augmix+jsd")
+    )
     assert list(found) == ["standard", "augmix=autocontrast+posterize", "augmix+jsd"]
-    assert len(schemes.expand(("augmix=*", "augmix=rotate", "augmix"))) == 512
+    assert len(names.expand_schemes(("augmix=*", "augmix=rotate", "augmix"))) == 512
 
 
 def test_files_of_transforms_are_found_by_a_pattern(folder):
-    found = schemes.expand((f"stored={folder}/*.npz",))
+    found = names.expand_schemes((f"stored={folder}/*.npz",))
     assert [name.partition("@")[0] for name in found] == ["stored=closest_1", "stored=closest_2"]
     assert list(found.values()) == [f"stored={folder}/closest_1.npz", f"stored={folder}/closest_2.npz"]
-    both = schemes.expand((f"stored={folder}/*_1.npz+jsd",))
+    both = names.expand_schemes((f"stored={folder}/*_1.npz+jsd",))
     assert [name[:17] for name in both] == ["stored=closest_1@"] and all(name.endswith("+jsd") for name in both)
     with pytest.raises(ValueError, match=r"expected files of stored transforms at .*gone/\*.npz, found none"):
-        schemes.expand((f"stored={folder}/gone/*.npz",))
+        names.expand_schemes((f"stored={folder}/gone/*.npz",))
 
 
 @pytest.mark.parametrize("name", ["augmxi", "noc/hue", "mixture=imagenet_noc", "augmix=spin"])
 def test_what_is_no_scheme_is_refused(name):
     with pytest.raises(ValueError, match=r"expected config.study.schemes of|unknown operation"):
-        schemes.expand(("standard", name))
+        names.expand_schemes(("standard", name))
 
 
 @pytest.mark.parametrize("name", ["standard", "augmix+jsd", "augmix=rotate", "patch_gaussian"])
 def test_a_model_is_called_by_its_scheme(name):
-    config = schemes.applied(tiny.config(), name)
+    config = study.with_scheme(tiny.config(), name)
     assert study.name_of(study.model_config(config, "standard", 0).train) == name
     assert config.train.jsd_weight == (12 if name == "augmix+jsd" else 0)
     assert study.model_dir("work", name, 3).parts == ("work", "models", name, "seed3")
@@ -54,7 +56,7 @@ def test_a_model_is_called_by_its_scheme(name):
 def test_a_model_is_called_by_the_enhancement_of_its_training_images():
     config = tiny.config(enhance="clahe")
     assert study.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
-    assert study.name_of(schemes.applied(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
+    assert study.name_of(study.with_scheme(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
     config.train.stability_weight = 0.1
     assert study.name_of(config.train) == "standard+stability+train=clahe"
     config.train.mixup, config.train.frozen = True, "backbone"
@@ -69,10 +71,10 @@ def _recorded(monkeypatch, config, trainings, tmp_path, **given):
         seen.append([(j.spec.train.scheme, j.spec.train.jsd_weight, j.spec.seed, mesh.shape["model"]) for j in jobs])
         return [(None, job.description) for job in jobs]
 
-    monkeypatch.setattr(parts.loop, "train_jobs", train_jobs)
+    monkeypatch.setattr(study.loop, "train_jobs", train_jobs)
     dataset = types.SimpleNamespace(num_classes=10)
     found = {}
-    study_models = parts.Trainings(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh())
+    study_models = study.Trainings(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh())
     for part in study_models.train_in_parts(**given):
         found |= part
     return seen, found
@@ -91,7 +93,7 @@ def test_models_with_the_same_kind_of_images_train_together(monkeypatch, tmp_pat
 
 
 def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
-    subsets = tuple(schemes.expand(("augmix=*",)))[:10]
+    subsets = tuple(names.expand_schemes(("augmix=*",)))[:10]
     seen, found = _recorded(monkeypatch, tiny.config(), subsets, tmp_path, at_most=8)
     assert [len(part) for part in seen] == [8, 8, 4] and len(found) == 20
 
@@ -100,4 +102,4 @@ def test_a_study_takes_its_schemes_from_their_own_setting(tmp_path):
     with pytest.raises(
         ValueError, match=r"expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"
     ):
-        parts.Trainings(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
+        study.Trainings(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())

@@ -43,7 +43,7 @@ def test_a_study_of_enhancements(tmp_path, capsys):
 
 
 def test_a_wrong_reference_is_refused_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr(enhancement_study.parts.Trainings, "train", lambda self: pytest.fail("trained first"))
+    monkeypatch.setattr(enhancement_study.study.Trainings, "train", lambda self: pytest.fail("trained first"))
     asked = config("clahe")
     asked.eval.reference = "alexnet"
     with pytest.raises(SettingsError, match="reference"):
