@@ -209,10 +209,9 @@ def processor() -> str:
 
 def title() -> str:
     """Describes the machine in a line, for the head of a table."""
-    device, load = jax.devices()[0], os.getloadavg()[0]
     return (
-        f"{processor()}, {os.cpu_count()} cores (load {load:.1f} from others before the run), {device.device_kind}, "
-        f"JAX {jax.__version__}, Python {platform.python_version()}, revision {git_revision()[:12]}"
+        f"{processor()}, {os.cpu_count()} cores, {jax.devices()[0].device_kind}, JAX {jax.__version__}, "
+        f"Python {platform.python_version()}, revision {git_revision()[:12]}"
     )
 
 

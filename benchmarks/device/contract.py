@@ -126,6 +126,9 @@ def pieces(sizes: Scale, compared: tuple[str, ...]) -> dict[str, dict[str, Any]]
         settings = {"work": "training", "network": network, "side": side, "batch": batch, "steps": steps} | dtype
         found[f"training/{network}:{side}"] = settings | {"corruption": ""}
         found[f"training/{network}:{side}:corrupted"] = settings | {"corruption": "imagenet_c/zoom_blur"}
+    network, side, batch, steps = sizes.training[0]
+    settings = {"work": "loop", "network": network, "side": side, "batch": batch, "steps": steps} | dtype
+    found[f"training/{network}:{side}:loop"] = settings
     network, side, batch = sizes.several
     settings = {"work": "several_models", "network": network, "side": side, "batch": batch}
     found[f"training/{network}:{side}:several"] = settings | dtype

@@ -18,13 +18,15 @@ import corruptions
 import models
 from benchmarks import timing
 from benchmarks.device import pixels
-from configs import fast_cifar10
+from configs import default, fast_cifar10
+from data.dataset import Split
 from evaluation import correctness
 from evaluation.distances import features as msd
 from evaluation.distances import transforms
 from runtime import meshes
 from tests.reference.photographs import photograph, photographs
-from training import augmentation, loop, states, steps, study
+from training import augmentation, states, steps, study
+from training import loop as loops
 
 CLASSES = {224: 1000}  # of a side; 10 at others
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
@@ -118,9 +120,7 @@ class Training:
     """
 
     def __init__(self, name, side, batch, number, dtype, corruption=""):
-        accelerated = jax.default_backend() != "cpu"
-        mesh = meshes.data_mesh(batch)
-        mesh = meshes.rows(jax.sharding.Mesh(mesh.devices.T, mesh.axis_names))[0] if accelerated else mesh
+        mesh = _training_mesh(batch)
         graphdef, params, rest = draw(name, side, dtype)
         state = states.initial_state(params, rest, optimizer())
         self._state = meshes.place_tree(state, meshes.replicated(mesh))
@@ -151,23 +151,53 @@ def training(network: str, side: int, batch: int, steps: int, dtype: str, corrup
     """Trains on random images; one call is a block of steps."""
     block = Training(network, side, batch, steps, dtype, corruption)
     measured = timing.measure({"": block})[""].record(steps * batch)
-    return measured | _share(measured, network, side, block.devices) | block.compiled
+    return measured | share_of_peak(measured["images_per_second"], network, side, block.devices) | block.compiled
 
 
-def _share(measured, name, side, devices):
-    """Tells the share of the peak of the devices in use; nothing where the peak is not known."""
+def loop(network: str, side: int, batch: int, steps: int, dtype: str) -> dict[str, Any]:
+    """Trains on random images as `train.py` does: the steps, and gathering, mirroring and reports around them.
+
+    Epochs are one call of steps each; the first one, which compiles, is left out.
+    """
+    config = default.get_config()
+    config.model.name, config.model.dtype = network, dtype
+    config.train.update(batch_size=batch, epochs=6, checkpoint_epochs=6)
+    mesh = _training_mesh(batch)
+    images, labels = random_batches(side, (steps * batch,))
+    split = Split(images, labels, np.arange(len(labels), dtype=np.int32)).to_device(meshes.replicated(mesh))
+    settings = study.model_config(config, "standard", 0, mesh.shape["data"])
+    with tempfile.TemporaryDirectory() as folder:
+        loops.train(settings, split, CLASSES.get(side, 10), pathlib.Path(folder), mesh=mesh)
+        rates = _rates(folder)
+    return {"images_per_second": float(np.median(rates[1:])), "repetitions": len(rates) - 1}
+
+
+def _rates(folder):
+    """Images per second of each block of a training run."""
+    lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)["images_per_second"] for line in lines]
+
+
+def _training_mesh(batch):
+    """All cores of a CPU, or one accelerator."""
+    mesh = meshes.data_mesh(batch)
+    return mesh if jax.default_backend() == "cpu" else jax.sharding.Mesh(mesh.devices[:, :1], mesh.axis_names)
+
+
+def share_of_peak(rate: float, name: str, side: int, devices: int) -> dict[str, Any]:
+    """Tells the share of the peak of the devices in use; only the operations where the peak is not known."""
     flops = timing.training_flops(name, side, CLASSES.get(side, 10))
     found = {"flops_per_image": flops}
     try:
-        peak, source = _peak()
+        bound, source = peak()
     except ValueError:
         return found
-    achieved = flops * measured["images_per_second"]
-    return found | {"share_of_peak": achieved / (peak * devices / len(jax.devices())), "peak": source}
+    return found | {"share_of_peak": flops * rate / (bound * devices / len(jax.devices())), "peak": source}
 
 
 @functools.cache
-def _peak():
+def peak() -> tuple[float, str]:
+    """Measures or looks up the peak of all devices once: (FLOP/s, its source)."""
     return timing.peak_flops()
 
 
@@ -195,7 +225,12 @@ def several_models(network: str, side: int, batch: int, dtype: str) -> dict[str,
         return metrics
 
     measured = timing.measure({"": work})[""].record(2 * number * batch)
-    return measured | _share(measured, network, side, len(devices)) | seconds | {"models": number}
+    return (
+        measured
+        | share_of_peak(measured["images_per_second"], network, side, len(devices))
+        | seconds
+        | {"models": number}
+    )
 
 
 def answers(network: str, side: int, batch: int, dtype: str, corruption: str) -> dict[str, Any]:
@@ -256,11 +291,10 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
     settings = study.model_config(config, "standard", seed, mesh.shape["data"])
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        model = loop.train(settings, train, dataset.num_classes, pathlib.Path(folder), mesh=mesh)
+        model = loops.train(settings, train, dataset.num_classes, pathlib.Path(folder), mesh=mesh)
         seconds = time.perf_counter() - start
-        lines = [json.loads(line) for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()]
+        rates = _rates(folder)
     correct = correctness.of_model(model, test.images, jnp.asarray(test.labels), 500, mesh)
-    rates = [line["images_per_second"] for line in lines]
     images = config.train.epochs * len(train)
     return {
         "seconds": seconds,
@@ -274,6 +308,7 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
 WORKS = {
     "corruption": corruption,
     "training": training,
+    "loop": loop,
     "several_models": several_models,
     "answers": answers,
     "features": features,

@@ -1,11 +1,9 @@
-"""The networks of `models/` in PyTorch, with a timed block of steps: the peer of train_cpu.py.
+"""Networks of `models/` in PyTorch with a timed block of steps: peer of benchmarks/training.py.
 
-    python benchmarks/torch_peer.py --threads=2
+    PYTHON benchmarks/peers/networks.py --threads=2
 
-Reads one JSON request a line, {"model", "batch", "steps", "channels_last"}, and answers each with
-{"wall", "cpu"}: the seconds, of the clock and of all threads, that `steps` full training steps took
-(forward, backward, SGD momentum with weight decay). Everything is random data; the first request
-for a model also warms it up. `{"count": NAME}` answers with the number of parameters.
+Answers {"model", "batch", "steps", "channels_last"} with the seconds, [by the clock, CPU of all threads], of that many training
+steps (forward, backward, SGD with momentum and weight decay) on random images.
 """
 
 import argparse
@@ -103,13 +101,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2)
     torch.set_num_threads(parser.parse_args().threads)
-    print(json.dumps({"torch": torch.__version__}), flush=True)
+    print(json.dumps({"version": f"torch {torch.__version__}"}), flush=True)
     trainers = {}
     for line in sys.stdin:
         request = json.loads(line)
-        if "count" in request:
-            print(json.dumps(sum(p.numel() for p in NETWORKS[request["count"]]().parameters())), flush=True)
-            continue
         key = request["model"], request["batch"], request["channels_last"]
         if key not in trainers:
             trainers = {k: v for k, v in trainers.items() if k[0] == key[0]}  # memory for one network at a time
@@ -117,7 +112,7 @@ def main():
             trainers[key].train(1)
         wall, cpu = time.perf_counter(), time.process_time()
         trainers[key].train(request["steps"])
-        print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}), flush=True)
+        print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]), flush=True)
 
 
 if __name__ == "__main__":

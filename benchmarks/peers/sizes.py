@@ -1,4 +1,7 @@
-"""The peer of benchmarks/many_sizes.py in its own Python, and the pictures of both."""
+"""imagecorruptions-imaug on images of many sizes: peer of benchmarks/sizes.py, and the pictures of both.
+
+PYTHON benchmarks/peers/sizes.py NUMBER LOW HIGH
+"""
 
 import sys
 import warnings

@@ -1,0 +1,133 @@
+"""Images of many sizes: whole processes beside a peer's, and padded images beside exact ones.
+
+    python -m benchmarks.sizes --peer_python=PEER --out=benchmarks/results/many_sizes.md
+    python -m benchmarks.sizes --number=1000 --low=420 --high=640 --peer_python=PEER --peer_number=30 --nofilled
+    python -m benchmarks.sizes --differences --out=benchmarks/results/many_sizes_differences.md
+
+Measures processes, imports included: the 15 corruptions of ImageNet-C at severity 3 on each image by `corrupt_each`, with an
+empty and with a filled cache of programs on disk, and by imagecorruptions-imaug of the Python PEER, which runs on one core and
+takes equally long for each image after its first. With `--peer_number` it gets that many images, and its CPU seconds for all
+follow from them. `--differences` compares `sizes="bucket"` with `sizes="exact"`.
+"""
+
+from runtime import command  # isort: skip
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import jax
+import numpy as np
+from absl import flags
+
+import corruptions
+from benchmarks import tables, timing
+from benchmarks.peers import sizes as peer
+from tests.reference.photographs import photograph
+
+SHAPES = ((151, 240), (333, 287), (470, 499))
+
+
+def define_flags():
+    flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
+    flags.DEFINE_integer("low", 150, "Smallest side.", lower_bound=32)
+    flags.DEFINE_integer("high", 499, "Largest side.", lower_bound=32)
+    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug; empty leaves the peer out.")
+    flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
+    flags.DEFINE_bool("filled", True, "Measure with a filled cache of programs on disk, too.")
+    flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
+    flags.DEFINE_bool("child", False, "Only corrupt: the process that is measured.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
+
+
+def corrupt_all(given):
+    """Corrupts the pictures: the work of the measured process."""
+    for name in corruptions.names("imagenet_c"):
+        images = peer.pictures(given.number, given.low, given.high)
+        for _ in corruptions.corrupt_each(jax.random.key(0), images, name, 3):
+            pass
+
+
+def process(arguments, **environment):
+    """Runs a process: (CPU seconds, seconds by the clock, MiB that it held at most)."""
+    started = time.perf_counter()
+    running = subprocess.Popen(arguments, env=os.environ | environment)
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise subprocess.CalledProcessError(running.returncode, arguments)
+    return used.ru_utime + used.ru_stime, time.perf_counter() - started, used.ru_maxrss / 1024
+
+
+def peer_process(given):
+    """Measures the peer: on all images, or on its first and on some images."""
+
+    def spent(number):
+        script = [given.peer_python, peer.__file__, *map(str, (number, given.low, given.high))]
+        return process(script, OMP_NUM_THREADS="1")
+
+    if not given.peer_number:
+        return spent(given.number)
+    first, some = spent(1), spent(given.peer_number)
+    each = (some[0] - first[0]) / (given.peer_number - 1)
+    return first[0] + each * (given.number - 1), float("nan"), some[2]
+
+
+def times(given):
+    """The rows of whole processes: their names, and a function that measures one."""
+    numbers = [f"--{name}={given[name].value}" for name in ("number", "low", "high")]
+    ours = [sys.executable, "-m", "benchmarks.sizes", "--child", *numbers]
+    from_some = f", from {given.peer_number} images" if given.peer_number else ""
+    names = [f"imagecorruptions-imaug{from_some}"] if given.peer_python else []
+    names += ["corrupt_each, empty cache on disk", "corrupt_each, filled cache on disk"][: 1 + given.filled]
+    folder = tempfile.TemporaryDirectory()
+    cache = {"JAX_COMPILATION_CACHE_DIR": folder.name, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+
+    def measure(name):
+        if "filled" in name and not os.listdir(folder.name):
+            process(ours, **cache)
+        cpu, wall, memory = process(ours, **cache) if name.startswith("corrupt_each") else peer_process(given)
+        return f"{cpu:.1f}", f"{wall:.1f}", f"{cpu / given.number:.3f}", f"{memory:.0f}"
+
+    return names, ("process", "CPU s", "wall s", "CPU s an image", "memory at most, MiB"), measure
+
+
+def differences(given):
+    """The rows of padded beside exact images, for the corruptions that can be padded."""
+    images = [photograph(*shape, seed) for seed, shape in enumerate(SHAPES)]
+
+    def measure(name):
+        known = corruptions.severities(name)
+        severity = known[len(known) // 2]
+        exact, padded = (
+            np.concatenate(
+                [x.ravel() for x in corruptions.corrupt_each(jax.random.key(0), images, name, severity, sizes)]
+            )
+            for sizes in ("exact", "bucket")
+        )
+        off = np.abs(exact.astype(int) - padded)
+        draws = "the same" if corruptions.get(name).padding.draws else "others"
+        return f"{100 * (off > 0).mean():.4f}", off.max(), draws
+
+    names = [name for name in corruptions.names() if corruptions.get(name).padding is not None]
+    return names, ("corruption", "values that differ, %", "largest difference, levels", "draws"), measure
+
+
+def main(argv):
+    given = command.given(argv)
+    if given.peer_number == 1:
+        raise ValueError("expected a --peer_number of at least 2, or 0, found 1")
+    if given.child:
+        return corrupt_all(given)
+    names, header, measure = (differences if given.differences else times)(given)
+    shapes = ", ".join(f"{height}x{width}" for height, width in SHAPES)
+    title = f"15 corruptions, {given.number} images with sides {given.low} to {given.high}"
+    title = f"padded and exact, middle severity, uint8, {shapes}" if given.differences else title
+    tables.continued(given.out, f"# Images of many sizes: {title}\n\n{timing.title()}\n", header, names, measure)
+
+
+if __name__ == "__main__":
+    define_flags()
+    command.run(main)

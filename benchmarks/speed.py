@@ -1,0 +1,191 @@
+"""Images per second of corruptions, schemes, enhancements and networks, beside a peer in the same run.
+
+    python -m benchmarks.speed --size=224 --alone --peer_python=PEER --out=benchmarks/results/corruptions_224.md
+    python -m benchmarks.speed --works=cbar_candidates --numpy --out=benchmarks/results/cbar_224.md
+    python -m benchmarks.speed --works=choice=imagenet_c,imagenet_c --size=32 --batch=1024 --out=benchmarks/results/choice_cpu.md
+    python -m benchmarks.speed --works=every --size=1024x2048 --batch=1 --out=benchmarks/results/large_cpu.md
+    python -m benchmarks.speed --works=clahe_channel,clahe,clahe_skimage,nlm --batch=16 --peer_python=PEER
+    python -m benchmarks.speed --works=augmix,autoaugment_cifar,patch_gaussian,training=small_resnet --size=32 --batch=128
+    python -m benchmarks.speed --works=noc_candidates,answers=small_resnet --size=32 --batch=10000
+
+PEER is a Python of an environment with the extra `peers`; it works with a process on each core, on the same images at the
+same severities, in turn with ours. `--numpy` compares the C-bar candidates with the NumPy definitions of tests/reference, one
+image at a time, on one core: the released code needs a NumPy below 1.24. Images are uint8; their severities are mixed, or
+the middle one for a single image. A row is written when it is measured, and the same command measures the missing ones.
+"""
+
+from runtime import command  # isort: skip
+
+import functools
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from absl import flags
+from matplotlib import colors
+
+import corruptions
+from benchmarks import tables, timing
+from benchmarks.device import works
+from corruptions import augment, enhance
+from corruptions.enhance import clahe
+from evaluation import correctness
+from runtime import meshes
+from tests.reference.cbar import blur_definitions, definitions, warp_definitions
+from tests.reference.photographs import photographs
+from training import states
+
+HEADER = ("work", "compile CPU s", "ms/image", "CPU ms/image", "images/s", "MiB")
+_PEER = ("peer ms/image", "peer CPU ms/image", "peer / ours", "CPU, peer / ours")
+_channel = jax.jit(lambda images: jax.lax.map(clahe.clahe, images[..., 1]))
+
+
+def define_flags():
+    flags.DEFINE_list("works", ["imagenet_c", "imagenet_c_extra"], "Names, benchmarks, every; see the module.")
+    flags.DEFINE_string("size", "224", "Side of the images, or HEIGHTxWIDTH.")
+    flags.DEFINE_integer("batch", 0, "Images in a call; 0 chooses by size.", lower_bound=0)
+    flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
+    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
+    flags.DEFINE_bool("numpy", False, "Compare C-bar candidates with NumPy definitions.")
+    flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
+
+
+def names_of(asked: list[str]) -> list[str]:
+    """Replaces benchmarks, and `every`, by their corruptions."""
+    groups = {"every": corruptions.names()} | {name: corruptions.names(name) for name in corruptions.benchmarks()}
+    return list(dict.fromkeys(name for group in asked for name in groups.get(group, (group,))))
+
+
+def work_of(name: str, images: jax.Array) -> Callable[[int], object]:
+    """Makes the work of a row: takes the number of the repetition, which is the seed of its draws.
+
+    Raises:
+      ValueError: an unknown name.
+    """
+    number, side = len(images), images.shape[1]
+    kind, _, argument = name.partition("=")
+    if kind == "training":
+        block = functools.cache(
+            lambda: works.Training(argument, side, number, 1, "float32")
+        )  # compiles in the first call
+        return lambda turn: block()(turn)
+    if kind == "answers":
+        graphdef, params, rest = works.draw(argument, side, "float32")
+        model, labels = (graphdef, states.initial_state(params, rest, optax.identity())), jnp.zeros(number, int)
+        return lambda turn: correctness.of_model(model, images, labels, min(number, 500), meshes.data_mesh())
+    if name == "clahe_channel":
+        return lambda turn: _channel(images)
+    if name in enhance.names():
+        return lambda turn: enhance.enhance(images, name)
+    if augment.known(name):
+        return lambda turn: augment.augment(jax.random.key(turn), images, name, dtype=jnp.float32)
+    corruption = corruptions.random_choice(argument) if kind == "choice" else corruptions.get(name)
+    severity = None if kind == "choice" else levels(name, number)
+    return lambda turn: corruptions.corrupt(jax.random.key(turn), images, corruption, severity)
+
+
+def levels(name: str, number: int) -> np.ndarray:
+    """Gives the severities of a batch: all in turn, or the middle one for a single image."""
+    known = corruptions.severities(name)
+    return works.levels(name, number) if number > 1 else np.float32([known[len(known) // 2]])
+
+
+def definition(name: str) -> Callable:
+    """Finds the NumPy definition of a C-bar candidate: (uint8 image, draws) -> uint8 image."""
+
+    def hue_shift(image, params):  # the reference of the tests has a loop over pixels
+        hsv = colors.rgb_to_hsv(image / 255)
+        hsv[..., 0] = (hsv[..., 0] + params["turns"]) % 1
+        return np.clip(255 * colors.hsv_to_rgb(hsv), 0, 255).astype(np.uint8)
+
+    modules = (definitions, blur_definitions, warp_definitions)
+    return hue_shift if name == "hue_shift" else next(getattr(m, name) for m in modules if hasattr(m, name))
+
+
+def numpy_peer(name: str, images: np.ndarray) -> Callable[[int], timing.Spent]:
+    """Makes a work that measures the NumPy definition on one image a call, its severities in turn, for all images."""
+    function, corruption, severities = definition(name.split("/")[1]), corruptions.get(name), levels(name, 10)
+
+    def call(turn):
+        params = corruption.sample(jax.random.key(turn), images.shape[1:], severities[3 * turn % 10])
+        drawn = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
+        spent = timing.spend(lambda _: function(images[turn % len(images)], drawn), turn)
+        return timing.Spent(*(len(images) * seconds for seconds in spent))
+
+    return call
+
+
+def cells(name, images, peer, given):
+    """Measures a row: the cells after its name."""
+    jax.clear_caches()
+    number, ours = len(images), work_of(name, images)
+    compared = {"": ours}
+    if given.numpy:
+        compared["peer"] = numpy_peer(name, np.asarray(images))
+    elif peer:
+        severities = levels(name, number).tolist() if "/" in name else [0] * number
+        asked = functools.partial(peer.spend, name=name, levels=severities)
+        compared |= {"peer": lambda turn: asked()} if asked() else {}
+    first = []
+    memory = timing.process_memory(lambda: first.append(timing.spend(ours, 0)))
+    times = timing.measure(compared, given.rounds)
+    own, other = (
+        timing.Spent(*(1e3 * seconds / number for seconds in times[key].median)) if key in times else None
+        for key in ("", "peer")
+    )
+    compiling = max(0.0, first[0].cpu - times[""].median.cpu)
+    found = [f"{compiling:.1f}", f"{own.wall:.3f}", f"{own.cpu:.3f}", f"{1e3 / own.wall:,.0f}"]
+    found.append("-" if memory is None else f"{memory / 2**20:,.0f}")
+    if peer or given.numpy:
+        ratios = [f"{other.wall / own.wall:.2f}", f"{other.cpu / own.cpu:.2f}"] if other else ["-"] * 2
+        found += [*([f"{other.wall:.3f}", f"{other.cpu:.3f}"] if other else ["-"] * 2), *ratios]
+    if given.alone:
+        single = timing.measure({"": work_of(name, images[:1])}, given.rounds)[""].median.cpu
+        found.append(f"{1e3 * single / own.cpu:.2f}")
+    return [*found, f"{os.getloadavg()[0]:.1f}"]
+
+
+def main(argv):
+    given = command.given(argv)
+    timing.without_cache()
+    names, shape = names_of(given.works), [int(side) for side in given.size.split("x")]
+    height, width = shape if len(shape) == 2 else shape * 2
+    batch = given.batch or max(24, min(1024, 2**22 // (height * width * 3) // 8 * 8))
+    few = photographs(min(batch, 16), height, width)
+    images = jax.device_put(np.resize(few, (batch, *few.shape[1:])))
+    for name in names:
+        if "=" not in name and not (name == "clahe_channel" or name in enhance.names() or augment.known(name)):
+            corruptions.get(name)  # unknown names are refused before the first row
+    header = [*HEADER, *(_PEER if given.peer_python or given.numpy else ()), *["alone"] * given.alone, "load"]
+    copied = jnp.zeros(2**27, jnp.uint8)
+    copy = jax.jit(lambda x: x + np.uint8(1))
+    bandwidth = 2 * copied.size / timing.measure({"": lambda turn: copy(copied)}, 5)[""].least.wall
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder, "images.npy"), images)
+        peer = timing.Peer(given.peer_python, "images.py", f"{folder}/images.npy") if given.peer_python else None
+        version = peer.hello["version"] if peer else "NumPy definitions" if given.numpy else "none"
+        top = (
+            f"# Speed: {batch} images of {height}x{width}\n\n{timing.title()}. Peer: {version}. Medians of the repetitions; "
+            "`CPU`: seconds of all threads; `MiB`: growth of the process in its first call, which compiles; `load`: of the machine, "
+            "by other work too.\n"
+        )
+        rows = tables.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
+    ratios = [
+        float(row[header.index(_PEER[3])]) for row in rows if _PEER[3] in header and row[header.index(_PEER[3])] != "-"
+    ]
+    print(
+        f"reading and writing an image takes {2e3 * height * width * 3 / bandwidth:.4f} ms ({bandwidth / 1e9:.1f} GB/s)"
+    )
+    if ratios:
+        print(f"mean of {len(ratios)} ratios of CPU time {np.mean(ratios):.1f}, least {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    command.run(main)
