@@ -1,48 +1,42 @@
 """Speed of preparing ImageNet, of streaming it at 224 pixels, and of a network that consumes it.
 
-    python -m benchmarks.loader [--photographs=TREE] > benchmarks/results/loader_cpu.md
+    python -m benchmarks.loader [--photographs=TREE] --out=benchmarks/results/loader_cpu.md
 
-Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn here,
-or those of a tree. Streaming reads random places of a store of 2,000 images (page cache, not disk)
-and puts whole blocks on the device. The network is ResNet-18 at 224 pixels, trained from device
-memory and streamed.
+Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn ones, or those of a tree.
+Streaming reads random places of a store of 2,000 images (from the page cache, not the disk) and puts whole blocks on the
+device. The network is trained on images in device memory, then on streamed ones.
 """
 
-import argparse
+from runtime import command  # isort: skip
+
 import io
-import json
 import os
 import pathlib
 import tempfile
-import time
 
 import jax
 import numpy as np
+from absl import flags
 from PIL import Image
 
+from benchmarks import tables, timing
+from benchmarks.device import works
 from configs import default
 from data import tree
 from data.dataset import Split
 from data.imagenet import shard
 from data.sharded import ShardedImages
 from runtime import meshes
-from runtime.provenance import provenance
-from training import batches, loop, stream, study
+from training import batches, stream
 from training.plan import Plan
 
-_SIZE, _SHORT = 224, 256
-_BATCH = 64
+SIZE, SHORT, BATCH = 224, 256, 64
 
 
-class Clock:
-    """Wall seconds and CPU seconds of this process, all its threads together."""
-
-    def __enter__(self):
-        self._start = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_):
-        self.wall, self.cpu = (now - then for now, then in zip((time.perf_counter(), time.process_time()), self._start))
+def define_flags():
+    flags.DEFINE_string("photographs", "", "Tree of class folders with JPEG files; empty draws photographs.")
+    flags.DEFINE_string("model", "resnet18", "Network.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
 
 
 def drawn_photographs(number):
@@ -61,91 +55,72 @@ def drawn_photographs(number):
     return drawn
 
 
-def preparation(items, folder):
-    """(images per second of one core, mean kilobytes of a file)."""
-    sizes = [os.path.getsize(file) if isinstance(file, str) else file.getbuffer().nbytes for _, _, file in items]
-    with Clock() as clock:
-        record = shard.write(folder / "prepared.npy", items, _SIZE, _SHORT)
-    if record["damaged"]:
-        raise RuntimeError(f"expected whole images, found {record['damaged'][:3]}")
-    return record["count"] / clock.cpu, np.mean(sizes) / 1000
+def photographs_of(folder: str) -> list[tuple[str, int, str]]:
+    """Lists (name, label, file) of a tree of class folders."""
+    listed = tree.list_images(pathlib.Path(folder), tree.class_folders(pathlib.Path(folder)))
+    return [(str(path), label, str(path)) for path, label, _ in listed]
 
 
 def stored(folder, number, shards=8):
     """A split of random images in memory-mapped shards."""
     rng = np.random.default_rng(1)
     for i in range(shards):
-        np.save(folder / f"{i}.npy", rng.integers(0, 256, (number // shards, _SIZE, _SIZE, 3), np.uint8))
-    images = ShardedImages([np.load(folder / f"{i}.npy", mmap_mode="r") for i in range(shards)], (_SIZE, _SIZE, 3))
+        np.save(folder / f"{i}.npy", rng.integers(0, 256, (number // shards, SIZE, SIZE, 3), np.uint8))
+    images = ShardedImages([np.load(folder / f"{i}.npy", mmap_mode="r") for i in range(shards)], (SIZE, SIZE, 3))
     count = len(images)
     return Split(images, rng.integers(0, 10, count).astype(np.int32), np.arange(count, dtype=np.int32))
 
 
-def streaming(split, mesh, epochs=4):
-    """(images per second, images per CPU second) of a `Stream` whose blocks nobody works on."""
-    recipe = default.get_config().train
-    recipe.batch_size, recipe.epochs = _BATCH, epochs + 1
+def streaming(split: Split, epochs: int = 4) -> tuple[int, timing.Spent]:
+    """Measures a `Stream` whose blocks nobody works on: (images, seconds)."""
+    mesh, recipe = meshes.data_mesh(BATCH), default.get_config().train
+    recipe.batch_size, recipe.epochs = BATCH, epochs + 1
     plan = Plan(recipe, split.images.shape)
     orders = lambda epoch: batches.epoch_order(jax.random.key(epoch), plan.views)  # noqa: E731
     source = stream.Stream(split, plan, orders, 0, mesh)
     warm = plan.steps_per_epoch  # compiles the order and fills the page cache
-    for step in range(0, warm, plan.block_steps):
-        source.take(step)[0].block_until_ready()
-    with Clock() as clock:
-        for step in range(warm, plan.total_steps, plan.block_steps):
+
+    def take(steps):
+        for step in steps:
             source.take(step)[0].block_until_ready()
+
+    take(range(0, warm, plan.block_steps))
+    spent = timing.spend(lambda _: take(range(warm, plan.total_steps, plan.block_steps)), 0)
     source.close()
-    # What was read ahead before the clock started is at most two blocks.
-    number = (plan.total_steps - warm) * _BATCH
-    return number / clock.wall, number / clock.cpu
+    return (plan.total_steps - warm) * BATCH, spent  # at most two blocks were read ahead before
 
 
-def consumption(split, mesh, folder, model):
-    """Images per second of training `model`, the fastest epoch after the first (which compiles)."""
-    config = default.get_config()
-    config.model.name = model
-    config.train.batch_size, config.train.epochs, config.train.checkpoint_epochs = 16, 3, 3
-    folder.mkdir()
-    loop.train(study.model_config(config, "standard", 0), split, 10, folder, mesh=mesh)
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return max(line["images_per_second"] for line in lines[1:])
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--photographs", type=pathlib.Path, help="tree of class folders with JPEG files")
-    parser.add_argument("--model", default="resnet18")
-    flags = parser.parse_args()
-    mesh, load = meshes.data_mesh(16), os.getloadavg()[0]
+def main(argv):
+    given = command.given(argv)
+    items = photographs_of(given.photographs) if given.photographs else drawn_photographs(200)
+    sizes = [os.path.getsize(file) if isinstance(file, str) else file.getbuffer().nbytes for _, _, file in items]
+    prepared = f"preparation, one core: {len(items)} files of {np.mean(sizes) / 1000:.0f} kB, to {SIZE} pixels"
+    streamed = f"streaming blocks of {BATCH} x {SIZE} x {SIZE} to the device"
+    resident, fed = (f"training {given.model} at {SIZE}, {where}" for where in ("from device memory", "streamed"))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        if flags.photographs:
-            listed = tree.list_images(flags.photographs, tree.class_folders(flags.photographs))
-            items = [(str(path), label, str(path)) for path, label, _ in listed]
-        else:
-            items = drawn_photographs(200)
-        prepared, kilobytes = preparation(items, folder)
-        split = stored(folder, 2000)
-        streamed, per_core = streaming(split, mesh)
-        part = Split(split.images[:32], split.labels[:32], split.index[:32])
-        resident = consumption(part.to_device(meshes.replicated(mesh)), mesh, folder / "resident", flags.model)
-        fed = consumption(part, mesh, folder / "streamed", flags.model)
-    record = provenance()
-    print(f"""# Preparing and streaming ImageNet
 
-{record["device"]}, {os.cpu_count()} cores, load average {load:.1f} when it began, revision {record["git_revision"][:12]}.
-Where the load average exceeds the cores the machine was shared, and rates by the wall clock are too low; those by CPU time hold.
+        def measure(row):
+            if row == prepared:
+                record = []
+                spent = timing.spend(
+                    lambda _: record.append(shard.write(folder / "prepared.npy", items, SIZE, SHORT)), 0
+                )
+                if record[0]["damaged"]:
+                    raise RuntimeError(f"expected whole images, found {record[0]['damaged'][:3]}")
+                rates = [record[0]["count"] / seconds for seconds in spent]
+            elif row == streamed:
+                number, spent = streaming(stored(folder, 2000))
+                rates = [number / seconds for seconds in spent]
+            else:
+                rates = [works.loop(given.model, SIZE, 16, 2, "", streamed=row == fed)["images_per_second"]]
+            return [*(f"{rate:,.1f}" for rate in rates), *["-"] * (2 - len(rates)), f"{os.getloadavg()[0]:.1f}"]
 
-| what | images per second |
-|---|---|
-| preparation, one core ({len(items)} files of {kilobytes:.0f} kB, to {_SIZE} pixels), by CPU time | {prepared:,.0f} |
-| streaming blocks of {_BATCH} x {_SIZE} x {_SIZE} from the page cache to the device, nothing else running in the process | {streamed:,.0f} |
-| the same, per CPU second (a core that does nothing else) | {per_core:,.0f} |
-| training {flags.model} at {_SIZE}, images in device memory | {resident:,.1f} |
-| training {flags.model} at {_SIZE}, streamed | {fed:,.1f} |
-
-Streaming gives {streamed / resident:,.0f} times what the network consumes here.""")
+        header = ("work", "images/s", "images per CPU second", "load")
+        top = f"# Preparing and streaming ImageNet\n\n{timing.title()}. `load`: of the machine, by other work too.\n"
+        tables.continued(given.out, top, header, [prepared, streamed, resident, fed], measure)
 
 
 if __name__ == "__main__":
-    main()
+    define_flags()
+    command.run(main)

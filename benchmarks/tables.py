@@ -8,12 +8,12 @@ from runtime.files import write_atomically
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Writes a table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+    head, *lines = ("| " + " | ".join(map(str, line)) + " |\n" for line in (header, *rows))
+    return "".join([head, "|" + "---|" * len(header) + "\n", *lines])
 
 
 def columns_of(text: str, *names: str) -> list[tuple[str, ...]]:
-    """Reads columns of the last table of a page by their titles, a tuple a row."""
+    """Reads columns of the table of a page by their titles, a tuple a row."""
     lines = [
         [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.startswith("| ")
     ]

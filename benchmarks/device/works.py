@@ -154,17 +154,18 @@ def training(network: str, side: int, batch: int, steps: int, dtype: str, corrup
     return measured | share_of_peak(measured["images_per_second"], network, side, block.devices) | block.compiled
 
 
-def loop(network: str, side: int, batch: int, steps: int, dtype: str) -> dict[str, Any]:
+def loop(network: str, side: int, batch: int, steps: int, dtype: str, streamed: bool = False) -> dict[str, Any]:
     """Trains on random images as `train.py` does: the steps, and gathering, mirroring and reports around them.
 
-    Epochs are one call of steps each; the first one, which compiles, is left out.
+    Each epoch has `steps` steps; the first one, which compiles, is left out. `streamed` keeps the images on the host.
     """
     config = default.get_config()
     config.model.name, config.model.dtype = network, dtype
     config.train.update(batch_size=batch, epochs=6, checkpoint_epochs=6)
     mesh = _training_mesh(batch)
     images, labels = random_batches(side, (steps * batch,))
-    split = Split(images, labels, np.arange(len(labels), dtype=np.int32)).to_device(meshes.replicated(mesh))
+    split = Split(images, labels, np.arange(len(labels), dtype=np.int32))
+    split = split if streamed else split.to_device(meshes.replicated(mesh))
     settings = study.model_config(config, "standard", 0, mesh.shape["data"])
     with tempfile.TemporaryDirectory() as folder:
         loops.train(settings, split, CLASSES.get(side, 10), pathlib.Path(folder), mesh=mesh)
