@@ -78,8 +78,8 @@ def augment(
       mesh: images are split over its 'data' axis when M divides evenly.
       augmentation: see `members`; not `standard`.
       key: root key of the augmentation.
-      index: int32 [M], identity of each image within the run.
-      options: corruption name -> static options (for example calibrated ranges).
+      index: int32 [M], number of each image within the run.
+      options: {corruption: its static options}, for example calibrated ranges.
     """
     names = members(augmentation)
     options = options or {}
@@ -142,7 +142,7 @@ def _stays_whole(mesh, images):
 
 @functools.lru_cache(maxsize=64)
 def _scheme_shards(mesh, scheme):
-    """Makes (program, argument): stored transforms lie on the devices, too many for constants."""
+    """Makes (program, argument): stored transforms, too many for constants, lie on the devices."""
 
     def local(key, images, index, choices):
         return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
@@ -169,8 +169,8 @@ def _enhance_shards(mesh, name):
 def _shards(mesh, local):
     """Compiles `local(key, images, index, argument)` with images and index split over 'data'.
 
-    An uneven batch is filled up with its last image. That is needed across processes: the way for
-    uneven batches on one device (`_stays_whole`) starts programs from several threads, in no order.
+    An uneven batch is filled up with its last image. Several processes need this: the path of uneven batches on one
+    device (`_stays_whole`) starts programs from several threads, in no order.
     """
     whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
     specs = (whole, batch, batch, whole)

@@ -1,6 +1,4 @@
-"""What the commands that take a config share: flags, the default workdir, imports, ranges, frost, style,
-other processes.
-"""
+"""Flags of the commands that take a config, and the start of such a command: imports, checks, files, other processes."""
 
 import contextlib
 import itertools
@@ -24,29 +22,35 @@ from runtime.settings import flatten
 from training import ranges, rules, study
 from training.sections import SETTINGS
 
-flags.disclaim_key_flags()  # what is defined here belongs to the script: --help lists it
+flags.disclaim_key_flags()  # flags defined here belong to the script: --help lists them
 _HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
 _default = ""  # config file of the script
 
 
 def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:
-    """Defines --config, --workdir and, with `hosts`, what connects processes (docs/distributed.md).
+    """Defines --config, --workdir and, with `hosts`, the flags that connect processes (docs/distributed.md).
 
     --help lists every setting with its value in `default_config`.
     """
     global _default
     _default = default_config
-    asked_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
-    text = _HELP + rules.listed(_load(default_config)) if asked_help else _HELP
+    wants_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
+    text = _HELP + rules.listed(_load(default_config)) if wants_help else _HELP
     config_flags.DEFINE_config_file("config", None, text, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
-        flags.DEFINE_bool("distributed", False, "One of many processes, which SLURM, Open MPI or Cloud TPU started.")
-        flags.DEFINE_string("coordinator", None, "HOST:PORT of process 0, on machines that nobody manages.")
-        flags.DEFINE_integer("num_processes", None, "How many processes there are, with --coordinator.")
-        flags.DEFINE_integer("process_id", None, "Which one this is, from 0, with --coordinator.")
+        flags.DEFINE_bool(
+            "distributed", False, "This is one of many processes that SLURM, Open MPI or Cloud TPU started."
+        )
+        flags.DEFINE_string(
+            "coordinator", None, "HOST:PORT of process 0, where no cluster manager starts the processes."
+        )
+        flags.DEFINE_integer("num_processes", None, "Number of processes, with --coordinator.")
+        flags.DEFINE_integer("process_id", None, "Number of this process, from 0, with --coordinator.")
         flags.DEFINE_integer(
-            "heartbeat_seconds", distributed.HEARTBEAT_SECONDS, "A process silent for so long is taken for dead."
+            "heartbeat_seconds",
+            distributed.HEARTBEAT_SECONDS,
+            "Seconds of silence after which a process counts as dead.",
         )
 
 
@@ -55,7 +59,7 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
 
     Raises:
       absl.app.UsageError: a positional argument.
-      SettingsError: a setting that is wrong (`training.rules.check`).
+      SettingsError: a wrong setting (`training.rules.check`).
     """
     command.refuse_positional(argv)
     configure()
@@ -68,43 +72,42 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     use_files(config)
     workdir = _workdir()
     if several:
-        asked = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
-        distributed.check_same(asked | {"devices": jax.local_device_count()} | code())
+        settings = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
+        distributed.check_same(settings | {"devices": jax.local_device_count()} | code())
     return config, workdir
 
 
 def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
-    """Reads the command line as `read_flags` does, and keeps what is compiled for the next command."""
-    asked = read_flags(argv)
+    """Reads the command line as `read_flags` does, and keeps compiled programs for the next command."""
+    config, workdir = read_flags(argv)
     compiles.enable_compilation_cache()
-    return asked
+    return config, workdir
 
 
 def parse(argv: list[str]) -> list[str]:
-    """Parses the flags, without --config those of the script's own config file, for `command.run`.
+    """Parses the flags for `command.run`; without --config the script's default config file counts.
 
     Raises:
-      SettingsError: a config or a setting that does not exist, or text that is no value of the
-        setting.
-      absl.flags.Error: another flag that is wrong.
+      SettingsError: a config or a setting that does not exist, or a value that it does not take.
+      absl.flags.Error: another wrong flag.
     """
-    given = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
-    file = given[-1] if given else _default
+    named = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
+    file = named[-1] if named else _default
     if not pathlib.Path(path := file.partition(":")[0]).is_file():
         raise SettingsError(f"expected a config file as --config, found no file {path}")
     with _settings_errors(argv, lambda: _load(file)):
-        return flags.FLAGS([*argv[:1], *([] if given else [f"--config={file}"]), *argv[1:]])
+        return flags.FLAGS([*argv[:1], *([] if named else [f"--config={file}"]), *argv[1:]])
 
 
 def overridden(config: ConfigDict, settings: Mapping[str, str]) -> ConfigDict:
-    """Gives a copy of a config with settings as the command line would override them.
+    """Copies a config with settings as the command line would override them.
 
     Args:
-      config: of the command.
+      config: config of the command.
       settings: {dotted key: text of the value}.
 
     Raises:
-      SettingsError: a setting that does not exist, or text that is no value of it.
+      SettingsError: a setting that does not exist, or a value that it does not take.
     """
     argv, values = [f"--config.{key}={text}" for key, text in settings.items()], flags.FlagValues()
     with _settings_errors(argv, lambda: config):
@@ -115,9 +118,7 @@ def overridden(config: ConfigDict, settings: Mapping[str, str]) -> ConfigDict:
 
 
 def given_settings() -> list[str]:
-    """Lists --config and what overrides it as the running command was given them, for another
-    command.
-    """
+    """Lists --config and the overrides of the running command, as flags for another command."""
     flag = flags.FLAGS["config"]
     overrides = config_flags.get_override_values(flag)
     return [f"--config={config_flags.get_config_filename(flag)}", *itertools.starmap(argument, overrides.items())]
@@ -130,7 +131,7 @@ def argument(key: str, value: Any) -> str:
 
 @contextlib.contextmanager
 def _settings_errors(argv, config):
-    """Turns errors of parsing flags into those of settings; `config()` gives the settings there are."""
+    """Turns errors of parsing flags into SettingsErrors; `config()` gives the known settings."""
     try:
         yield
     except flags.IllegalFlagValueError as error:
@@ -151,11 +152,11 @@ def _named_file(argument, following):
 
 
 def _refuse_unknown(argv, config):
-    """Refuses settings on the command line that the config lacks; says which may be meant."""
+    """Refuses settings on the command line that the config lacks, with a suggestion."""
     known = flatten(config.to_dict()) | rules.flat(config)
     groups = {".".join(key.split(".")[:depth]) for key in known for depth in range(1, key.count(".") + 1)}
-    given = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
-    if wrong := [key for key in given if key not in known and key not in groups]:
+    keys = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
+    if wrong := [key for key in keys if key not in known and key not in groups]:
         raise SettingsError("; ".join(unknown(key, known) for key in wrong))
 
 
@@ -164,7 +165,7 @@ def _load(file):
 
 
 def _join_others():
-    """Connects with the other processes when the flags say that there are some."""
+    """Connects with the other processes where the flags name any; returns whether there are others."""
     given = flags.FLAGS.flag_values_dict()
     arguments = [given.get(name) for name in ("coordinator", "num_processes", "process_id")]
     if not given.get("distributed") and arguments == [None] * 3:
@@ -188,9 +189,7 @@ def _workdir():
 
 
 def use_ranges(config: ConfigDict) -> None:
-    """Puts the ranges in the file config.ranges into train.corruption_options; given options
-    win.
-    """
+    """Puts the ranges in the file config.ranges into train.corruption_options; options in the config win."""
     if not config.ranges:
         return
     given = config.train.corruption_options

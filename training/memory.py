@@ -1,7 +1,6 @@
-"""Whether a block of steps fits into a device's memory, asked of its compiler before the first step.
+"""Refuses a batch whose steps do not fit a device's memory, by its compiler, before the first step.
 
-Without it a batch that is too large ends in an error of the allocator, minutes after the start,
-that names neither the setting nor a size that would do.
+Without this check the allocator fails minutes after the start and names neither the setting nor a size that fits.
 """
 
 import math
@@ -13,22 +12,21 @@ from jax.sharding import Mesh
 from runtime import distributed
 from runtime.schema import SettingsError
 
-_NO_ROOM = "RESOURCE_EXHAUSTED"  # what a TPU's compiler says of a program that does not fit
+_NO_ROOM = "RESOURCE_EXHAUSTED"  # a TPU's compiler says so of a program that does not fit
 
 
 def free_bytes(mesh: Mesh) -> int | None:
-    """Measures what is free on a device of this process; None where devices do not tell (CPUs)."""
+    """Measures the free bytes of a device of this process; None where devices do not tell (CPUs)."""
     device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0) if "bytes_limit" in stats else None
 
 
 def beyond_arguments(program: jax.stages.Compiled) -> int:
-    """Adds up what a program takes on a device besides its arguments: temporaries, results that
-    take no argument's place, code.
-    """
-    of = program.memory_analysis()
-    return of.temp_size_in_bytes + of.output_size_in_bytes - of.alias_size_in_bytes + of.generated_code_size_in_bytes
+    """Counts a program's bytes on a device beside its arguments: temporaries, code, results in new places."""
+    sizes = program.memory_analysis()
+    results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    return sizes.temp_size_in_bytes + results + sizes.generated_code_size_in_bytes
 
 
 def check(
@@ -38,18 +36,16 @@ def check(
     labels: jax.Array,
     parts: int,
 ) -> None:
-    """Refuses a block of steps that does not fit; where devices do not tell what is free, does
-    nothing.
+    """Refuses a block of steps that does not fit; does nothing where devices do not tell their free memory.
 
-    What is free is asked with the arguments of the block, and a dataset, already in place. Beside
-    the steps there must be room for the images of the block after, which are made meanwhile.
+    The arguments of the block, and a dataset, are in place when free memory is measured. Beside the steps there must
+    be room for the images of the next block, which are made meanwhile.
 
     Args:
       mesh: (M, devices for each model).
-      lower: lowers the block for images and labels. JAX compiles it once, for this and the first
-        call.
-      images, labels: of the first block, [M K, B, ...].
-      parts: batches are multiples of it.
+      lower: lowers the block for images and labels; JAX compiles it once, for this and the first call.
+      images, labels: the first block, [M K, B, ...].
+      parts: batches are multiples of this number.
 
     Raises:
       SettingsError: it does not fit; names the largest batch that does.
@@ -76,15 +72,13 @@ def check(
 
 
 def _advice(fitting, needed, free, too_large, parts):
-    """The largest batch that fits, if what one that does needs grows with it."""
+    """Estimates the largest batch that fits from the needs of a smaller one."""
     largest = min(int(fitting * free / needed), too_large - 1) // parts * parts
     return f"the largest that fits is about {largest} ({fitting} need {gib(needed)})"
 
 
 def _needed(lower, images, labels, batch):
-    """Bytes on a device beyond the arguments, for batches of another size; infinite where the
-    compiler refuses.
-    """
+    """Counts bytes beside the arguments for batches of another size; infinite where the compiler refuses."""
     shown = [
         jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
         for array in (images, labels)

@@ -1,7 +1,7 @@
 """Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run.
 
-`sha256` in it is the digest of all the rest but how and when it was written, and `made_from` tells
-the model and the images that the ranges were measured with.
+Its `sha256` is the digest of all but the provenance; `made_from` names the model and the images that the ranges were
+measured with.
 """
 
 import pathlib
@@ -22,18 +22,16 @@ def write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
 
 
 def copy(source: str, path: pathlib.Path) -> None:
-    """Copies a file of ranges into a study, for its report: its model is another than those beside
-    it.
-    """
+    """Copies a file of ranges into a study, for its report; they were calibrated with another model."""
     write_json(path, {**read_content(source), "copy_of": source})
 
 
 def read_content(path: str | pathlib.Path) -> dict[str, Any]:
-    """Reads what a file of tools.calibrate holds.
+    """Reads a file of tools.calibrate.
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: not such a file, or one that was edited.
+      ValueError: another file, or an edited one.
     """
     path = pathlib.Path(path)
     if not path.is_file():
@@ -54,7 +52,7 @@ def read_content(path: str | pathlib.Path) -> dict[str, Any]:
 
 
 def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
-    """Says when ranges were calibrated with another model than the one beside them, or gives "".
+    """Says that ranges were calibrated with another model than the one beside them; "" if not.
 
     Raises:
       DamagedFileError: the file of ranges or final.json names no model.
@@ -84,8 +82,8 @@ def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: not such a file, one that was edited or whose model was trained again since, or an
-        entry that no corruption takes (both are named).
+      ValueError: another file, an edited one, one whose model was trained again since, or an entry that its
+        corruption does not take; both are named.
     """
     path = pathlib.Path(path)
     content = read_content(path)

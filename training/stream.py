@@ -1,9 +1,8 @@
 """Images that are not on the device: training blocks read ahead by Grain, test sets read in pieces.
 
-What fits stays in device memory (`place_splits`). What does not is a memory map on the host; of it
-a `Stream` gathers the views of each step in background threads and puts whole blocks on the devices
-while the steps before run. The order is that of the device-resident path, so are the batches, bit
-for bit.
+Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the views
+of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches equal those of
+the device-resident path bit for bit.
 """
 
 import contextlib
@@ -24,7 +23,7 @@ from training import memory
 from training.plan import Plan
 
 _FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies want the rest
-_THREADS = 16  # that wait for the disk; copying itself is bound by memory
+_THREADS = 16  # they wait for the disk; copying itself is bound by memory
 _PIECE_BYTES = 2**30
 
 
@@ -35,11 +34,10 @@ def place_splits(
 
     Args:
       dataset: data.Dataset.
-      placement: `device`, `stream`, or `auto`: on the device what takes at most half of its free
-        memory, training images first. On a CPU the machine's memory counts, of which each device
-        holds a copy.
+      placement: `device`, `stream`, or `auto`: on the device if a split takes at most half of its free
+        memory, training images first. On a CPU the machine's memory counts; each device holds a copy.
       mesh: devices.
-      placed: names of the splits to treat so; the others are given as they are.
+      placed: names of the splits to place; the others are returned as they are.
 
     Raises:
       ValueError: another placement.
@@ -54,7 +52,7 @@ def place_splits(
             splits.append(split)
             continue
         size = split.images.nbytes
-        too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # for any of many processes
+        too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # on any of many processes
         if placement == "device" or (placement == "auto" and not too_large):
             splits.append(split.to_device(meshes.replicated(mesh)))
             free -= size
@@ -66,7 +64,7 @@ def place_splits(
 
 
 def fits(size: float, free: float) -> bool:
-    """Says whether a split of so many bytes is put on devices with so many free."""
+    """Says whether a split of `size` bytes is put on devices with `free` bytes."""
     return size <= _FRACTION * free
 
 
@@ -85,10 +83,7 @@ def on_device(split: Split) -> bool:
 def source(
     split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
 ) -> "Iterator[Split | Stream]":
-    """Yields what `batches.block` reads: the split when on the device, else a `Stream` of it.
-
-    Arguments as of `Stream`.
-    """
+    """Yields the source of `batches.block`: the split if it is on the device, else a `Stream` with these arguments."""
     if on_device(split):
         yield split
         return
@@ -99,8 +94,7 @@ def source(
 class Stream:
     """The views of a run's blocks, in order, on the devices ahead of time.
 
-    Nothing of it is stored with a checkpoint: it starts at any step, and what it gives is a
-    function of the orders.
+    No checkpoint stores any of it: it starts at any step, and its blocks are a function of the orders.
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
@@ -111,7 +105,7 @@ class Stream:
     """
 
     def __init__(self, split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh):
-        # Half a second to import, and most runs do without.
+        # The import takes half a second, and most runs do without.
         import grain
         from grain.experimental import ThreadPrefetchIterDataset
 
@@ -167,7 +161,7 @@ class _Steps:
 
 
 def _put(part, sharding):
-    """Puts a part [K, B, ...] of a block on the devices, of many processes too, as [K B, ...]."""
+    """Puts a part [K, B, ...] of a block on the devices of all processes, as [K B, ...]."""
     part = part.reshape(-1, *part.shape[2:])
     return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
 
@@ -178,10 +172,9 @@ def piece_size(batch_size: int, image_bytes: int) -> int:
 
 
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
-    """Yields a split in parts on the devices, whole batches each, of a GiB at most; in one part
-    where it is there and no larger.
+    """Yields a split in parts on the devices: whole batches, at most a GiB each.
 
-    What is on the host is read while the caller works on the part before.
+    Images on the host are read while the caller works on the part before.
     """
     size = piece_size(min(batch_size, len(split)), split.images.nbytes // len(split))
     if on_device(split) and len(split) <= size:
