@@ -83,18 +83,6 @@ def stacked(number: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
     return Shape(sides, (*number, *shape.own), shape.tables) if isinstance(shape, Shape) else sides
 
 
-def positions(shape: Sequence[int]) -> jax.Array:
-    """Numbers the elements of an array row by row, uint32 of `shape`; of a `Shape` as in an array of
-    its own sides (those outside of it have numbers of others).
-    """
-    if not isinstance(shape, Shape):
-        return jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
-    number = jnp.zeros(shape, jnp.uint32)
-    for axis, side in enumerate(shape.own):
-        number = number * jnp.asarray(side, jnp.uint32) + jax.lax.broadcasted_iota(jnp.uint32, tuple(shape), axis)
-    return number
-
-
 def own(shape: Sequence[int]) -> Sequence[Any]:
     """Returns the own sides of a `Shape`, which may be traced, and any other shape as it is."""
     return shape.own if isinstance(shape, Shape) else shape

@@ -20,12 +20,25 @@ from corruptions.primitives import special
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draws random words, uint32 of `shape`, of independent bits."""
     seed = jax.random.bits(key, (2,), jnp.uint32)
-    x = padded.positions(shape) + seed[0]
+    x = positions(shape) + seed[0]
     x = (x ^ (x >> 17)) * np.uint32(0xED5AD4BB)
     # The second half of the key enters between the rounds, so that streams of two keys are never shifted copies.
     x = (x ^ (x >> 11) ^ seed[1]) * np.uint32(0xAC4C1B51)
     x = (x ^ (x >> 15)) * np.uint32(0x31848BAB)
     return x ^ (x >> 14)
+
+
+def positions(shape: tuple[int, ...]) -> jax.Array:
+    """Numbers the elements of an array row by row, uint32 of `shape`.
+
+    Those of a `padded.Shape` are numbered as in an array of its own sides; elements outside repeat numbers.
+    """
+    if not isinstance(shape, padded.Shape):
+        return jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
+    number = jnp.zeros(shape, jnp.uint32)
+    for axis, side in enumerate(shape.own):
+        number = number * jnp.asarray(side, jnp.uint32) + jax.lax.broadcasted_iota(jnp.uint32, tuple(shape), axis)
+    return number
 
 
 def uniform(
