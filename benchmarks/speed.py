@@ -93,7 +93,7 @@ def work_of(name: str, images: jax.Array) -> Callable[[int], object]:
 def levels(name: str, number: int) -> np.ndarray:
     """Gives the severities of a batch: all in turn, or the middle one for a single image."""
     known = corruptions.severities(name)
-    return works.levels(name, number) if number > 1 else np.float32([known[len(known) // 2]])
+    return works.levels(name, number) if number > 1 else np.asarray([known[len(known) // 2]])
 
 
 def definition(name: str) -> Callable:
@@ -165,7 +165,7 @@ def main(argv):
     header = [*HEADER, *(_PEER if given.peer_python or given.numpy else ()), *["alone"] * given.alone, "load"]
     copied = jnp.zeros(2**27, jnp.uint8)
     copy = jax.jit(lambda x: x + np.uint8(1))
-    bandwidth = 2 * copied.size / timing.measure({"": lambda turn: copy(copied)}, 5)[""].least.wall
+    bandwidth = 2 * copied.size / timing.measure({"": lambda turn: copy(copied)}, 5)[""].wall.min()
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder, "images.npy"), images)
         peer = timing.Peer(given.peer_python, "images.py", f"{folder}/images.npy") if given.peer_python else None

@@ -7,7 +7,6 @@ turn, so that other load on the machine meets all of them alike; a peer in a pro
 
 import ctypes
 import gc
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -22,35 +21,16 @@ import jax
 import numpy as np
 
 from models import costs
-from runtime import meshes
-from runtime.provenance import git_revision
+from runtime import meshes, provenance
 
 REPETITIONS, SECONDS, FEWEST = 20, 1.0, 3
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-PEERS = ROOT / "benchmarks" / "peers"
+PEERS = pathlib.Path(__file__).with_name("peers")
 _PROCESS = pathlib.Path("/proc/self")
-_PACKAGES = (
-    "jax",
-    "jaxlib",
-    "flax",
-    "optax",
-    "orbax-checkpoint",
-    "numpy",
-    "jax-cuda12-plugin",
-    "jax-cuda13-plugin",
-    "libtpu",
-)
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu")
 PEAK = {  # device_kind of JAX (the first prefix that fits) -> dense bfloat16 FLOP/s in the makers' data sheets
-    "NVIDIA H100": 989e12,
-    "NVIDIA H200": 989e12,
-    "NVIDIA A100": 312e12,
-    "TPU v4": 275e12,
-    "TPU v5 lite": 197e12,
-    "TPU v5e": 197e12,
-    "TPU v5p": 459e12,
-    "TPU v5": 459e12,
-    "TPU v6 lite": 918e12,
-    "TPU v6e": 918e12,
+    **{"NVIDIA H100": 989e12, "NVIDIA H200": 989e12, "NVIDIA A100": 312e12},
+    **{"TPU v4": 275e12, "TPU v5 lite": 197e12, "TPU v5e": 197e12, "TPU v5p": 459e12, "TPU v5": 459e12},
+    **{"TPU v6 lite": 918e12, "TPU v6e": 918e12},
 }
 _SIDE = 2048  # of the matrices whose product measures a CPU's peak
 
@@ -78,11 +58,6 @@ class Times(NamedTuple):
     def median(self) -> Spent:
         """Median of the repetitions."""
         return Spent(float(np.median(self.wall)), float(np.median(self.cpu)))
-
-    @property
-    def least(self) -> Spent:
-        """Least of the repetitions: of CPU seconds on a busy machine the number that other work disturbs least."""
-        return Spent(float(self.wall.min()), float(self.cpu.min()))
 
     @property
     def compiling(self) -> Spent:
@@ -170,21 +145,10 @@ def machine() -> dict[str, Any]:
         "memory_bytes": stats.get("bytes_limit"),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": platform.platform(),
-        "versions": {"python": platform.python_version()} | versions(_PACKAGES),
+        "versions": {name: found for name, found in provenance.versions(PACKAGES).items() if found != "not installed"},
         "optimization_level": jax.config.jax_optimization_level,
-        "revision": git_revision(),
+        "revision": provenance.git_revision(),
     }
-
-
-def versions(packages) -> dict[str, str]:
-    """Lists the versions of those packages that are installed."""
-    installed = {}
-    for name in packages:
-        try:
-            installed[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return installed
 
 
 def limits() -> dict[str, str]:
@@ -211,7 +175,7 @@ def title() -> str:
     """Describes the machine in a line, for the head of a table."""
     return (
         f"{processor()}, {os.cpu_count()} cores, {jax.devices()[0].device_kind}, JAX {jax.__version__}, "
-        f"Python {platform.python_version()}, revision {git_revision()[:12]}"
+        f"Python {platform.python_version()}, revision {provenance.git_revision()[:12]}"
     )
 
 
@@ -236,7 +200,7 @@ def peak_flops() -> tuple[float, str]:
         each = meshes.batch_sharding(meshes.data_mesh())
         matrices = jax.device_put(np.ones((len(devices), _SIDE, _SIDE), np.float32), each)
         product = jax.jit(lambda a: a @ a)
-        least = measure({"": lambda _: product(matrices)}, 5)[""].least.wall
+        least = float(measure({"": lambda _: product(matrices)}, 5)[""].wall.min())
         source = f"float32 products of {_SIDE} x {_SIDE} matrices, one on each of {len(devices)} JAX devices, measured"
         return 2 * len(devices) * _SIDE**3 / least, source
     kind = devices[0].device_kind
@@ -253,32 +217,24 @@ class Peer:
       python: the Python that has the peer's packages.
       script: name of a file in benchmarks/peers.
       *arguments: of the script.
-      cores: cores that it may use; None for all.
 
     Attributes:
       hello: its first line, such as {"version": ...}.
     """
 
-    def __init__(self, python: str, script: str, *arguments: str, cores: int | None = None):
-        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
-        pinned = ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))] if cores else []
-        command = [*pinned, python, str(PEERS / script), *arguments]
+    def __init__(self, python: str, script: str, *arguments: str):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(command, env=environment, **pipes)
+        self._process = subprocess.Popen([python, str(PEERS / script), *arguments], **pipes)
         self.hello = self._read()
 
-    def ask(self, **request: Any) -> Any:
-        """Sends a request and waits for the answer.
+    def spend(self, **request: Any) -> Spent | None:
+        """Asks for a measurement; None where the peer lacks the work.
 
         Raises:
           RuntimeError: the peer ended.
         """
         print(json.dumps(request), file=self._process.stdin, flush=True)
-        return self._read()
-
-    def spend(self, **request: Any) -> Spent | None:
-        """Asks for a measurement: `Spent`, or None where the peer lacks the work."""
-        answer = self.ask(**request)
+        answer = self._read()
         return Spent(*answer) if answer else None
 
     def _read(self):

@@ -110,13 +110,15 @@ def measure(
                 continue
             tried.add(name)
             jax.config.update("jax_enable_compilation_cache", part not in sizes.compiled_anew)
+            start = time.monotonic()
             try:
-                record.add(name, works.run(pieces[name], data_dir))
+                measured = works.run(pieces[name], data_dir)
             except Exception as error:  # noqa: BLE001 - a piece that fails must not cost the others
                 record.fail(name, error)
                 log.warning("%s failed: %s", name, record.content["failed"][name])
                 log.debug("", exc_info=True)
             else:
+                record.add(name, measured | {"took_seconds": round(time.monotonic() - start, 2)})
                 _say(name, record, len(pieces))
 
 

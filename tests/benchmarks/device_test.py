@@ -131,6 +131,15 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_record_says_so(monkeypatch,
         works.run({"work": "corruption", "name": "bad", "batch": 64}, "")
 
 
+@pytest.mark.parametrize("name, dtype", [("imagenet_c/contrast", "uint8"), ("noc/brightness", "float32")])
+def test_an_accelerator_corrupts_inside_of_a_jit_with_calls_back_to_back(name, dtype, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    measured = works.corruption(name, 16, 4, dtype)
+    assert measured["calls"] == 8 and measured["memory_bytes"] > 4 * 16 * 16 * 3
+    rate = 8 * 4 / measured["seconds"][1]
+    assert measured["images_per_second"] == pytest.approx(rate) and measured["compile_seconds"] > 0
+
+
 def test_results_of_another_revision_stay_and_are_named(record, tmp_path, caplog):
     record.add("pixels/a", {"by_one": 0})
     assert command.Record(tmp_path, IDENTITY).finished("pixels/a")
@@ -241,10 +250,11 @@ def test_the_page_has_a_column_for_each_device_and_the_ratio_to_the_compiler():
     model = page.model_rates("NVIDIA H200", "corruptions", "224x224, batch 256", page.RESULTS)["imagenet_c/fog"]
     assert f"| imagenet_c/fog | 55.5 | 2.0 | 200,000 | {200_000 / model:.2f} | 2.0 |" in text
     assert "A CPU, 16 cores: of the model" not in text and "- A CPU, 16 cores measured less: less." in text
-    trained = page.model_rates("NVIDIA H200", "training", "Training", page.RESULTS)["resnet50:224:128:1x1"]
-    assert f"| resnet50:224 | 128 bfloat16 | 200,000 | 1,234 | 31 % | {200_000 / trained:.2f} |" in text
+    trained = page.model_rates("NVIDIA H200", "training", "Training", page.RESULTS)["resnet50:224"]
+    assert f"| resnet50:224 | 128 bfloat16 | 200,000 | {200_000 / trained:.2f} | 31 % |" in text
+    assert "| resnet50:224:corrupted | 128 bfloat16 | 1,234 | - | 31 % |" in text
     assert "94.50 % ± 0.50 | 9.0 | 4.0 |" in text and "noc/hue, by 1 | **no** |" in text
-    assert "- NVIDIA H200, `pixels/x`: E: f" in text and "580.1 | 700 W of 700 W, 1980 MHz" in text
+    assert "- NVIDIA H200, `pixels/x` failed: E: f" in text and "580.1 | 700 W of 700 W, 1980 MHz" in text
     assert "not yet measured" not in text
     assert page.model_rates("Radeon", "corruptions", "224x224, batch 256", page.RESULTS) == {}
 

@@ -124,7 +124,7 @@ def test_a_peer_answers_lines_with_lines(tmp_path, monkeypatch):
         assert peer.hello == {"version": "9"}
         assert peer.spend(x=2) == timing.Spent(1.5, 2) and peer.spend() is None
         with pytest.raises(RuntimeError, match=r"expected an answer of .*peer\.py.*, found exit code 3"):
-            peer.ask(end=True)
+            peer.spend(end=True)
 
 
 @pytest.mark.slow
