@@ -51,7 +51,6 @@ from runtime import command  # isort: skip
 from evaluation.any_classifier import evaluate
 from evaluation.results import print_scores
 from evaluation.workdir import run
-from runtime import distributed
 from runtime.log import log
 from training import cli
 
@@ -61,7 +60,7 @@ __all__ = ["evaluate", "run"]  # `evaluate` is for classifiers that are function
 def main(argv):
     config, workdir = cli.start(argv)
     counts = run(config, workdir)
-    if distributed.is_main():
+    if counts is not None:
         print_scores(counts)
     log.info("Results are in %s.", workdir)
 

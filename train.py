@@ -47,12 +47,10 @@ def train_and_evaluate(config, workdir):
         correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
-        workdirs.write_json(
-            path / "clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size}
-        )
+        path.write_json("clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size})
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
         labels = distributed.fetch(test_split.labels)
-        distributed.on_main(lambda: _tabulate(path, correct, labels, dataset, study.comment(config, provenance())))
+        path.on_main(_tabulate, path, correct, labels, dataset, study.comment(config, provenance()))
     return accuracy
 
 

@@ -1,42 +1,77 @@
-"""The answers of a study: which test images each model answers correctly, one file per condition.
+"""The answers of a workdir: which test images every model answers correctly, a file per condition.
 
     WORKDIR/answers/noc.border-random.npz              a corruption at a severity, `/` written as `.`
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
-A file holds, by `model|seed`, one bit per test image (1: correct), packed as `numpy.packbits` does:
-uint8 [ceil(N / 8)]. Beside them it tells what they were made from, a `MadeFrom`.
+A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1:
+correct), packed as `numpy.packbits` does: uint8 [ceil(N / 8)]. Its record is a `Record`.
+
+Counts, scores, errors, overlaps and selections follow from answers. Needs no JAX.
 """
 
+import functools
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
-from runtime import bindings, files
+from runtime import artifacts, workdirs
+from runtime.files import DamagedFileError
+from runtime.imports import import_all
+from runtime.log import log
+from runtime.shapes import NULL, Either, mismatch
 
+FOLDER = "answers"
 Key = tuple[str, int]
 """(model, seed)."""
+Cell = tuple[str, int, str, int | float | str]
+"""(model, seed, corruption, severity)."""
 _REMEDY = "remove it to evaluate this condition again"
-_CONDITION = "condition"
+_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=\w+)$")
 
 
-class MadeFrom(NamedTuple):
+class Record(NamedTuple):
     """What the answers in a file were made from.
 
     Attributes:
-      shown: digest of what the pixels depend on: the test images, seed and options of the draws; ""
-        where it is not known.
-      number: N, test images; 0 where it is not known.
-      models: {(model, seed): digest of its parameters}, of those that are known.
+      corruption: qualified name, or `clean`.
+      severity: a level, a fraction or `random`; 0 for `clean`.
+      levels: levels that random severities are drawn from, where a benchmark selects some.
+      number: N, test images.
+      shown: what the pixels depend on: digests of the test images and, if they are corrupted, the
+        seed and the options of this corruption.
+      about: names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described`
+        (see `analysis.errors.conditions`), `stored`, `imports`.
+      models: {(model, seed): digest of its state}.
     """
 
-    shown: str = ""
-    number: int = 0
+    corruption: str
+    severity: int | float | str
+    levels: tuple[int, ...] | None
+    number: int
+    shown: Mapping[str, Any]
+    about: Mapping[str, Any] = {}
     models: Mapping[Key, str] = {}
+
+    @property
+    def stem(self) -> str:
+        """Names the file of this condition, without `.npz`."""
+        return file_stem(self.corruption, self.severity, self.levels)
+
+
+_SHAPE = {
+    "corruption": str,
+    "severity": Either(float, str),
+    "levels": Either([int], NULL),
+    "number": int,
+    "shown": {},
+    "about": {},
+    "models": {str: str},
+}
 
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
@@ -50,67 +85,48 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
     return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
-def write(path: str | os.PathLike, answers: Mapping[Key, np.ndarray], made_from: MadeFrom | None = None) -> None:
-    """Writes {(model, seed): bool [N]}, the answers under a condition, and what they were made
-    from: under another name than this the file is refused.
-    """
-    made_from = made_from or MadeFrom()
+def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray], record: Record) -> None:
+    """Writes the answers {(model, seed): bool [N]} under a condition to a folder of answers."""
     packed = {_name(key): np.packbits(bits) for key, bits in answers.items()}
-    models = {_name(key): made_from.models[key] for key in answers if key in made_from.models}
-    record = made_from._replace(models=models)._asdict() | {_CONDITION: pathlib.Path(path).stem}
-    bindings.write_arrays(path, packed, record)
+    models = {_name(key): record.models[key] for key in answers if key in record.models}
+    made_from = record._replace(models=models)._asdict()
+    artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", packed, made_from)
 
 
-def read(path: str | os.PathLike, number: int, *, content: bytes | None = None) -> dict[Key, np.ndarray]:
-    """Reads the answers under a condition: {(model, seed): bool [N]}.
-
-    Args:
-      path: of the file.
-      number: N, test images.
-      content: of the file, when it was read already; `path` then only names it.
-
-    Raises:
-      FileNotFoundError: no such file.
-      DamagedFileError: something else, or answers to another number of images.
-    """
-    return unpack(path, read_packed(path, content=content)[0], number)
-
-
-def read_packed(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, np.ndarray], MadeFrom]:
-    """Reads ({(model, seed): uint8 [ceil(N / 8)]}, what they were made from), whatever N is.
+def read_file(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, np.ndarray], Record]:
+    """Reads one file of answers.
 
     Args:
-      path, content: as of `read`.
+      path: file to read.
+      content: bytes of the file if they were read already; `path` then only names the file.
+
+    Returns:
+      ({(model, seed): bool [N]}, what they were made from).
 
     Raises:
-      FileNotFoundError: no such file.
-      DamagedFileError: something else.
+      FileNotFoundError: there is no such file.
+      DamagedFileError: it holds something else, or the answers under another condition.
     """
-    arrays, record = bindings.read_arrays(path, _REMEDY, content=content)
-    stem = pathlib.Path(path).stem
-    if record.get(_CONDITION, stem) != stem:  # an earlier revision wrote none
-        raise files.DamagedFileError(f"{path}: expected answers under {stem}, found {record[_CONDITION]}; {_REMEDY}")
-    packed = {_key(path, name): bits for name, bits in arrays.items()}
-    for key, bits in packed.items():
-        if bits.ndim != 1 or bits.dtype != np.uint8:
-            found = f"{bits.dtype}{list(bits.shape)} for {_name(key)}"
-            raise files.DamagedFileError(f"{path}: expected packed answers, found {found}; {_REMEDY}")
-    return packed, _made_from(path, record)
-
-
-def unpack(path: str | os.PathLike, packed: Mapping[Key, np.ndarray], number: int) -> dict[Key, np.ndarray]:
-    """Unpacks what `read_packed` gave: {(model, seed): bool [N]}.
-
-    Raises:
-      DamagedFileError: answers to another number of images.
-    """
-    for key, bits in packed.items():
-        if len(bits) != -(-number // 8):
-            found = f"{bits.dtype}{list(bits.shape)} for {_name(key)}"
-            raise files.DamagedFileError(
-                f"{path}: expected packed answers to {number} images, found {found}; {_REMEDY}"
+    arrays, made_from = artifacts.read(path, _REMEDY, content=content)
+    if wrong := mismatch(made_from, _SHAPE):
+        raise DamagedFileError(f"{path}: {wrong}; {_REMEDY}")
+    levels = made_from["levels"] and tuple(made_from["levels"])
+    models = {_key(path, name): digest for name, digest in made_from["models"].items()}
+    record = Record(**made_from | {"levels": levels, "models": models})
+    if record.stem != pathlib.Path(path).stem:
+        raise DamagedFileError(
+            f"{path}: expected answers under {pathlib.Path(path).stem}, found {record.stem}; {_REMEDY}"
+        )
+    for name, bits in arrays.items():
+        if bits.dtype != np.uint8 or bits.shape != (-(-record.number // 8),):
+            found = f"{bits.dtype}{list(bits.shape)} for {name}"
+            raise DamagedFileError(
+                f"{path}: expected packed answers to {record.number} images, found {found}; {_REMEDY}"
             )
-    return {key: np.unpackbits(bits, count=number).astype(bool) for key, bits in packed.items()}
+    unpacked = {
+        _key(path, name): np.unpackbits(bits, count=record.number).astype(bool) for name, bits in arrays.items()
+    }
+    return unpacked, record
 
 
 def _name(key: Key) -> str:
@@ -120,86 +136,186 @@ def _name(key: Key) -> str:
 def _key(path: str | os.PathLike, name: str) -> Key:
     model, bar, seed = name.rpartition("|")
     if not bar or not seed.isdecimal():
-        raise files.DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
+        raise DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
     return model, int(seed)
 
 
-def _made_from(path: str | os.PathLike, record: Mapping[str, Any]) -> MadeFrom:
-    found = MadeFrom(**{field: record[field] for field in MadeFrom._fields if field in record})
-    models = found.models
-    if (
-        not isinstance(found.shown, str)
-        or type(found.number) is not int
-        or not isinstance(models, dict)
-        or not all(isinstance(digest, str) for digest in models.values())
-    ):
-        raise files.DamagedFileError(f"{path}: expected digests as made_from, found {record}; {_REMEDY}")
-    return found._replace(models={_key(path, name): digest for name, digest in models.items()})
-
-
 def count_correct(answers: Mapping[tuple[str, str | int | float], Mapping[Key, np.ndarray]]) -> list[Count]:
-    """Counts the correct answers {(corruption, severity): {(model, seed): bool [N]}}: rows of
-    counts.csv.
-    """
+    """Counts the correct answers {(corruption, severity): {(model, seed): bool [N]}}."""
     return [
-        check_count((*key, *condition, int(bits.sum()), int(bits.size)))
+        check_count(Count(*key, *condition, int(bits.sum()), bits.size))
         for condition, by_model in answers.items()
         for key, bits in by_model.items()
     ]
 
 
-def read_study(
-    folder: str | os.PathLike, counts: Iterable[Count], names: Sequence[str], seeds: Sequence[int]
-) -> np.ndarray | None:
-    """Reads the answers behind an overlap matrix: models and corruptions of `names`.
+class Answers:
+    """The answers of models under conditions.
+
+    A table calls severities `random` that are drawn from any set of a corruption's levels. If there
+    are answers for several sets, those of the newest file count.
 
     Args:
-      folder: `answers` of the workdir.
-      counts: what counts.csv holds, which the answers must add up to.
-      names: of the corruptions.
-      seeds: of the training runs.
+      files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
 
-    Returns:
-      bool [seeds, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image.
-      None where some were not kept.
+    Attributes:
+      counts: correct answers of every cell: clean images first, then by corruption and severity,
+        models in the order of their evaluation. A model without answers to clean images has none.
+    """
+
+    def __init__(self, files: Iterable[tuple[Record, Mapping[Key, np.ndarray]]]):
+        self._files = list(files)
+        self._cells: dict[Cell, tuple[np.ndarray, Record]] = {}
+        clean = {key for record, by_model in self._files if record.corruption == CLEAN for key in by_model}
+        for record, by_model in sorted(self._files, key=lambda file: _order(file[0])):
+            for key in by_model:
+                if key in clean:
+                    self._cells[*key, record.corruption, record.severity] = by_model[key], record
+        self.counts = [check_count(Count(*cell, int(bits.sum()), bits.size)) for cell, (bits, _) in self._cells.items()]
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self._cells
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self._cells)
+
+    def correct(self, cell: Cell) -> np.ndarray:
+        """Returns which images the model of a cell answers correctly, bool [N]."""
+        return self._cells[cell][0]
+
+    def record(self, cell: Cell) -> Record:
+        """Returns what the answers of a cell were made from."""
+        return self._cells[cell][1]
+
+    def shown(self, cell: Cell) -> str:
+        """Returns the digest of the images that the model of a cell was shown."""
+        return artifacts.digest(self.record(cell).shown)
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Describes what the errors were measured under, as `analysis.errors.conditions` reads it."""
+        described, whole = {}, {"dataset": "", "classes": 0, "image_shape": [], "preprocessing": ""}
+        for cell in self._cells:
+            about, corruption = self.record(cell).about, cell[2]
+            if corruption == CLEAN:
+                whole |= {key: about[key] for key in whole if key in about}
+            elif "described" in about:
+                described[corruption] = about["described"]
+        return whole | {"corruptions": described}
+
+    @property
+    def stored(self) -> bool:
+        """Tells whether the images are a corrupted dataset on disk."""
+        return any(self.record(cell).about.get("stored", False) for cell in self._cells)
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """Lists the user's modules that the evaluation imported."""
+        listed = (name for record, _ in self._files for name in record.about.get("imports", ()))
+        return tuple(dict.fromkeys(listed))
+
+    def study(self, names: Sequence[str]) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Arranges the answers of an overlap study of the corruptions `names`.
+
+        Severities are random, drawn from all levels. The models are `standard` and one by each name.
+
+        Returns:
+          (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (standard first), condition (clean
+          first), image; seeds for which every model has all answers.
+
+        Raises:
+          ValueError: answers are missing for every seed; names the first of each.
+        """
+        wanted = [(CLEAN, 0), *((name, RANDOM) for name in names)]
+        files = {(r.corruption, r.severity): by_model for r, by_model in self._files if r.levels is None}
+        seeds = sorted({seed for model, seed in files.get(wanted[0], {}) if model == STANDARD})
+        missing = {
+            seed: [
+                (model, condition[0])
+                for model in (STANDARD, *names)
+                for condition in wanted
+                if (model, seed) not in files.get(condition, {})
+            ]
+            for seed in seeds
+        }
+        complete = tuple(seed for seed in seeds if not missing[seed])
+        if not complete:
+            found = "; ".join(
+                f"seed {seed} lacks {len(absent)}, first model {absent[0][0]} on {absent[0][1]}"
+                for seed, absent in missing.items()
+            )
+            raise ValueError(
+                f"expected answers of standard and {len(names)} models to clean images and {len(names)} corruptions "
+                f"at random severities, found {found or 'none of the standard model'}; run overlap.py to its end"
+            )
+        models = (STANDARD, *names)
+        bits = [[[files[c][model, seed] for c in wanted] for model in models] for seed in complete]
+        return np.array(bits), complete
+
+
+def _order(record: Record) -> tuple:
+    """Sorts clean images first, then corruptions by name, severities by size, `random` last."""
+    random = record.severity == RANDOM
+    return record.corruption != CLEAN, record.corruption, random, 0 if random else record.severity
+
+
+def read(workdir: str | os.PathLike) -> Answers:
+    """Reads the answers of a workdir and imports the user's modules that its evaluation imported.
+
+    Answers of a model that was trained again since are left out with one warning.
 
     Raises:
-      DamagedFileError: a file that cannot be read.
-      ValueError: answers that do not add up to the counts.
+      FileNotFoundError: nothing was evaluated there.
+      DamagedFileError: a file is damaged or was edited; tells what to run.
+      SettingsError: a module is not found.
     """
-    counted = {count.key: count for count in counts}
-    conditions = [(CLEAN, 0), *((name, RANDOM) for name in names)]
-    keys = [(model, seed) for seed in seeds for model in (STANDARD, *names)]
-    columns = []
-    for condition in conditions:
-        column = _read_condition(pathlib.Path(folder), condition, {key: counted[(*key, *condition)] for key in keys})
-        if column is None:
-            return None
-        columns.append(np.reshape(column, (len(seeds), 1 + len(names), -1)))
-    return np.stack(columns, axis=2)
-
-
-def _read_condition(folder: pathlib.Path, condition: tuple[str, str | int], counts: Mapping[Key, Count]) -> list | None:
-    """The answers from the file of a condition that adds up to `counts`; None without one.
-
-    Tables call severities from some of a corruption's levels `random` too: of several files, the
-    counts tell which.
-    """
-    stem = re.compile(re.escape(file_stem(*condition)) + r"(-\d+)*")
-    number = next(iter(counts.values())).total
-    refusal = None
-    for path in sorted(path for path in folder.glob("*.npz") if stem.fullmatch(path.stem)):
-        answers = read(path, number)
-        if not counts.keys() <= answers.keys():
-            continue
-        wrong = [key for key, count in counts.items() if answers[key].sum() != count.correct]
-        if not wrong:
-            return [answers[key] for key in counts]
-        model, seed = wrong[0]
-        refusal = refusal or (
-            f"{path}: expected {counts[wrong[0]].correct} correct answers of {model}, seed {seed}, as counts.csv says, "
-            f"found {answers[wrong[0]].sum()}; run overlap.py again"
+    folder = pathlib.Path(workdir) / FOLDER
+    paths = sorted(folder.glob("*.npz"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    if not paths:
+        raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
+    files, left_out = [], []
+    now = functools.cache(functools.partial(trained_digest, workdir))
+    for path in paths:
+        by_model, record = read_file(path)
+        stale = [key for key in by_model if is_stale(record.models.get(key), now(*key))]
+        left_out += [f"{model}, seed {seed}, {record.stem}" for model, seed in stale]
+        files.append((record, {key: bits for key, bits in by_model.items() if key not in stale}))
+    if left_out:
+        log.warning(
+            "%d answers in %s are of models that were trained again since (the first: %s): they are left out until "
+            "they are evaluated again.",
+            len(left_out),
+            folder,
+            left_out[0],
         )
-    if refusal:
-        raise ValueError(refusal)
-    return None
+    answers = Answers(files)
+    import_all(answers.imports)
+    return answers
+
+
+def is_stale(before: str | None, now: str | None) -> bool:
+    """Tells whether a digest that answers were made with differs from that of the model now; an
+    unknown digest differs from none.
+    """
+    return bool(before and now and before != now)
+
+
+def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
+    """Reads the digest of a model from its final.json; "" if the workdir holds no such model.
+
+    Args:
+      workdir: of the model, or of its study.
+      name: of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not
+        count. A model `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study.
+      seed: of the model.
+
+    Raises:
+      DamagedFileError: final.json is damaged or was edited.
+    """
+    workdir = pathlib.Path(workdir)
+    training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{workdirs.TRAINED}")
+    study = workdir / f"{workdirs.TRAINED}{enhanced}" if enhanced else workdir
+    for folder in (workdir, study / "models" / training.replace("/", ".") / f"seed{seed}"):
+        if (folder / "final.json").is_file():
+            return artifacts.read_record(folder / "final.json", workdirs.FINAL_REMEDY, shape=workdirs.FINAL)["digest"]
+    return ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis import accuracies, answers, derived, figures, heatmaps
+from analysis import accuracies, answers, figures, heatmaps, tables
 from analysis.comparison import mixtures
 from analysis.overlap import Overlap, overlap_matrix
 from analysis.overlap.errors import standard_errors
@@ -55,7 +55,8 @@ def write_results(
       ValueError: a model or corruption is missing.
     """
     shown = {(name, 0 if name == CLEAN else RANDOM): by_model for name, by_model in correctness.items()}
-    counts = derived.write_counts(path / "counts.csv", answers.count_correct(shown), comment)
+    counts = answers.count_correct(shown)
+    tables.write_counts(path / "counts.csv", counts, comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)
     accuracy, number, seeds = accuracies.accuracies(counts, names)
     overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from data import blocks, npy
-from runtime import bindings, files
+from runtime import artifacts, files
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -152,7 +152,7 @@ def _open(folder: Path) -> Entry:
     if meta["format"] != _FORMAT:
         raise ValueError(f"{folder / _META}: expected format {_FORMAT}, found {meta['format']}; {_AGAIN}")
     recorded = meta.pop("digest", None)  # an earlier revision wrote none
-    if recorded is not None and bindings.digest(meta) != recorded:
+    if recorded is not None and artifacts.digest(meta) != recorded:
         raise ValueError(f"{folder / _META}: expected the record of an entry, found one that was changed; {_AGAIN}")
     arrays = {}
     for name in _ARRAYS:
@@ -194,7 +194,7 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))
     meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "blocks": known, "notes": notes}
-    files.write_json(aside / _META, meta | {"digest": bindings.digest(meta)})
+    files.write_json(aside / _META, meta | {"digest": artifacts.digest(meta)})
 
 
 def _publish(aside: Path, folder: Path) -> None:

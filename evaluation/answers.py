@@ -1,95 +1,101 @@
-"""The answers that a workdir keeps: which test images every model answers correctly."""
+"""The answers that a workdir holds to the conditions of an evaluation: read, checked and written."""
 
 import os
-import pathlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from analysis import answers
-from analysis.answers import Key, MadeFrom
-from evaluation.conditions import Condition, file_name
-from runtime import bindings, distributed, files, settings
+from analysis.answers import Key, Record
+from corruptions.scoring.conditions import RANDOM, Condition
+from runtime import settings
 from runtime.log import log
+from runtime.settings import WorkdirError
+from runtime.workdirs import Workdir
+
+ByCondition = dict[Condition, dict[Key, np.ndarray]]
+"""{condition: {(model, seed): bool [N], which images are answered correctly}}."""
+_LISTED = 10  # conditions that a refusal names
 
 
-class Answers:
-    """The folder `answers` of a workdir: one file per condition (`analysis.answers`), and
-    draws.json.
-
-    Counts, scores and bootstraps all derive from these answers. Of many processes only the first
-    touches the folder.
+class Store:
+    """The files of answers to some conditions in a workdir. Of many processes only process 0 reads
+    and writes files.
 
     Args:
       workdir: directory.
-      number: of test images.
-      draws: what the pixels shown depend on; answers to others are not mixed with these.
-      models: {(model, seed): digest of its parameters}; answers of others under these names are not
-        taken for theirs.
-      alone: whether all answers of the folder are to these images; else each file tells which.
-
-    Raises:
-      WorkdirError: the folder holds answers to other images.
+      records: {condition: what its answers are made from}.
+      models: {(model, seed): digest of its state}.
     """
 
     def __init__(
-        self,
-        workdir: str | os.PathLike,
-        number: int,
-        draws: Mapping[str, Any],
-        models: Mapping[Key, str] | None = None,
-        alone: bool = True,
+        self, workdir: str | os.PathLike, records: Mapping[Condition, Record], models: Mapping[Key, str] | None = None
     ):
-        self._folder = pathlib.Path(workdir) / "answers"
-        shown = distributed.from_main(lambda: bindings.digest(draws))
-        self._made_from = MadeFrom(shown, number, models or {})
-        distributed.on_main(lambda: self._folder.mkdir(exist_ok=True))
-        if alone:
-            distributed.on_main(lambda: self._claim(draws))
+        self._workdir = Workdir(workdir).folder(answers.FOLDER)
+        self._records, self._models = records, models or {}
 
-    def _claim(self, draws: Mapping[str, Any]) -> None:
-        path = self._folder / "draws.json"
-        before = files.read_json(path, remedy="remove the folder to evaluate again") if path.exists() else {}
-        refusal = f"{self._folder} holds answers to other corrupted images; remove it or use the same settings"
-        # Digests of the test images are newer than other settings: what has none is taken to be of
-        # these.
-        settings.claim(path, draws, refusal, free=() if "images" in before else ("images",))
+    def read(self) -> ByCondition:
+        """Reads the answers to every condition; a condition that was not evaluated has none.
 
-    def read(self, condition: Condition) -> dict[Key, np.ndarray]:
-        """Reads {(model, seed): bool [N]} of a condition; empty when nothing was evaluated.
-
-        What was answered by earlier models, or to other images, is left out, and said.
+        Answers of a model that was trained again since are left out with a warning.
 
         Raises:
-          DamagedFileError: the file cannot be read, or holds answers to another number of images.
+          WorkdirError: answers are to other images than those of their record; names the conditions
+            and what differs. Answers to other conditions do not matter.
+          DamagedFileError: a file is damaged or was edited.
         """
-        path = self._path(condition)
-        content = distributed.from_main(lambda: path.read_bytes() if path.exists() else None)
-        if content is None:
-            return {}
-        packed, made_from = answers.read_packed(path, content=content)
-        if made_from.shown not in ("", self._made_from.shown):
-            log.warning("%s holds answers to other images than these: they are evaluated again.", path)
-            return {}
-        before, now = made_from.models, self._made_from.models
-        for model, seed in [key for key in packed if key in before and before[key] != now.get(key, before[key])]:
-            log.warning(
-                "%s holds answers of %s, seed %d, from before it was trained again: it is evaluated again.",
-                path,
-                model,
-                seed,
+        known, other = {}, []
+        for condition, record in self._records.items():
+            content = self._workdir.for_all(self._content, record)
+            if content is None:
+                known[condition] = {}
+                continue
+            by_model, before = answers.read_file(self._path(record), content=content)
+            asked = {**record.shown, "number": record.number}
+            if lines := settings.differences({**before.shown, "number": before.number}, asked):
+                other.append(f"{record.stem}.npz: {'; '.join(lines)}")
+            known[condition] = {key: bits for key, bits in by_model.items() if not self._is_stale(key, before)}
+        if other:
+            more = [f"... and {len(other) - _LISTED} more"] if len(other) > _LISTED else []
+            raise WorkdirError(
+                "\n  ".join(
+                    [
+                        f"{self._workdir} holds answers to other images under {len(other)} of {len(known)} conditions; "
+                        "use the same settings or another workdir, or remove these files to evaluate them again:",
+                        *other[:_LISTED],
+                        *more,
+                    ]
+                )
             )
-            del packed[model, seed]
-        return answers.unpack(path, packed, self._made_from.number)
+        return known
 
     def write(self, condition: Condition, by_model: Mapping[Key, np.ndarray]) -> None:
-        """Writes {(model, seed): bool [N]}, all that is known of a condition."""
-        if distributed.is_main():
-            path = self._path(condition)
-            before = answers.read_packed(path)[1].models if path.exists() else {}
-            made_from = self._made_from._replace(models={**before, **self._made_from.models})
-            answers.write(path, by_model, made_from)
+        """Writes the answers {(model, seed): bool [N]} to a condition, all that are known."""
+        if self._workdir.writes:
+            record = self._records[condition]
+            path = self._path(record)
+            before = answers.read_file(path)[1].models if path.exists() else {}
+            answers.write(self._workdir.path, by_model, record._replace(models={**before, **self._models}))
 
-    def _path(self, condition: Condition) -> pathlib.Path:
-        return self._folder / f"{file_name(condition)}.npz"
+    def _path(self, record):
+        return self._workdir / f"{record.stem}.npz"
+
+    def _content(self, record):
+        """Returns the bytes of a file, None without one; of several sets of levels it becomes the
+        newest, which tables take.
+        """
+        path = self._path(record)
+        if not path.exists():
+            return None
+        if record.severity == RANDOM:
+            stem = answers.file_stem(record.corruption, RANDOM)
+            if len(list(self._workdir.path.glob(f"{stem}*.npz"))) > 1:
+                path.touch()
+        return path.read_bytes()
+
+    def _is_stale(self, key, before):
+        stale = answers.is_stale(before.models.get(key), self._models.get(key))
+        if stale:
+            text = "%s holds answers of %s, seed %d, from before it was trained again: it is evaluated again."
+            log.warning(text, self._path(before), *key)
+        return stale

@@ -1,5 +1,6 @@
 """Any classifier into a workdir: `corruptions.evaluate` with the tables and references of eval.py."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from analysis import tables
-from analysis.answers import Key
 from corruptions.scoring import answering
 from data import Split
 from data.dataset import sha256
 from evaluation import measured
-from evaluation.answers import Answers
-from evaluation.conditions import Condition, list_conditions
-from evaluation.results import Frame, count_answers, write_tables
+from evaluation.conditions import list_conditions
+from evaluation.evaluate import Evaluation
+from evaluation.results import Frame, conditions_of, count_answers, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 
@@ -61,7 +61,7 @@ def evaluate(
         evaluated again.
       workdir: keeps every finished condition there, so that the same call resumes, and writes
         counts.csv, scores.csv, errors.csv and errors_summary.csv; None writes nothing.
-      progress: show a progress bar on a terminal.
+      progress: show a progress bar on a terminal, and print the errors.
 
     Returns:
       List of `analysis.tables.Count`: clean first, then every corruption at every severity.
@@ -77,41 +77,37 @@ def evaluate(
     conditions = list_conditions(asked, severity)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})
 
-    def show(condition: Condition, rows: np.ndarray) -> Any:
-        return shown.under(condition).showing(Split(images[rows], labels[rows], index[rows])).images()
-
-    def answer(kept: "_OfOne | None" = None) -> dict[Condition, dict[Key, np.ndarray]]:
-        bar = None if progress else False
-        answers = answering.answers(
-            predict, show, labels, conditions, batch_size=batch_size, dtype=dtype, progress=bar, kept=kept
-        )
-        return {condition: {(name, 0): correct} for condition, correct in answers.items()}
-
     if workdir is None:
-        return count_answers(answer())
+        return count_answers(_ask_all(predict, shown, conditions, dtype, name))
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
-    with workdirs.open_workdir(workdir, {"shown": hashes} | shown.draws) as path:
-        classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
-        published = (dataset, *shape[:2]) == (measured.IMAGENET, 224, 224)
-        known = measured.PREPROCESSING if published else "none" if dataset else ""
-        measured_under = measured.of_images(dataset, classes, shape, known, shown.options, conditions, path)
-        frame = Frame.of(measured_under, str(reference), reference_mismatch)
-        answers = answer(_OfOne(Answers(path, len(shown), shown.draws | {"images": hashes}), (name, 0)))
+    classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
+    published = (dataset, *shape[:2]) == (measured.IMAGENET, 224, 224)
+    words = measured.PREPROCESSING if published else "none" if dataset else ""
+    about = measured.about(dataset, classes, shape, words)
+    shown = dataclasses.replace(shown, digests=hashes, about=about)
+
+    def ask(models, under):
+        return {key: _correct(model, under, dtype) for key, model in models.items()}
+
+    with workdirs.open_workdir(workdir, {"shown": hashes}) as results:
+        evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests={})
+        frame = Frame.of(conditions_of(shown, conditions, results), str(reference), reference_mismatch)
+        counts = count_answers(evaluation.run(progress))
         settings = {"corruptions": asked, "severity": severity, "seed": seed}
-        counts = count_answers(answers)
-        write_tables(path, counts, settings, f"{len(shown)} images", frame, printed=progress)
+        write_tables(results, settings, f"{len(shown)} images", frame, first=conditions, printed=progress)
     return counts
 
 
-class _OfOne:
-    """The answers of one classifier among those that a workdir keeps."""
+def _ask_all(predict, shown, conditions, dtype, name):
+    """Asks a classifier under every condition and keeps nothing."""
+    return {condition: {(name, 0): _correct(predict, shown.under(condition), dtype)} for condition in conditions}
 
-    def __init__(self, answers: Answers, key: Key):
-        self._answers, self._key, self._known = answers, key, {}
 
-    def read(self, condition: Condition) -> np.ndarray | None:
-        self._known[condition] = self._answers.read(condition)
-        return self._known[condition].get(self._key)
+def _correct(predict, shown, dtype):
+    """Asks a classifier about all images under a condition: bool [N]."""
+    split = shown.split
 
-    def write(self, condition: Condition, correct: np.ndarray) -> None:
-        self._answers.write(condition, self._known[condition] | {self._key: correct})
+    def show(rows):
+        return shown.showing(Split(split.images[rows], split.labels[rows], split.index[rows])).images()
+
+    return answering.correct(predict, show, split.labels, shown.batch_size, dtype)

@@ -8,10 +8,9 @@ import jax
 import numpy as np
 from flax import nnx
 
-from evaluation.conditions import file_name
 from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.shown import Shown
-from runtime import bindings, distributed
+from runtime import artifacts, distributed
 
 
 class Answered(NamedTuple):
@@ -34,14 +33,15 @@ def kept(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> Answere
       DamagedFileError: the file cannot be read.
       ValueError: the network has one exit alone, or its logits are not finite.
     """
-    shown_by = {"draws": bindings.digest(shown.draws), "condition": file_name(shown.condition), "images": len(shown)}
-    made_from = {"model": digest} | shown_by
+    record = shown.record
+    made_from = {"model": digest, "shown": artifacts.digest(record.shown), "condition": record.stem}
+    made_from["images"] = record.number
     if path.exists():
-        arrays, record = bindings.read_arrays(path, "remove it to measure this condition again")
-        if record == made_from:
+        arrays, before = artifacts.read(path, "remove it to measure this condition again")
+        if before == made_from:
             return Answered(arrays["correct"], arrays["confidence"])
     answered = of_model(model, shown)
-    bindings.write_arrays(path, answered._asdict(), made_from)
+    artifacts.write(path, answered._asdict(), made_from)
     return answered
 
 

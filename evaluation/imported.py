@@ -39,7 +39,7 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
     config.train.epochs = 0
     sha256 = files.sha256(checkpoint)
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
-    done = distributed.from_main((workdir / "final.json").exists)
+    done = workdirs.Workdir(workdir).exists("final.json")
     if not done and distributed.several():
         raise ValueError(
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
@@ -53,8 +53,7 @@ def prepare(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free
         state = states.initial_state(params, statistics, states.make_optimizer(config.train, 1))
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)
-        final = {"step": 0, "digest": digest(state), "num_classes": num_classes}
-        workdirs.write_json(path / "final.json", final)
+        workdirs.write_final(path, step=0, digest=digest(state), num_classes=num_classes)
     log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
 
 
@@ -71,10 +70,10 @@ def check_classes(directory: pathlib.Path, num_classes: int) -> None:
     """Checks that the model in `directory` has as many classes as the dataset.
 
     Raises:
-      ValueError: it has another number; one that was trained by an earlier revision is not asked.
+      ValueError: it has another number.
     """
-    final = workdirs.read_for_all(directory / "final.json")
-    of_model = final.get("num_classes", num_classes)
+    final = workdirs.read_final(directory)
+    of_model = final["num_classes"]
     if of_model != num_classes:
         stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
         raise ValueError(

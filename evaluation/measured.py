@@ -1,86 +1,95 @@
-"""What the errors of an evaluation are measured under, for `analysis.errors`."""
+"""Names of what a model is shown, for readers of its answers: dataset, preprocessing, corruption.
 
-import pathlib
-import re
+`analysis.errors` compares errors only with errors of the same names.
+"""
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from analysis import derived
 from analysis.errors import conditions as named
-from analysis.errors.conditions import FROST, Conditions
+from analysis.errors.conditions import FROST
 from analysis.errors.reference import PREPROCESSING
 from analysis.errors.summary import ORIGINAL
-from analysis.tables import CLEAN, RANDOM
 from data import Dataset, decode
 from data.corrupted import CorruptedDataset
-from evaluation.conditions import Condition
 
 IMAGENET = "imagenet"
 _NONE = "none"
-_FOLDER = "image_folder"  # a dataset that is told by its classes, not by its name
+_FOLDER = "image_folder"  # a dataset that its classes identify, not its name
+_IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
+_SETTINGS = ("levels", "table", "options", "rounding")
 
 
-def of_images(
-    dataset: str,
-    classes: int,
-    shape: Sequence[int],
-    preprocessing: str,
-    options: Mapping[str, Mapping[str, Any]],
-    conditions: Iterable[Condition],
-    folder: pathlib.Path | None = None,
-) -> Conditions:
-    """Makes the conditions of images that are corrupted here.
+def about(
+    dataset: str, classes: int, shape: Sequence[int], preprocessing: str, imports: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Names the test images of answers, for `analysis.answers.Record`.
 
     Args:
-      dataset: its name, "" where it is not known.
+      dataset: its name, "" if it is not known.
       classes: how many.
       shape: (H, W, 3).
-      preprocessing: of the test images, "" where it is not known.
-      options: corruption -> its static options.
-      conditions: that are evaluated.
-      folder: workdir; what it has answers to belongs to the conditions too.
+      preprocessing: of the test images, "" if it is not known.
+      imports: modules of the user's that a reader of the answers imports too.
     """
-    levels: dict[str, Sequence[int] | None] = kept_levels(folder / "answers") if folder else {}
-    levels |= {c.corruption: c.levels for c in conditions if c.severity == RANDOM or c.corruption not in levels}
-    levels.pop(CLEAN, None)
-    by_corruption = {
-        name: named.of_corruption(name, shape, options.get(name), of_name) for name, of_name in levels.items()
-    }
-    return Conditions(dataset, classes, tuple(shape), preprocessing, by_corruption)
+    names = {"dataset": dataset, "classes": classes, "image_shape": list(shape), "preprocessing": preprocessing}
+    return names | {"imports": list(imports)}
 
 
-def of_dataset(dataset: Dataset, options, conditions: Iterable[Condition], folder: pathlib.Path | None) -> Conditions:
-    """Makes the conditions of a dataset's test images, corrupted here; see `of_images`."""
-    name = dataset.name
-    if name == _FOLDER:
-        name = f"{_FOLDER}:{','.join(dataset.class_names)}"
-    given = (name, dataset.num_classes, dataset.image_shape, preprocessing(dataset.provenance))
-    return of_images(*given, options, conditions, folder)
+def of_dataset(dataset: Dataset, imports: Iterable[str] = ()) -> dict[str, Any]:
+    """Names the test images of a dataset, see `about`."""
+    return about(_name(dataset), dataset.num_classes, dataset.image_shape, preprocessing(dataset.provenance), imports)
 
 
-def of_stored(dataset: Dataset, stored: CorruptedDataset) -> Conditions:
-    """Makes the conditions of a corrupted dataset on disk.
+def _name(dataset):
+    return f"{_FOLDER}:{','.join(dataset.class_names)}" if dataset.name == _FOLDER else dataset.name
 
-    What its manifest does not tell, for it was published without, is what was published: the
-    severities for its image size and, of ImageNet-C, the original photographs of frost.
+
+def described(
+    name: str, shape: Sequence[int], options: Mapping[str, Any] | None = None, levels: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Describes a corruption at a size: its table, range, levels, frost and options."""
+    return named.of_corruption(name, shape, options, levels)
+
+
+def of_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[str] = ()) -> dict[str, Any]:
+    """Names the images of a corrupted dataset on disk, see `about`; `stored` is true.
+
+    A dataset that was published without a manifest has the published preprocessing.
     """
     manifest = stored.provenance.get("manifest")
-    entries = (manifest or {}).get("corruptions", {})
-    source = (manifest or {}).get("source", {})
     published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
-    words = published if manifest is None else _in_words(source)
-    by_corruption = {}
-    for name in dict.fromkeys(name for name, _ in stored.conditions()):
-        entry = entries.get(name, {})
-        options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
-        by_corruption[name] = named.of_corruption(name, stored.image_shape, options)
-        if manifest is None and name == FROST:
-            by_corruption[name]["frost"] = ORIGINAL
-    return Conditions(dataset.name, dataset.num_classes, tuple(stored.image_shape), words, by_corruption)
+    words = published if manifest is None else _in_words(manifest.get("source", {}))
+    return about(dataset.name, dataset.num_classes, stored.image_shape, words, imports) | {"stored": True}
+
+
+def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
+    """Describes a corruption of a dataset on disk.
+
+    A dataset that was published without a manifest has the published severities for its image size
+    and, if it is ImageNet-C, the original photographs of frost.
+    """
+    manifest = stored.provenance.get("manifest")
+    entry = (manifest or {}).get("corruptions", {}).get(name, {})
+    options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
+    words = described(name, stored.image_shape, options)
+    return words | {"frost": ORIGINAL} if manifest is None and name == FROST else words
+
+
+def stored_source(stored: CorruptedDataset, name: str) -> dict[str, Any]:
+    """Records the folder of a corrupted dataset and, from its manifest, the settings of one
+    corruption.
+    """
+    source = {key: value for key, value in stored.provenance.items() if key != "manifest"}
+    if manifest := stored.provenance.get("manifest"):
+        source |= {key: manifest.get(key) for key in _IDENTITY}
+        entry = manifest.get("corruptions", {}).get(name, {})
+        source["corruption"] = {key: entry.get(key) for key in _SETTINGS}
+    return source
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:
-    """Says what was done to a dataset's test images; `none` where they are as they were
+    """Tells in words how a dataset's test images were preprocessed; `none` if they are as they were
     published.
     """
     words = provenance.get("preprocess") or provenance.get("made_from", {}).get("preprocess") or _NONE
@@ -88,20 +97,8 @@ def preprocessing(provenance: Mapping[str, Any]) -> str:
 
 
 def _in_words(source):
-    """Says what `corruptions.write` did to its source."""
+    """Tells how `corruptions.write` preprocessed its source."""
     recipe, size = source.get("preprocess", _NONE), source.get("size")
     if recipe == IMAGENET and size:
         return decode.description(decode.sides(size))
     return recipe if recipe == _NONE else f"{recipe} {size}"
-
-
-def kept_levels(folder: pathlib.Path) -> dict[str, tuple[int, ...] | None]:
-    """Tells of which corruptions a folder holds answers, and the levels that random severities were
-    drawn from.
-    """
-    levels: dict[str, tuple[int, ...] | None] = {}
-    for path, (corruption, _) in reversed(derived.files_of(folder)):
-        tail = re.search(rf"-{RANDOM}((?:-\d+)+)$", path.stem)
-        if tail or corruption not in levels:
-            levels[corruption] = tuple(map(int, tail[1].split("-")[1:])) if tail else None
-    return levels

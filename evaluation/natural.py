@@ -7,8 +7,8 @@ The second is there where a set has some of the model's classes alone, or counts
 else the clean images are those of the row `clean`.
 """
 
-import pathlib
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from ml_collections import ConfigDict
@@ -20,46 +20,39 @@ from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
 from evaluation.conditions import Condition
 from evaluation.correctness import Model
-from evaluation.evaluate import evaluate_models
+from evaluation.evaluate import Ask, Evaluation
 from evaluation.shown import Shown, ShownNatural
 from training import stream
 
 
-def evaluate_natural(
-    models: Mapping[Key, Model],
-    config: ConfigDict,
-    dataset: Dataset,
-    shown: Shown,
-    workdir: pathlib.Path,
-    prepare: Callable[[Model, ShownNatural], Model] | None = None,
-) -> dict[Condition, dict[Key, np.ndarray]]:
-    """Evaluates every model on the sets of config.eval.natural, but for the answers in the workdir.
+def open_evaluations(
+    models: Mapping[Key, Model], config: ConfigDict, dataset: Dataset, shown: Shown, workdir: os.PathLike, ask: Ask
+) -> list[Evaluation]:
+    """Opens the evaluation of every model on the sets of config.eval.natural; see `Evaluation`.
 
     Args:
       models: {(name, seed): (graphdef, state)}.
-      config: `eval.natural`, names separated by commas, `eval.natural_dir`, `eval.enhance`, and
-        `dataset.resize` of the models.
+      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of
+        the models.
       dataset: that the models were trained for; its class names tell which logits count.
       shown: its test images.
       workdir: directory that keeps the answers.
-      prepare: see `evaluation.evaluate.evaluate_models`.
-
-    Returns:
-      {condition: {(name, seed): bool [N], which images are answered correctly}}.
+      ask: see `evaluation.evaluate.networks`.
 
     Raises:
       FileNotFoundError, ValueError: a set is not there, or not of the models' classes.
+      WorkdirError: the workdir holds answers to other images.
     """
-    # All are opened before the first is evaluated: what is wrong with the last is said at once.
     size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
     folder = config.eval.natural_dir or None
     opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
-    groups = [images.classes.of_model(dataset.class_names, images.name) for images in opened]
-    answers = {}
-    for images, of_classes in zip(opened, groups, strict=True):
-        for condition, natural in _conditions(images, of_classes, dataset, shown):
-            answers |= evaluate_models(models, natural, [condition], workdir, prepare, config.eval.enhance)
-    return answers
+    return [
+        Evaluation(models, natural, [condition], workdir, ask)
+        for images in opened
+        for condition, natural in _conditions(
+            images, images.classes.of_model(dataset.class_names, images.name), dataset, shown
+        )
+    ]
 
 
 def _conditions(

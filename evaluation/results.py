@@ -1,8 +1,7 @@
-"""The tables of an evaluation, derived from answers: counts.csv, scores.csv and errors of every
-kind.
-"""
+"""The tables of an evaluation, from the answers of a workdir: counts.csv, scores.csv and errors."""
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,25 +9,23 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import accuracies, derived, scores, tables
-from analysis.answers import Key, count_correct
+from analysis import accuracies, answers, scores, tables
+from analysis.answers import Key, Record
 from analysis.errors import files as error_files
 from analysis.errors.choice import Choice, choose
 from analysis.errors.conditions import Conditions
 from analysis.errors.images import ImageErrors
 from analysis.errors.text import summary_text
 from analysis.tables import Count
-from data import Dataset
-from evaluation import measured
 from evaluation.conditions import Condition
-from evaluation.shown import Shown
+from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
 from runtime.provenance import provenance
 
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """What the errors of an evaluation are measured under, and what they are divided by.
+    """The conditions of the errors of an evaluation, and the reference that they are divided by.
 
     Attributes:
       conditions: of the images.
@@ -53,30 +50,34 @@ class Frame:
         return cls(conditions, choose(asked, mismatch, conditions), asked, stored)
 
     @classmethod
-    def of_dataset(
+    def before(
         cls,
         config: ConfigDict,
-        dataset: Dataset,
-        shown: Shown,
+        shown: Shown | ShownStored,
         conditions: Iterable[Condition],
-        folder: pathlib.Path | None = None,
+        folder: str | os.PathLike | None = None,
     ) -> "Frame":
-        """Chooses the reference of `config.eval` for a dataset's test images, corrupted here.
+        """Chooses the reference of `config.eval` before anything is evaluated.
 
         Args:
           config: of the command.
-          dataset: whose test images are shown.
-          shown: its test images.
-          conditions, folder: see `measured.of_images`.
+          shown: the test images.
+          conditions: under which they will be shown.
+          folder: workdir, whose answers belong to the tables too.
 
         Raises:
           SettingsError, FileNotFoundError, ValueError: as `of`.
         """
-        measured_under = measured.of_dataset(dataset, shown.options, conditions, folder)
-        return cls.of(measured_under, config.eval.reference, config.eval.reference_mismatch)
+        eval_settings = config.eval
+        return cls.of(
+            conditions_of(shown, conditions, folder),
+            eval_settings.reference,
+            eval_settings.reference_mismatch,
+            stored=isinstance(shown, ShownStored),
+        )
 
     def record(self) -> dict[str, Any]:
-        """Tells all of it, for JSON."""
+        """Describes both, for JSON."""
         names = [reference.name for reference in self.choice.references]
         choice = {
             "asked": self.asked,
@@ -87,45 +88,60 @@ class Frame:
         return {"conditions": dataclasses.asdict(self.conditions), "reference": choice}
 
 
+def conditions_of(
+    shown: Shown | ShownStored, conditions: Iterable[Condition], folder: str | os.PathLike | None = None
+) -> Conditions:
+    """Describes what the errors in a folder are measured under once these conditions are evaluated."""
+    kept = pathlib.Path(folder) / answers.FOLDER if folder else None
+    content = answers.read(folder).conditions if kept and any(kept.glob("*.npz")) else {"corruptions": {}}
+    described = content["corruptions"]
+    records: list[Record] = [shown.under(condition).record for condition in conditions]
+    for record in records:
+        if "described" in record.about:
+            described[record.corruption] = record.about["described"]
+    names = {key: records[0].about.get(key, empty) for key, empty in _EMPTY.items()}
+    return Conditions.read(names | {"corruptions": described})
+
+
+_EMPTY = {"dataset": "", "classes": 0, "image_shape": (), "preprocessing": ""}
+
+
 def asked_for(*configs: ConfigDict) -> dict[str, Any]:
-    """Gives what a command was asked for, for evaluation.json: the `eval` settings of the first
-    config, and the modules that all of them import.
+    """Lists the settings of a command, for evaluation.json: the `eval` settings of the first config,
+    and the modules that all of them import.
     """
     imports = dict.fromkeys(name for config in configs for name in config.get("imports", ()))
     return configs[0].eval.to_dict() | {"imports": tuple(imports)}
 
 
 def write_tables(
-    path: pathlib.Path,
-    current: Iterable[Count],
+    path: str | os.PathLike,
     settings: Mapping[str, Any],
     source: str,
     frame: Frame,
-    models: Mapping[Key, str] | None = None,
     *,
+    first: Iterable[Condition] = (),
     printed: bool = True,
 ) -> list[Count]:
-    """Derives the tables from what was evaluated just now and the other answers that the folder
-    keeps.
+    """Writes the tables that follow from the answers of a folder.
 
     Args:
-      path: directory of the tables.
-      current: counts of what was evaluated just now.
-      settings: what was asked for, see `asked_for`.
-      source: of the images, for the comment line of the tables.
+      path: directory of the answers and of the tables.
+      settings: of the command, see `asked_for`.
+      source: of the images, for the provenance of the tables.
       frame: of the errors.
-      models: {(model, seed): digest} of the models as they are; rows of earlier ones are left out.
+      first: conditions whose rows stand first, in this order.
       printed: print the errors of benchmarks, too.
 
     Returns:
-      What counts.csv holds then.
+      The rows of counts.csv.
 
     Raises:
       DamagedFileError: answers that cannot be read.
-      ValueError: an edited counts.csv with rows whose answers are gone.
     """
-    record = provenance()
-    counts = derived.recount(path, current, models or {})
+    path, record = pathlib.Path(path), provenance()
+    place = {(c.corruption, c.label): number for number, c in enumerate(first)}
+    counts = sorted(answers.read(path).counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     tables.write_counts(path / "counts.csv", counts, comment)
     accuracies.write_scores(path / "scores.csv", counts, comment)
@@ -144,14 +160,14 @@ def write_errors(
     comment: str,
     own: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
-    """Writes errors.csv and errors_summary.csv, and evaluation.json with their conditions; gives
-    them as text.
+    """Writes errors.csv, errors_summary.csv, and evaluation.json with their conditions; returns the
+    errors as text.
 
     Args:
       path: directory of the tables, with `answers`.
-      counts: what counts.csv holds.
+      counts: rows of counts.csv.
       frame: of the errors.
-      settings: what was asked for, see `asked_for`.
+      settings: of the command, see `asked_for`.
       record: the provenance.
       comment: first line of the tables.
       own: {name: corruptions} of benchmarks that are not registered.
@@ -163,9 +179,13 @@ def write_errors(
     return summary_text(summaries, frame.choice)
 
 
-def count_answers(answers: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
-    """Counts the correct answers {condition: {(model, seed): bool [N]}}: rows of counts.csv."""
-    return count_correct({(condition.corruption, condition.label): by_model for condition, by_model in answers.items()})
+def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
+    """Counts the correct answers {condition: {(model, seed): bool [N]}}."""
+    return [
+        tables.check_count(Count(*key, condition.corruption, condition.label, int(bits.sum()), bits.size))
+        for condition, by_model in by_condition.items()
+        for key, bits in by_model.items()
+    ]
 
 
 def print_scores(counts: Sequence[Count]) -> None:
@@ -178,6 +198,6 @@ def print_scores(counts: Sequence[Count]) -> None:
         clean = of[tables.CLEAN][0].correct / of[tables.CLEAN][0].total
         for name, rows in of.items():
             accuracy = np.mean([row.correct / row.total for row in rows])
-            # All severities show the same images: their errors are taken to go together.
+            # All severities show the same images, so the mean of their errors is no smaller than each.
             error = np.mean([scores.standard_error(row.correct, row.total) for row in rows])
             print(f"  {name:34s} accuracy {100 * accuracy:6.2f} % +- {100 * error:.2f}   R {accuracy / clean:.3f}")

@@ -1,9 +1,9 @@
-"""What models are shown: the test images under a condition, the same for all and at all times.
+"""Test images under a condition: the same for all models and at all times.
 
-shown = Shown.of(config, split, mesh)          images that are corrupted here
-shown = ShownStored(dataset, mesh, 100)        a corrupted dataset that is on disk
-shown = ShownNatural(split, groups, ...)       images of other classes, as they are
-for images, labels in shown.under(condition):  uint8 [n, H, W, 3] and int32 [n], on the devices
+shown = Shown.of(config, split, mesh, dataset)   images that are corrupted here
+shown = ShownStored(dataset, mesh, 100, about)   a corrupted dataset on disk
+shown = ShownNatural(split, groups, ...)         images of other classes, as they are
+for images, labels in shown.under(condition):    uint8 [n, H, W, 3] and int32 [n], on the devices
 """
 
 import dataclasses
@@ -16,10 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from corruptions.keys import image_index, named_key
+from analysis.answers import Record
+from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
-from data import Split
+from data import Dataset, Split
 from data.corrupted import CorruptedDataset
+from evaluation import measured
 from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
 from training import augmentation, stream
 
@@ -42,7 +44,8 @@ class Shown:
       seed: of the draws.
       options: corruption -> its static options, such as calibrated ranges.
       condition: which corruption at which severity; `under` gives the same images under another.
-      digests: of the test images, their labels and index, where they are known.
+      digests: of the test images, their labels and index, if they are known.
+      about: names of the dataset, see `evaluation.measured`.
     """
 
     split: Split
@@ -52,24 +55,23 @@ class Shown:
     options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     condition: Condition = CLEAN_IMAGES
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     groups: ClassVar[None] = None  # every class counts as itself
-    alone: ClassVar[bool] = True  # all answers in a folder are to these images
 
     @classmethod
-    def of(
-        cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh, provenance: Mapping[str, Any] | None = None
-    ) -> "Shown":
+    def of(cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh, dataset: Dataset | None = None) -> "Shown":
         """Shows `split` as config.eval says, with the corruptions' options of config.train.
 
         Args:
           config: of the command.
           split: the test images, where they lie.
           mesh: devices that corrupt and classify.
-          provenance: of the dataset, with the digests of its test images.
+          dataset: of the test images, for their digests and names.
         """
         options = augmentation.static_options(config.train)
-        digests = (provenance or {}).get("test", {}).get("sha256", {})
-        return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests)
+        digests = dataset.provenance.get("test", {}).get("sha256", {}) if dataset else {}
+        about = measured.of_dataset(dataset, config.get("imports", ())) if dataset else {}
+        return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
 
     def under(self, condition: Condition) -> "Shown":
         """Shows the same images under another condition."""
@@ -87,10 +89,15 @@ class Shown:
             yield self.showing(part).images(), jnp.asarray(part.labels)
 
     @property
-    def draws(self) -> dict[str, Any]:
-        """Tells what the pixels of every condition depend on; for JSON."""
-        of_images = {"images": dict(self.digests)} if self.digests else {}
-        return {"seed": self.seed, "options": self.options} | of_images
+    def record(self) -> Record:
+        """Records the condition, and the images, seed and options that its pixels depend on."""
+        condition, shown, about = self.condition, {"images": dict(self.digests)}, dict(self.about)
+        if condition.corruption != CLEAN:
+            options = self.options.get(condition.corruption, {})
+            shown |= {"seed": self.seed, "prng": prng(), "options": options}
+            shape = self.split.images.shape[1:]
+            about["described"] = measured.described(condition.corruption, shape, options, condition.levels)
+        return Record(condition.corruption, condition.label, condition.levels, len(self), shown, about)
 
     def images(self) -> jax.Array:
         """Corrupts all images at once: uint8 [N, H, W, 3]."""
@@ -114,19 +121,20 @@ class ShownStored:
       dataset: the images and labels of all its conditions.
       mesh: devices that classify.
       batch_size: images that are read and classified at once.
+      about: names of the dataset, see `evaluation.measured`.
       condition: one of `conditions`.
     """
 
     dataset: CorruptedDataset
     mesh: jax.sharding.Mesh
     batch_size: int
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     condition: Condition | None = None
     groups: ClassVar[None] = None
-    alone: ClassVar[bool] = True
 
     @property
     def conditions(self) -> list[Condition]:
-        """Lists what the dataset holds."""
+        """Lists the conditions of the dataset."""
         return [Condition(name, str(severity)) for name, severity in self.dataset.conditions()]
 
     def under(self, condition: Condition) -> "ShownStored":
@@ -142,9 +150,13 @@ class ShownStored:
             yield jnp.asarray(images), jnp.asarray(labels)
 
     @property
-    def draws(self) -> dict[str, Any]:
-        """Tells where the pixels come from; for JSON."""
-        return {"source": dict(self.dataset.provenance)}
+    def record(self) -> Record:
+        """Records the condition and the settings that its stored pixels were made with."""
+        condition, about = self.condition, dict(self.about)
+        shown = {"source": measured.stored_source(self.dataset, condition.corruption)}
+        if condition.corruption != CLEAN:
+            about["described"] = measured.stored_description(self.dataset, condition.corruption)
+        return Record(condition.corruption, condition.label, None, len(self), shown, about)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,6 +171,7 @@ class ShownNatural:
       mesh: devices that classify.
       batch_size: images that are classified at once.
       source: where the pixels come from, for JSON.
+      condition: the only one of these images.
     """
 
     split: Split
@@ -166,11 +179,11 @@ class ShownNatural:
     mesh: jax.sharding.Mesh
     batch_size: int
     source: Mapping[str, Any]
-    alone: ClassVar[bool] = False  # answers lie among those to the test images
+    condition: Condition | None = None
 
     def under(self, condition: Condition) -> "ShownNatural":
         """Shows the same images: there is one condition."""
-        return self
+        return dataclasses.replace(self, condition=condition)
 
     def __len__(self) -> int:
         return len(self.split)
@@ -180,6 +193,6 @@ class ShownNatural:
             yield jnp.asarray(part.images), jnp.asarray(part.labels)
 
     @property
-    def draws(self) -> dict[str, Any]:
-        """Tells where the pixels come from; for JSON."""
-        return {"source": dict(self.source)}
+    def record(self) -> Record:
+        """Records where the pixels come from."""
+        return Record(self.condition.corruption, self.condition.label, None, len(self), {"source": dict(self.source)})

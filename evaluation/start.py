@@ -10,7 +10,8 @@ from ml_collections import ConfigDict
 from data import Dataset
 from evaluation import imported, trained_models
 from runtime.schema import SettingsError
-from training import augmentation, run, states
+from runtime.workdirs import read_final
+from training import augmentation, states
 
 
 def check(config: ConfigDict) -> None:
@@ -77,10 +78,6 @@ def _network(start, config, num_classes, size, mesh):
         raise ValueError(f"expected one model or one standard model in {start}, found {sorted(folders)}")
     folder = folders[candidates[0]]
     if num_classes is None:
-        num_classes = run.read_final(folder).get("num_classes")
-    if num_classes is None:
-        raise ValueError(
-            f"{folder / 'final.json'}: expected the number of classes, found a model of an earlier revision"
-        )
+        num_classes = read_final(folder)["num_classes"]
     graphdef, state = trained_models.read_model(folder, num_classes, size, mesh)
     return graphdef, state.params, state.statistics

@@ -10,9 +10,9 @@ from ml_collections import ConfigDict
 from analysis.answers import Key
 from evaluation import imported
 from evaluation.correctness import Model
-from runtime import distributed, files, imports
+from runtime import files, imports
 from runtime.schema import SettingsError
-from runtime.workdirs import lock, read_config
+from runtime.workdirs import Workdir, open_existing, read_config
 from training import augmentation, loop, study
 from training.sections import TrainSettings
 
@@ -34,9 +34,9 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
         imported.prepare(of_weights, config.model, workdir, free=study.FREE)
-    if not distributed.from_main(workdir.is_dir):
+    if not Workdir(workdir).for_all(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
-    with lock(workdir):
+    with open_existing(workdir):
         trained = _settings(workdir)
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
@@ -136,7 +136,7 @@ def _settings(folder):
 
 
 def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
-    paths = distributed.from_main(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    paths = Workdir(workdir).for_all(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
     return [pathlib.Path(path) for path in paths]
 
 

@@ -1,4 +1,4 @@
-"""The evaluation of a workdir's models as config.eval asks for it: what eval.py does."""
+"""The evaluation of a workdir's models as config.eval says: what eval.py does."""
 
 import functools
 import pathlib
@@ -10,18 +10,22 @@ from corruptions import enhance as enhancements
 from data.corrupted import open_corrupted
 from evaluation import adaptation, measured, natural, trained_models
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import digests, evaluate_models, marked
-from evaluation.results import Frame, asked_for, count_answers, write_tables
+from evaluation.evaluate import Evaluation, marked, networks
+from evaluation.results import Frame, asked_for, write_tables
 from evaluation.shown import Shown, ShownStored
-from runtime import distributed, meshes
+from runtime import meshes
+from runtime.workdirs import Workdir
 from training import study
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     """Evaluates every finished model of `workdir` under config.eval.
 
+    Everything is opened and checked before the first image is shown: models, datasets, earlier
+    answers, the reference.
+
     Returns:
-      What counts.csv holds; of many processes only in the first, None in the others.
+      The rows of counts.csv in process 0, None in others.
     """
     stored = None
     if config.eval.stored:
@@ -35,31 +39,29 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
-        prepare = None
+        prepare, enhance = None, config.eval.enhance
         if config.eval.adapt:
             models = marked(models, adaptation.label(config.eval))
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
-        enhance = config.eval.enhance
         if enhance:
             models = marked(models, enhancements.label(enhance))
-        results, shown = workdir, Shown.of(trained, test_split, mesh, dataset.provenance)
-        frame = distributed.on_main(lambda: _frame(config, dataset, shown, stored, conditions, workdir))
-        answers = evaluate_models(models, shown, conditions, workdir, prepare, enhance)
-        answers |= natural.evaluate_natural(models, trained, dataset, shown, workdir, prepare)
+        ask, results = networks(prepare, enhance), Workdir(workdir)
+        shown, settings = Shown.of(trained, test_split, mesh, dataset), asked_for(config, trained)
         if stored:
-            results = workdir / "stored" / stored.path.name
-            distributed.on_main(lambda: results.mkdir(parents=True, exist_ok=True))
-            shown = ShownStored(stored, mesh, config.eval.batch_size)
-            answers |= evaluate_models(models, shown, shown.conditions, results, enhance=enhance)
-        counts, of_models, settings = count_answers(answers), digests(models), asked_for(config, trained)
-        return distributed.on_main(lambda: write_tables(results, counts, settings, dataset.name, frame, of_models))
+            results = Workdir(workdir / "stored" / stored.path.name)
+        evaluations = [Evaluation(models, shown, conditions, results, ask)]
+        evaluations += natural.open_evaluations(models, trained, dataset, shown, results, ask)
+        if stored:
+            shown = ShownStored(
+                stored, mesh, config.eval.batch_size, measured.of_stored(dataset, stored, settings["imports"])
+            )
+            conditions = shown.conditions
+            evaluations.append(Evaluation(models, shown, conditions, results, networks(enhance=enhance)))
+        frame = results.on_main(Frame.before, config, shown, conditions, results)
+        for evaluation in evaluations:
+            evaluation.run()
+        return results.on_main(_tables, results, settings, dataset.name, frame, conditions)
 
 
-def _frame(config, dataset, shown, stored, conditions, workdir):
-    """What the errors are measured under; a reference that does not fit is refused before anything
-    is evaluated.
-    """
-    if not stored:
-        return Frame.of_dataset(config, dataset, shown, conditions, workdir)
-    measured_under = measured.of_stored(dataset, stored)
-    return Frame.of(measured_under, config.eval.reference, config.eval.reference_mismatch, stored=True)
+def _tables(results, settings, source, frame, conditions):
+    return write_tables(results, settings, source, frame, first=conditions)

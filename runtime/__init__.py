@@ -1,7 +1,7 @@
 """What every command stands on: devices, processes, folders of results, files. Knows neither models
 nor corruptions.
 
-bindings.py     what results were made from: digests in files and of models
+artifacts.py    state: arrays and a record of what they were made from, refused when damaged or edited
 chips/          chips that are not there, and what their compilers say of programs for them
 command.py      flags alone on the command line, foreseen errors and Ctrl-C in one line, how a command was called
 compiles.py     how often XLA compiled each program, and the cache of compiled programs on disk

@@ -1,14 +1,12 @@
-"""What a result came from: code revision, library versions, device, command, inputs.
-
-JAX is imported where devices are asked for: commands that work on tables record their inputs
-without it.
-"""
+"""The provenance of a result: code revision, library versions, device, command and inputs."""
 
 import datetime
+import functools
 import importlib.metadata
 import pathlib
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +15,7 @@ from runtime.files import sha256
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-pix", "tensorflow-datasets")
+_OF_TABLES = ("numpy", "scipy", "pandas")
 
 
 def provenance() -> dict[str, Any]:
@@ -27,12 +26,11 @@ def provenance() -> dict[str, Any]:
 
     import corruptions
 
-    devices = jax.devices()
     frost = corruptions.imagenet_c.used_photographs()
     return {
         "git_revision": git_revision(),
         "versions": versions(_PACKAGES),
-        "device": f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})",
+        "device": _device(jax),
         "processes": jax.process_count(),
         "machine": platform.platform(),
         "command": command_line(),
@@ -40,21 +38,27 @@ def provenance() -> dict[str, Any]:
     } | ({"frost_photographs": list(frost)} if frost else {})
 
 
+def of_file() -> dict[str, Any]:
+    """Returns the provenance of one table or figure; it names a device if the command uses JAX."""
+    record = {"git_revision": git_revision(), "command": command_line(), "written": _now()}
+    return record | ({"device": _device(sys.modules["jax"])} if "jax" in sys.modules else {})
+
+
 def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
-    """Returns what a table or benchmark was made from and with, JSON-ready; needs no JAX.
+    """Returns what a table was made from and with, JSON-ready; needs no JAX.
 
     Args:
       inputs: {name: file}.
 
     Returns:
-      {"inputs": {name: sha256}, "versions": of Python, NumPy and SciPy, "written": the time}.
+      {"inputs": {name: sha256}, "versions": of Python and the libraries of tables, "written": time}.
     """
     digests = {name: sha256(path) for name, path in inputs.items()}
-    return {"inputs": digests, "versions": versions(("numpy", "scipy")), "written": _now()}
+    return {"inputs": digests, "versions": versions(_OF_TABLES), "written": _now()}
 
 
 def summary(record: Mapping[str, Any]) -> str:
-    """Returns device and revision of a record of `provenance`, for the comment line of a table."""
+    """Returns device and revision of a record of `provenance`, for one line of text."""
     return f"{record['device']}, revision {record['git_revision'][:12]}"
 
 
@@ -68,6 +72,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     return {name: _version(name) for name in packages} | {"python": platform.python_version()}
 
 
+@functools.lru_cache(maxsize=1)
 def git_revision() -> str:
     """Returns this checkout's revision, with `+changes` when tracked files differ; outside git the content of its file
     REVISION, or `unknown`.
@@ -84,6 +89,11 @@ def git_revision() -> str:
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _device(jax):
+    devices = jax.devices()
+    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
 
 
 def _now():

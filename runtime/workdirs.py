@@ -1,59 +1,231 @@
-"""A workdir holds one run or one study: its config, provenance and results. One run at a time.
+"""A workdir is the folder of one run or study: its config, provenance, state and results.
 
-Of a run in many processes only the first touches the workdir: the others need not see the disk it
-is on.
+    with open_workdir(path, config) as workdir:     locked, checked, config and provenance recorded
+    with open_existing(path) as workdir:            locked
+    Workdir(path)                                   any folder for tables and figures
+
+One run uses a workdir at a time. If a run has many processes, only process 0 touches the workdir:
+the others need not see its disk. Only this module asks which process this is. It starts no JAX: a
+command that imports no JAX has one process.
 """
 
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from runtime import bindings, distributed, files, settings
+from runtime import artifacts, files, settings
 from runtime.log import log
-from runtime.provenance import provenance
+from runtime.provenance import of_file, provenance
 from runtime.settings import WorkdirError
 
-_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # what a run writes before its first step
+TRAINED = "train="
+"""Prefix of the folder and of the name of models that are trained with an enhancement."""
+CONFIG_DIGESTS = "config_sha256"
+_FILES = "files"
+_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # files that exist before the first step
+_THIS = "the command of this workdir"
+FINAL = {"step": int, "digest": str, "num_classes": int}
+"""Shape of final.json."""
+FINAL_REMEDY = "remove it and give the command that trained this model again"
+
+
+def _distributed():
+    """Returns runtime.distributed if this process may be one of many, else None."""
+    if "jax" not in sys.modules:
+        return None
+    from runtime import distributed
+
+    return distributed
+
+
+class Workdir:
+    """A folder of results. Writing does nothing in processes other than process 0.
+
+    Attributes:
+      path: folder.
+      writes: whether this process reads and writes files.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = pathlib.Path(path)
+        distributed = _distributed()
+        self.writes: bool = distributed is None or distributed.is_main()
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __truediv__(self, name: str | os.PathLike) -> pathlib.Path:
+        return self.path / name
+
+    def folder(self, name: str | os.PathLike) -> "Workdir":
+        """Returns a folder within this one; it is made when a file is written to it."""
+        return Workdir(self.path / name)
+
+    def on_main(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Calls `function(*args)` in process 0 while the others wait; returns its value there and
+        None elsewhere. Its error is raised in every process.
+        """
+        distributed = _distributed()
+        return function(*args) if distributed is None else distributed.on_main(lambda: function(*args))
+
+    def for_all(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Calls `function(*args)` in process 0 and returns its value, bytes or JSON-ready, in every
+        process.
+        """
+        distributed = _distributed()
+        return function(*args) if distributed is None else distributed.from_main(lambda: function(*args))
+
+    def exists(self, name: str) -> bool:
+        """Tells every process whether process 0 sees this file or folder."""
+        return self.for_all((self.path / name).exists)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Reads the object in a JSON file and gives it to every process.
+
+        Raises:
+          FileNotFoundError, DamagedFileError: there is no such file, or it holds something else.
+        """
+        return self.for_all(read_json, self.path / name)
+
+    def write_csv(self, name: str, frame: Any, **source: Any) -> None:
+        """Writes a pandas.DataFrame without its index; floats are read back exactly, NaN is `nan`.
+
+        Args:
+          name: file in this folder.
+          frame: the table.
+          source: JSON-ready values for the entry of this file in provenance.json.
+        """
+        self.write_text(name, frame.to_csv(index=False, na_rep="nan", lineterminator="\n"), **source)
+
+    def write_json(self, name: str, value: Any, **source: Any) -> None:
+        """Writes JSON with sorted keys; see `write_csv` for the arguments."""
+        if self.writes:
+            files.write_json(self.path / name, value, sort_keys=True)
+            self.record(name, **source)
+
+    def write_text(self, name: str, content: str | bytes, **source: Any) -> None:
+        """Writes text (UTF-8) or bytes; see `write_csv` for the arguments."""
+        if self.writes:
+            files.write_atomically(self.path / name, content)
+            self.record(name, **source)
+
+    def record(self, name: str, **source: Any) -> None:
+        """Notes in provenance.json which command wrote a file, when, and from what (`source`)."""
+        if self.writes:
+            path = self.path / "provenance.json"
+            known = read_json(path) if path.exists() else {}
+            entries = {**known.get(_FILES, {}), name: of_file() | source}
+            files.write_json(path, known | {_FILES: entries}, sort_keys=True)
+
+    def remove(self, *names: str) -> None:
+        """Deletes files that an earlier run wrote, if they are there."""
+        if self.writes:
+            for name in names:
+                (self.path / name).unlink(missing_ok=True)
 
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
-    """Writes JSON with sorted keys, by `files.write_json`; of many processes only the first
-    writes.
-    """
-    if distributed.is_main():
+    """Writes JSON with sorted keys in process 0; other processes do nothing."""
+    if Workdir(path).writes:
         files.write_json(path, value, sort_keys=True)
 
 
 def read_json(path: str | os.PathLike) -> dict[str, Any]:
-    """Returns the object in a JSON file of a workdir.
+    """Reads the object in a JSON file of a workdir.
 
     Raises:
-      DamagedFileError: something else; the file is named.
+      FileNotFoundError, DamagedFileError: there is no such file, or it holds something else.
     """
     return files.read_json(path, remedy="move it away or use another workdir")
 
 
-def read_for_all(path: str | os.PathLike) -> dict[str, Any]:
-    """Gives the `read_json` of process 0 to every process of a run."""
-    return distributed.from_main(lambda: read_json(path))
+# The config and the model of a workdir.
 
 
-def read_config(path: pathlib.Path) -> dict[str, Any]:
-    """Gives the `bindings.read_config` of process 0 to every process of a run: an edited
-    config.json is refused.
+def read_config(path: str | os.PathLike) -> dict[str, Any]:
+    """Reads the config.json of a workdir and gives it to every process.
+
+    Raises:
+      FileNotFoundError: there is none.
+      WorkdirError: it was edited.
+      DamagedFileError: it is no JSON object.
     """
-    return distributed.from_main(lambda: bindings.read_config(path))
+    return Workdir(path).for_all(_read_config, pathlib.Path(path))
+
+
+def _read_config(folder: pathlib.Path) -> dict[str, Any]:
+    config = files.read_json(folder / "config.json", remedy="restore it or use another folder")
+    known = _config_digests(folder)
+    if known and artifacts.digest(config) not in known:
+        raise WorkdirError(_edited_config(folder))
+    return config
+
+
+def _config_digests(folder: pathlib.Path) -> list[str]:
+    """Reads the digests that config.json may have; empty if none was recorded."""
+    path = folder / "provenance.json"
+    if not path.exists():
+        return []
+    known = files.read_json(path).get(CONFIG_DIGESTS, [])
+    if not isinstance(known, list) or not all(isinstance(entry, str) for entry in known):
+        raise files.DamagedFileError(f"{path}: expected a list of digests as {CONFIG_DIGESTS}, found {known!r}")
+    return known
+
+
+def _edited_config(folder: pathlib.Path) -> str:
+    """Tells that config.json was edited, and how to restore it."""
+    return (
+        f"{folder / 'config.json'} was edited: it no longer has the digest that provenance.json recorded when a run "
+        f"wrote it, and nothing here was made with these settings. Undo the edit, or give the command that made this "
+        f"folder, which restores it: {command_of(folder)}"
+    )
+
+
+def command_of(folder: str | os.PathLike) -> str:
+    """Reads the command that made a workdir from its provenance.json."""
+    path = pathlib.Path(folder) / "provenance.json"
+    return str(files.read_json(path).get("command", _THIS)) if path.exists() else _THIS
+
+
+def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
+    """Reads final.json of a finished model and gives it to every process; None before the last step.
+
+    Returns:
+      {"step": of the last checkpoint, "digest": of its state, "num_classes": of the network}.
+
+    Raises:
+      DamagedFileError: the file was edited or is damaged.
+    """
+    return Workdir(folder).for_all(_read_final, pathlib.Path(folder))
+
+
+def _read_final(folder):
+    path = folder / "final.json"
+    if not path.exists():
+        return None
+    return artifacts.read_record(path, FINAL_REMEDY, shape=FINAL)
+
+
+def write_final(folder: str | os.PathLike, **final: Any) -> None:
+    """Writes final.json, which marks a model as finished; `read_final` tells the keys."""
+    if Workdir(folder).writes:
+        artifacts.write_record(pathlib.Path(folder) / "final.json", final)
+
+
+# Opening a workdir.
 
 
 @contextlib.contextmanager
-def open_workdir(
-    path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()
-) -> Iterator[pathlib.Path]:
+def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()) -> Iterator[Workdir]:
     """Locks a workdir, checks that it belongs to this config, and records config and provenance.
 
-    One that holds no results yet takes any config: a run that failed before its first step binds
+    A workdir without results takes any config: a run that failed before its first step binds
     nobody.
 
     Args:
@@ -63,18 +235,31 @@ def open_workdir(
         corruptions).
 
     Yields:
-      The directory as a `pathlib.Path`.
+      The `Workdir`.
 
     Raises:
       WorkdirError: not a directory, not writable, in use by another process, holding foreign files,
         holding a run with another config (the differing keys are named), or with a config.json that
         was edited.
     """
-    path = pathlib.Path(path)
-    distributed.on_main(lambda: _make(path))
-    with lock(path):
-        distributed.on_main(lambda: _claim(path, config, free))
-        yield path
+    workdir = Workdir(path)
+    workdir.on_main(_make, workdir.path)
+    with open_existing(path):
+        workdir.on_main(_claim, workdir.path, config, free)
+        yield workdir
+
+
+@contextlib.contextmanager
+def open_existing(path: str | os.PathLike) -> Iterator[Workdir]:
+    """Holds a workdir against other runs and yields it.
+
+    Raises:
+      WorkdirError: another run has it, or the directory is not writable.
+    """
+    workdir = Workdir(path)
+    with contextlib.ExitStack() as stack:
+        workdir.on_main(_enter_lock, stack, workdir.path)
+        yield workdir
 
 
 def _make(path):
@@ -84,66 +269,6 @@ def _make(path):
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkdirError(f"workdir {path} cannot be made: {error.strerror}") from error
-
-
-def _claim(path, config, free):
-    _check_owner(path)
-    stored, asked = path / "config.json", bindings.digest(config)
-    if not _has_results(path):
-        for record in ("provenance.json", "data.json"):
-            (path / record).unlink(missing_ok=True)
-        files.write_json(stored, config, sort_keys=True)
-        _record_provenance(path, config.get("seed"), [asked])
-        return
-    content = files.read_json(stored, remedy="restore it or use another folder")
-    before, known = bindings.digest(content), bindings.config_digests(path)
-    if known and before not in known:
-        if asked not in known:
-            raise WorkdirError(
-                "\n  ".join([bindings.edited_config(path), *settings.differences(content, config, free)])
-            )
-        log.warning("%s was edited; it is written again as the run before left it.", stored)
-        before = asked
-    else:
-        refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
-        settings.check_equal(content, config, refusal, free=free)
-    # The digests go first: stopped between the two, a run leaves a config.json with one of them.
-    _record_provenance(path, config.get("seed"), sorted({before, asked}))
-    files.write_json(stored, config, sort_keys=True)
-
-
-def _has_results(path):
-    """Whether a workdir holds more than a run leaves that failed before its first step."""
-    return any(file.is_file() and file.name not in _RECORDS for file in path.rglob("*"))
-
-
-def _record_provenance(folder, seed, digests):
-    """Keeps the provenance of the first run; runs with other code, versions or devices are added
-    under `continued`.
-
-    Beside it lie the digests that config.json may have.
-    """
-    path = folder / "provenance.json"
-    record = provenance() | {"seed": seed}
-    if path.exists():
-        first = read_json(path)
-        earlier = [first, *first.get("continued", [])]
-        same = ("git_revision", "versions", "device", "machine")
-        known = any(all(run.get(key) == record[key] for key in same) for run in earlier)
-        if known and first.get(bindings.CONFIG_DIGESTS) == digests:
-            return
-        record = first if known else first | {"continued": [*first.get("continued", []), record]}
-    write_json(path, record | {bindings.CONFIG_DIGESTS: digests})
-
-
-@contextlib.contextmanager
-def lock(path: pathlib.Path) -> Iterator[None]:
-    """Holds the workdir against other runs; WorkdirError when one has it or the directory is not
-    writable.
-    """
-    with contextlib.ExitStack() as stack:
-        distributed.on_main(lambda: _enter_lock(stack, path))
-        yield
 
 
 def _enter_lock(stack, path):
@@ -158,13 +283,37 @@ def _enter_lock(stack, path):
 
 
 def _own_folders(path):
-    """The workdir and the folders in it, but for checkpoints and workdirs inside, which have locks
-    of their own.
+    """Lists the workdir and its folders, without checkpoints and workdirs inside, which have their
+    own locks.
     """
     yield path
     for folder in path.iterdir():
         if folder.is_dir() and folder.name != "checkpoints" and not (folder / ".lock").exists():
             yield from _own_folders(folder)
+
+
+def _claim(path, config, free):
+    _check_owner(path)
+    stored, asked = path / "config.json", artifacts.digest(config)
+    if not _has_results(path):
+        for record in ("provenance.json", "data.json"):
+            (path / record).unlink(missing_ok=True)
+        files.write_json(stored, config, sort_keys=True)
+        _record_run(path, config.get("seed"), [asked])
+        return
+    content = files.read_json(stored, remedy="restore it or use another folder")
+    before, known = artifacts.digest(content), _config_digests(path)
+    if known and before not in known:
+        if asked not in known:
+            raise WorkdirError("\n  ".join([_edited_config(path), *settings.differences(content, config, free)]))
+        log.warning("%s was edited; it is written again as the run before left it.", stored)
+        before = asked
+    else:
+        refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
+        settings.check_equal(content, config, refusal, free=free)
+    # The digests go first: a run that stops between the two writes leaves a config.json with one of them.
+    _record_run(path, config.get("seed"), sorted({before, asked}))
+    files.write_json(stored, config, sort_keys=True)
 
 
 def _check_owner(path):
@@ -177,3 +326,25 @@ def _check_owner(path):
             f"expected an empty workdir or one of this project (with config.json), found {path} holding "
             f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
         )
+
+
+def _has_results(path):
+    """Checks whether a workdir holds more than the files of a run that failed before its first step."""
+    return any(file.is_file() and file.name not in _RECORDS for file in path.rglob("*"))
+
+
+def _record_run(folder, seed, digests):
+    """Keeps the provenance of the first run, adds runs with other code, versions or devices under
+    `continued`, and records the digests that config.json may have.
+    """
+    path = folder / "provenance.json"
+    record = provenance() | {"seed": seed}
+    if path.exists():
+        first = read_json(path)
+        earlier = [first, *first.get("continued", [])]
+        same = ("git_revision", "versions", "device", "machine")
+        known = any(all(run.get(key) == record[key] for key in same) for run in earlier)
+        if known and first.get(CONFIG_DIGESTS) == digests:
+            return
+        record = first if known else first | {"continued": [*first.get("continued", []), record]}
+    files.write_json(path, record | {CONFIG_DIGESTS: digests}, sort_keys=True)

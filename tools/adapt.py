@@ -61,7 +61,7 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
         with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
             checkpoints.save(state)
         final = {"step": int(state.step), "digest": digest(state), "num_classes": dataset.num_classes}
-        workdirs.write_json(path / "final.json", final | {"adapted_to": number})
+        workdirs.write_final(path, **final, adapted_to=number)
     return state
 
 

@@ -101,7 +101,7 @@ def _train_and_count(
     """Trains the networks that are missing and counts the right answers of each M."""
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     dataset, train_split, test_split = study.load_for_training(config, mesh, path)
-    shown = Shown.of(config, test_split, mesh, dataset.provenance)
+    shown = Shown.of(config, test_split, mesh, dataset)
     of_errors, counts = {errors for errors, _ in pairs}, []
     seeds = [seed for pair in pairs for seed in pair]
     trainings = study.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)

@@ -35,10 +35,11 @@ from evaluation.evaluate import digests
 from evaluation.exits import kept
 from evaluation.shown import Shown
 from models import costs
-from runtime import distributed, meshes
+from runtime import meshes
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
+from runtime.workdirs import Workdir
 from training import cli, study
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # q of `exits.shares`
@@ -56,7 +57,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
         size, classes = dataset.image_shape[0], dataset.num_classes
         networks = trained_models.read_models(workdir, classes, size, mesh)
-        shown = Shown.of(trained, split, mesh, dataset.provenance)
+        shown = Shown.of(trained, split, mesh, dataset)
         up_to = np.array(costs.at_exits(trained.model.name, size, classes, **_options(trained.model)))
         alone, adaptive, known = [], [], digests(networks)
         for key, network in networks.items():
@@ -67,7 +68,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             }
             alone += _alone(key, of_model, up_to)
             adaptive += _adaptive(key, of_model, up_to)
-        distributed.on_main(lambda: _write(workdir, dataset.name, alone, adaptive))
+        Workdir(workdir).on_main(_write, workdir, dataset.name, alone, adaptive)
     return f"{_table('exit', alone)}\n\n{_table('q', adaptive)}"
 
 
@@ -126,7 +127,7 @@ def _table(column, rows):
 def main(argv):
     config, workdir = cli.start(argv)
     text = run(config, workdir)
-    if distributed.is_main():
+    if Workdir(workdir).writes:
         print("\n" + text)
     log.info("Results are in %s.", workdir)
 

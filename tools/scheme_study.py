@@ -30,10 +30,10 @@ from ml_collections import ConfigDict
 from analysis import schemes as results
 from analysis.errors import summary
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import digests, evaluate_models
-from evaluation.results import Frame, asked_for, count_answers, write_tables
+from evaluation.evaluate import evaluate_models
+from evaluation.results import Frame, asked_for, write_tables
 from evaluation.shown import Shown
-from runtime import compiles, distributed, meshes, workdirs
+from runtime import compiles, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, names, steps, study
@@ -54,18 +54,18 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
             warn_of_coincidence(
                 study.with_scheme(config, given).train, [condition.corruption for condition in conditions[1:]]
             )
-        shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        shown = Shown.of(config, test_split, mesh, dataset)
         # Before training: a reference that does not fit is refused.
-        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
-        counts, known = [], {}
+        frame = path.on_main(Frame.before, config, shown, conditions, path)
+        keys = []
         schemes, seeds = tuple(asked.values()), config.study.seeds
         trainings = study.Trainings(config, schemes, seeds, path, dataset, train_split, mesh)
         for models in trainings.train_in_parts(study.AT_ONCE):
-            counts += count_answers(evaluate_models(models, shown, conditions, path))
-            known |= digests(models)
+            evaluate_models(models, shown, conditions, path)
+            keys += models
             del models
-        distributed.on_main(lambda: _write(config, path, counts, known, frame, list(asked)))
-        workdirs.write_json(path / "compiles.json", {name: seen[name] for name in steps.PROGRAMS})
+        path.on_main(_write, config, path.path, keys, conditions, frame, list(asked))
+        path.write_json("compiles.json", {name: seen[name] for name in steps.PROGRAMS})
     return list(asked)
 
 
@@ -79,10 +79,10 @@ def _refuse(config):
             )
 
 
-def _write(config, path, counts, known, frame, names):
+def _write(config, path, keys, conditions, frame, names):
     """Writes and prints every result."""
-    counts = write_tables(path, counts, asked_for(config), config.dataset.name, frame, known, printed=False)
-    study.write_timing(config, path, known)
+    counts = write_tables(path, asked_for(config), config.dataset.name, frame, first=conditions, printed=False)
+    study.write_timing(config, path, keys)
     number = len(config.study.seeds)
     comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
     summaries = summary.read(path / summary.NAME)

@@ -43,7 +43,7 @@ from ml_collections import ConfigDict
 
 from analysis import sweeps as tables
 from analysis.errors import markup
-from runtime import bindings, files
+from runtime import artifacts, files
 from runtime.log import log
 from runtime.schema import SettingsError
 from runtime.settings import WorkdirError
@@ -146,7 +146,7 @@ def list_members(
         seed = [] if study else [_folder_name("seed", settings.seed)]
         setting = "/".join(names) or _as_folder(workdir.resolve().name)
         commands = [[f"{script}.py", *arguments] for script in scripts]
-        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, bindings.digest(values)))
+        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, artifacts.digest(values)))
     folders = [member.folder for member in members]
     if repeated := [folder for folder in folders if folders.count(folder) > 1]:
         raise SettingsError(f"expected every combination of settings once, found {repeated[0]} again")

@@ -24,8 +24,8 @@ from ml_collections import ConfigDict
 
 from analysis.errors import joint, markup
 from evaluation import trained_models, workdir
-from runtime import distributed
 from runtime.log import log
+from runtime.workdirs import Workdir
 from training import cli
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -62,7 +62,7 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
             pass  # imported now: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
         workdir.run(own, path)
-    return distributed.on_main(lambda: _table(config, list(asked), folder / "table"))
+    return Workdir(folder).on_main(_table, config, list(asked), folder / "table")
 
 
 def _table(config, folders, out):
@@ -76,7 +76,7 @@ def _table(config, folders, out):
 def main(argv):
     config, folder = cli.start(argv)
     text = run(config, named(flags.FLAGS.weights), folder)
-    if distributed.is_main():
+    if Workdir(folder).writes:
         print("\n" + text)
     log.info("Results are in %s.", folder)
 

@@ -10,7 +10,8 @@ from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from data.dataset import Split
-from runtime import bindings, distributed, meshes, preemption
+from runtime import meshes, preemption
+from runtime.workdirs import Workdir, command_of
 from training import states
 from training.checkpoint import CheckpointError, Checkpoints
 from training.rows import Rows
@@ -173,7 +174,7 @@ def read_back(
         with contextlib.closing(Checkpoints(workdir / "checkpoints", read_only=True)) as checkpoints:
             return graphdef, checkpoints.read(template, final["step"], final["digest"])
     except (CheckpointError, FileNotFoundError) as error:
-        made_by = distributed.from_main(lambda: bindings.command_of(workdir))
+        made_by = Workdir(workdir).for_all(command_of, workdir)
         raise CheckpointError(
             f"{workdir} holds a finished model that cannot be read: {error}. Given again, the command that made it "
             f"trains what is missing: {made_by}"

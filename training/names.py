@@ -18,7 +18,7 @@ import data
 import models
 from corruptions import enhance as enhancements
 from corruptions.checks import suggest
-from runtime.bindings import TRAINED
+from runtime.workdirs import TRAINED
 from training import augmentation
 
 SUBSETS = "augmix=*"

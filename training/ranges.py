@@ -1,7 +1,7 @@
 """Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run.
 
-Its `sha256` is the digest of all but the provenance; `made_from` names the model and the images that the ranges were
-measured with.
+The file is state (`runtime.artifacts`): `sha256` is the digest of all the rest; `made_from` names the model and the images
+that the ranges were measured with. A file that a user wrote has no `sha256`.
 """
 
 import pathlib
@@ -10,20 +10,19 @@ from typing import Any
 
 import corruptions
 from corruptions.noc import severities
-from runtime import bindings, files
-from runtime.workdirs import read_json, write_json
-
-_BESIDE = ("sha256", "provenance", "copy_of")
+from runtime import artifacts, files
+from runtime.workdirs import Workdir, read_final
 
 
 def write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
     """Writes a file of ranges with its digest."""
-    write_json(path, {**content, "sha256": _digest(content)})
+    if Workdir(path.parent).writes:
+        artifacts.write_record(path, content)
 
 
 def copy(source: str, path: pathlib.Path) -> None:
     """Copies a file of ranges into a study, for its report; they were calibrated with another model."""
-    write_json(path, {**read_content(source), "copy_of": source})
+    write(path, {**read_content(source), "copy_of": source})
 
 
 def read_content(path: str | pathlib.Path) -> dict[str, Any]:
@@ -38,15 +37,11 @@ def read_content(path: str | pathlib.Path) -> dict[str, Any]:
         raise FileNotFoundError(
             f"expected a file of calibrated ranges (tools.calibrate writes ranges.json), found no {path}"
         )
-    content = read_json(path)
+    remedy = "restore it, or move it away and calibrate again; ranges of your own have no `sha256`"
+    content = artifacts.read_record(path, remedy, by_hand=True)
     if not isinstance(content.get("corruptions"), dict) or not isinstance(content.get("image_shape"), list):
         raise ValueError(
             f"{path}: expected a ranges.json of tools.calibrate (image_shape, corruptions), found other content"
-        )
-    if "sha256" in content and content["sha256"] != _digest(content):
-        raise ValueError(
-            f"{path} was edited: its content does not have the digest that `sha256` in it gives. Restore it, or move it "
-            "away and calibrate again; ranges of your own have no `sha256`"
         )
     return content
 
@@ -61,7 +56,7 @@ def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
         model, seed = content.get("made_from", {}).get("model", ""), content.get("model", {}).get("seed", 0)
     except AttributeError:
         raise files.DamagedFileError(f"{path}: expected objects as model and made_from; calibrate again") from None
-    now = "" if "copy_of" in content else bindings.model_digest(path.parent, "standard", seed)
+    now = "" if "copy_of" in content else _standard_digest(path.parent, seed)
     if not model or not now or model == now:
         return ""
     return (
@@ -106,5 +101,9 @@ def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
     return options
 
 
-def _digest(content):
-    return bindings.digest({key: value for key, value in content.items() if key not in _BESIDE})
+def _standard_digest(workdir, seed):
+    """Reads the digest of the standard model of a workdir of train.py or overlap.py, "" without one."""
+    for folder in (workdir, workdir / "models" / "standard" / f"seed{seed}"):
+        if final := read_final(folder):
+            return final["digest"]
+    return ""

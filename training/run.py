@@ -18,10 +18,10 @@ from jax.sharding import Mesh
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models import condensenet
-from runtime import bindings, distributed, files, meshes, shapes
+from runtime import files, meshes, shapes
 from runtime.log import log
 from runtime.progress import bar
-from runtime.workdirs import write_json
+from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
 from training.checkpoint import Checkpoints, digest
 from training.plan import Plan
@@ -190,7 +190,7 @@ class Run:
             final = {"step": int(state.step), "digest": digest(state), "num_classes": self._classes}
             if (read_final(self._workdir) or final)["digest"] != final["digest"]:
                 log.warning("%s was trained again and is another model than before.", self._workdir)
-            write_json(self._workdir / "final.json", final)
+            write_final(self._workdir, **final)
         return self.program.graphdef, state
 
     def close(self) -> None:
@@ -207,13 +207,8 @@ def fresh(
 
 
 def finished(workdir: pathlib.Path) -> bool:
-    """Says whether the run in `workdir` reached its last step."""
-    return distributed.from_main((workdir / "final.json").exists)
-
-
-def read_final(workdir: pathlib.Path) -> dict[str, Any] | None:
-    """Gives final.json (`bindings.read_final`) to every process of a run; None before its last step."""
-    return distributed.from_main(lambda: bindings.read_final(workdir) if (workdir / "final.json").exists() else None)
+    """Tells whether the run in `workdir` reached its last step."""
+    return Workdir(workdir).exists("final.json")
 
 
 class _Report:
@@ -299,9 +294,10 @@ class MetricsLog:
 
     def __init__(self, path: str | pathlib.Path, step: int, *, tensorboard: bool = False):
         self._file = self._events = None
-        if not distributed.is_main():
-            return
         self._path, self._step, self._tensorboard = pathlib.Path(path), step, tensorboard
+        self._writes = Workdir(self._path.parent).writes
+        if not self._writes:
+            return
         self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
 
     def _open(self):
@@ -315,7 +311,7 @@ class MetricsLog:
 
     def write(self, step: int, **values: float) -> None:
         """Adds the line of the block that ended at `step`."""
-        if not distributed.is_main():
+        if not self._writes:
             return
         if not self._file:
             self._open()

@@ -17,10 +17,9 @@ from corruptions import imagenet_c
 from data.dataset import Dataset, Split
 from data.union import union
 from runtime import distributed, meshes, settings
-from runtime.bindings import TRAINED
 from runtime.progress import bar
 from runtime.provenance import summary
-from runtime.workdirs import open_workdir, read_json, write_json
+from runtime.workdirs import TRAINED, open_workdir, read_json, write_json
 from training import augmentation, loop, names, ranges, run, states, stream
 from training.plan import keeps_levels, scheme_of
 from training.sections import TrainSettings

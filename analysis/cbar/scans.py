@@ -18,7 +18,7 @@ import numpy as np
 
 import corruptions
 from analysis.tables import Count
-from runtime import bindings, files
+from runtime import artifacts, files
 
 LEVELS = {"candidate": 10, "reference": 5}
 BENCHMARKS = {"candidate": "cbar_candidates", "reference": "imagenet_c"}
@@ -72,7 +72,7 @@ def write_scan(path: str | pathlib.Path, scan: Scan, origin: str = "") -> None:
     if path.suffix != ".npz":
         raise ValueError(f"expected a scan, *.npz, found {path}")
     arrays = {name: np.asarray(getattr(scan, name)) for name in _FIELDS}
-    bindings.write_arrays(path, arrays, {"origin": origin})
+    artifacts.write(path, arrays, {"origin": origin})
 
 
 def read_scan(path: str | pathlib.Path) -> Scan:
@@ -86,7 +86,7 @@ def read_scan(path: str | pathlib.Path) -> Scan:
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected a scan at {path}, found no file")
-    arrays, _ = bindings.read_arrays(path)
+    arrays, _ = artifacts.read(path)
     kinds = {"s": "U"} | dict.fromkeys(("_errors", "_features"), "fiu")
     expected = {f"{role}{part}": kind for role in LEVELS for part, kind in kinds.items()}
     if arrays.keys() != expected.keys() or any(arrays[name].dtype.kind not in kind for name, kind in expected.items()):

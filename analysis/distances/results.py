@@ -17,7 +17,7 @@ from analysis import figures, frames
 from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
 from analysis.tables import CLEAN, RANDOM, Count
-from runtime import bindings
+from runtime import artifacts
 
 MIN_SCHEMES = 3
 """Fewest schemes that a correlation across them takes."""
@@ -96,7 +96,7 @@ def read_distances(folder: pathlib.Path) -> list[Distance]:
         raise FileNotFoundError(f"expected distances of tools.msd in {folder / 'schemes'}, found none")
     rows, origins = [], set()
     for path in paths:
-        arrays, record = bindings.read_arrays(path)
+        arrays, record = artifacts.read(path)
         scheme = record.pop(msd_mmd.SCHEME, None)
         origins.add(tuple(sorted(record.items())))
         if not scheme or any(value.ndim != 2 or len(value) != 2 for value in arrays.values()):
@@ -119,7 +119,7 @@ def write_centres(
       centres: {(corruption, severity): [D]}.
       made_from: digests of the network, the images and the settings.
     """
-    bindings.write_arrays(path, {f"{name}|{severity}": v for (name, severity), v in centres.items()}, made_from or {})
+    artifacts.write(path, {f"{name}|{severity}": v for (name, severity), v in centres.items()}, made_from or {})
 
 
 def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str], np.ndarray]:
@@ -132,7 +132,7 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str]
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
-    arrays, _ = bindings.read_arrays(path)
+    arrays, _ = artifacts.read(path)
     for key, value in arrays.items():
         if value.ndim != 1 or value.dtype.kind != "f":
             raise ValueError(f"{path}: expected vectors of features, found {key!r} {value.dtype}{list(value.shape)}")

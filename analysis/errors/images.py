@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from analysis import answers, derived
+from analysis import answers
 from analysis.tables import Count
 
 Cell = tuple[str, int, str, int | float | str]
@@ -35,19 +35,12 @@ class ImageErrors:
           DamagedFileError: a file holds no answers.
         """
         counts = list(counts)
-        known = {count.key: count for count in counts}
-        packed: dict[Cell, np.ndarray] = {}
-        shown: dict[Cell, str] = {}
-        for path, condition in derived.files_of(folder):
-            by_model, made_from = answers.read_packed(path)
-            for key, bits in by_model.items():
-                cell = (*key, *condition)
-                count = known.get(cell)
-                if count is None or cell in packed or len(bits) != -(-count.total // 8):
-                    continue
-                if int(np.bitwise_count(bits).sum()) == count.correct:
-                    packed[cell], shown[cell] = bits, made_from.shown
-        return cls(counts, packed, shown)
+        if not any(folder.glob("*.npz")):
+            return cls(counts, {})
+        kept = answers.read(folder.parent)
+        cells = [count.key for count in counts if count.key in kept]
+        packed = {cell: np.packbits(kept.correct(cell)) for cell in cells}
+        return cls(counts, packed, {cell: kept.shown(cell) for cell in cells})
 
     @classmethod
     def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":

@@ -21,10 +21,10 @@ from analysis.overlap.errors import Errors, standard_errors
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
 from analysis.tables import Count
-from runtime.bindings import read_config
 from runtime.files import DamagedFileError, read_json
 from runtime.imports import import_all
 from runtime.shapes import mismatch
+from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
 OPTIONAL = {  # file -> what a JSON file must hold
@@ -123,7 +123,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     overlap, file_se = read_overlaps(workdir, counts, _classes(workdir))
     names = overlap.names
     accuracy, number, seeds = accuracies.accuracies(counts, names)
-    bits = answers.read_study(workdir / "answers", counts, names, seeds)
+    bits = _bits(workdir, names, seeds)
     errors = standard_errors(accuracy, number, bits)
     if bits is None:
         errors = errors._replace(overlap=file_se)
@@ -231,6 +231,14 @@ def _mixtures(path):
 def _file(path):
     content = path.read_bytes()
     return path.name, len(content), hashlib.sha256(content).hexdigest()
+
+
+def _bits(workdir, names, seeds):
+    """Answers of the study, where the workdir has some."""
+    if not any((workdir / answers.FOLDER).glob("*.npz")):
+        return None
+    bits, found = answers.read(workdir).study(names)
+    return bits[[found.index(seed) for seed in seeds]]
 
 
 def _classes(workdir):

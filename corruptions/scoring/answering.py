@@ -1,10 +1,7 @@
-"""Which images a classifier answers correctly under each condition; nothing is dropped, whatever
-the batch size.
-"""
+"""Asks any classifier which images it answers correctly; no image is dropped, whatever the batch size."""
 
-import functools
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,31 +10,18 @@ import numpy as np
 from corruptions.batch import to_float
 from corruptions.checks import image_shape
 from corruptions.keys import image_index, integers, seed_key
-from corruptions.scoring.conditions import Condition
-from corruptions.write import progress as bars
 
 DTYPES = ("float32", "uint8")
 Predict = Callable[[jax.Array], Any]
 """From images [batch_size, H, W, 3] to logits [batch_size, classes]."""
-Show = Callable[[Condition, np.ndarray], Any]
-"""From a condition and the places of images [n] to these images, uint8 [n, H, W, 3]."""
 _to_float = jax.jit(to_float)
-
-
-class Kept(Protocol):
-    """Where answers are kept, each condition as soon as it is finished."""
-
-    def read(self, condition: Condition) -> np.ndarray | None:
-        """Reads which images were answered correctly, bool [N]; None of what was not evaluated."""
-
-    def write(self, condition: Condition, correct: np.ndarray) -> None:
-        """Writes what `read` gives from then on."""
 
 
 def checked(
     images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gives labels and index as integers [N], where all of these can be evaluated; no index is 0 .. N - 1.
+    """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is
+    0 .. N - 1.
 
     Raises:
       ValueError, TypeError: names what was expected and what was found.
@@ -60,67 +44,47 @@ def checked(
         raise ValueError(f"expected dtype among {', '.join(DTYPES)}, found {dtype!r}")
     if batch_size < 1:
         raise ValueError(f"expected batch_size of at least 1, found {batch_size}")
-    image_index(index, number)  # which refuses what is none, as the next does
-    seed_key(seed)
+    image_index(index, number)  # refuses a wrong index
+    seed_key(seed)  # refuses a wrong seed
     return labels, index
 
 
-def answers(
+def correct(
     predict: Predict,
-    show: Show,
+    show: Callable[[np.ndarray], Any],
     labels: np.ndarray,
-    conditions: Iterable[Condition],
-    *,
     batch_size: int,
     dtype: str,
-    progress: bool | None,
-    kept: Kept | None = None,
-) -> dict[Condition, np.ndarray]:
-    """Asks a classifier under every condition, but for the answers that are kept already.
+    update: Callable[[int], object] = lambda count: None,
+) -> np.ndarray:
+    """Asks a classifier about all images under one condition.
 
     Args:
       predict: the classifier.
-      show: the images under a condition.
+      show: from the places of images [n] to these images, uint8 [n, H, W, 3].
       labels: integers [N].
-      conditions: which; each finished one is kept before the next begins.
-      batch_size: images for `predict`, always as many.
+      batch_size: images for `predict`; every batch has as many.
       dtype: of the images for `predict`.
-      progress: see `corruptions.write.progress.bar`.
-      kept: earlier answers.
+      update: called with the number of images of each batch, for a progress bar.
 
     Returns:
-      {condition: bool [N], which images are answered correctly}.
+      bool [N], which images are answered correctly.
     """
-    known = {condition: kept.read(condition) if kept else None for condition in conditions}
-    missing = [condition for condition, correct in known.items() if correct is None]
-    with bars.bar(len(missing) * len(labels), "evaluating", progress) as bar:
-        for condition in missing:
-            bar.set_description(str(condition))
-            known[condition] = correct = _correct(
-                predict, functools.partial(show, condition), labels, batch_size, dtype, bar
-            )
-            if kept:
-                kept.write(condition, correct)
-    return {condition: correct for condition, correct in known.items() if correct is not None}
-
-
-def _correct(predict, show, labels, size, dtype, bar):
-    """Which of the images shown `predict`, given whole batches, answers correctly: bool [N]."""
-    correct = []
-    for start in range(0, len(labels), size):
+    right = []
+    for start in range(0, len(labels), batch_size):
         # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
-        rows = np.minimum(np.arange(start, start + size), len(labels) - 1)
+        rows = np.minimum(np.arange(start, start + batch_size), len(labels) - 1)
         images = show(rows)
         images = _to_float(images) if dtype == "float32" else jnp.asarray(images)
-        logits = _logits(predict(images), size, int(labels[rows].max()))
-        number = min(size, len(labels) - start)
-        correct.append((logits.argmax(-1) == labels[rows])[:number])
-        bar.update(number)
-    return np.concatenate(correct)
+        logits = _logits(predict(images), batch_size, int(labels[rows].max()))
+        number = min(batch_size, len(labels) - start)
+        right.append((logits.argmax(-1) == labels[rows])[:number])
+        update(number)
+    return np.concatenate(right)
 
 
 def _logits(answer: Any, number: int, largest: int) -> np.ndarray:
-    """What `predict` gave as a NumPy array [number, classes], refused when it is something else."""
+    """Converts the answer of `predict` to a NumPy array [number, classes]; refuses anything else."""
     foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
     logits = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
     if logits.ndim != 2 or logits.shape[0] != number or logits.dtype.kind not in "fV":

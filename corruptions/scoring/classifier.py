@@ -1,6 +1,7 @@
 """Any classifier under corruptions: a function from images to logits, whatever it is written in."""
 
 import contextlib
+import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from corruptions.scoring.conditions import CLEAN, Condition, list_conditions
 from corruptions.scoring.counts import Count
 from corruptions.scoring.folder import Folder
 from corruptions.write import files
+from corruptions.write import progress as bars
 
 
 def evaluate(
@@ -93,9 +95,16 @@ def evaluate(
         if path is not None:
             settings = {"seed": int(seed), "options": given, "dtype": dtype, "prng": prng()}
             kept = Folder(path, settings | _digests(images=images, labels=labels.astype(np.int64), index=index))
-        answers = answering.answers(
-            predict, show, labels, conditions, batch_size=batch_size, dtype=dtype, progress=progress, kept=kept
-        )
+        answers = {condition: kept.read(condition) if kept else None for condition in conditions}
+        missing = [condition for condition, correct in answers.items() if correct is None]
+        with bars.bar(len(missing) * len(labels), "evaluating", progress) as bar:
+            for condition in missing:
+                bar.set_description(str(condition))
+                of_condition = functools.partial(show, condition)
+                correct = answering.correct(predict, of_condition, labels, batch_size, dtype, bar.update)
+                answers[condition] = correct
+                if kept:
+                    kept.write(condition, correct)
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
             kept.write_tables(answers, {name: list_conditions([name], severity)[1:] for name in benchmarks})

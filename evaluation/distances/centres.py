@@ -28,7 +28,7 @@ from evaluation.conditions import Condition, file_name
 from evaluation.distances import features, transforms
 from evaluation.distances.running import Running
 from evaluation.distances.transforms import Transform
-from runtime import bindings, meshes, settings
+from runtime import artifacts, meshes, settings
 from runtime.log import log
 from training import augmentation, study
 from training.checkpoint import digest
@@ -100,7 +100,7 @@ class Measured:
         given = {**determining, "options": options}
         settings.claim(folder / "settings.json", given, refusal)
         images = sha256(np.asarray(extractor.images))
-        made_from = {"model": digest(extractor.state), "images": images, "settings": bindings.digest(given)}
+        made_from = {"model": digest(extractor.state), "images": images, "settings": artifacts.digest(given)}
         return cls(asked, extractor, split, folder, options, made_from)
 
     def generator(self, stream: int, name: str) -> np.random.Generator:
@@ -169,7 +169,7 @@ class Measured:
                 running.add(chunk)
                 saw(len(chunk) * images)
             known |= running.distances()
-            bindings.write_arrays(path, known, {**self.made_from, msd_mmd.SCHEME: scheme.name})
+            artifacts.write(path, known, {**self.made_from, msd_mmd.SCHEME: scheme.name})
             running.remove()
         return {target: known[_name(target)] for target in centres}
 
@@ -201,15 +201,17 @@ class Measured:
         known = self._kept(path)
         if name not in known:
             known = {name: measure()}
-            bindings.write_arrays(path, known, self.made_from)
+            artifacts.write(path, known, self.made_from)
         return known[name]
 
     def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
         """{name: array} of a file of results; nothing of one that was made from something else,
         which is said once.
         """
-        arrays, made_from = bindings.read_arrays(path, _REMEDY) if path.exists() else ({}, {})
-        other = [name for name, value in self.made_from.items() if made_from.get(name, value) != value]
+        if not path.exists():
+            return {}
+        arrays, made_from = artifacts.read(path, _REMEDY)
+        other = [name for name, value in self.made_from.items() if made_from.get(name) != value]
         if not other:
             return arrays
         if not self._said:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from analysis.distances.msd_mmd import Stream
-from runtime import bindings
+from runtime import artifacts
 
 _SAVE_SECONDS = 60.0
 _TARGETS = "targets"
@@ -53,7 +53,7 @@ class Running:
         self.start = end
         if end < self._members.shape[1] and time.monotonic() - self._saved >= _SAVE_SECONDS:
             state = self._stream.state() | {_TARGETS: np.array(self._names)}
-            bindings.write_arrays(self._path, state, self._made_from)
+            artifacts.write(self._path, state, self._made_from)
             self._saved = time.monotonic()
 
     def distances(self) -> dict[str, np.ndarray]:

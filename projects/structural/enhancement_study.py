@@ -25,12 +25,12 @@ from analysis.errors import joint, markup
 from analysis.tables import STANDARD
 from corruptions import enhance as enhancements
 from evaluation.conditions import list_conditions, warn_of_tables
-from evaluation.evaluate import digests, evaluate_models, marked
-from evaluation.results import Frame, asked_for, count_answers, write_tables
+from evaluation.evaluate import evaluate_models, marked
+from evaluation.results import Frame, asked_for, write_tables
 from evaluation.shown import Shown
-from runtime import distributed, meshes, workdirs
-from runtime.bindings import TRAINED
+from runtime import meshes, workdirs
 from runtime.log import log
+from runtime.workdirs import TRAINED
 from training import cli, steps, study
 
 _MEASURES = ("mean_error", "mCE")
@@ -48,18 +48,16 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
-        shown = Shown.of(config, test_split, mesh, dataset.provenance)
+        shown = Shown.of(config, test_split, mesh, dataset)
         # Before training: a reference that does not fit is refused.
-        frame = distributed.on_main(lambda: Frame.of_dataset(config, dataset, shown, conditions, path))
-        counts, known = [], {}
+        frame = path.on_main(Frame.before, config, shown, conditions, path)
 
         def train(own, folder):
             return study.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
 
         def evaluate(models, enhance=""):
             models = marked(models, enhancements.label(enhance)) if enhance else models
-            counts.extend(count_answers(evaluate_models(models, shown, conditions, path, enhance=enhance)))
-            known.update(digests(models))
+            evaluate_models(models, shown, conditions, path, enhance=enhance)
 
         standard = train(config, path)
         evaluate(standard)
@@ -69,7 +67,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
                 continue
             own = trained_with(config, name.removeprefix(TRAINED))
             evaluate(marked(train(own, path / name), name), own.train.enhance)
-        return distributed.on_main(lambda: _write(config, path, counts, known, dataset.name, frame))
+        return path.on_main(_write, config, path.path, conditions, dataset.name, frame)
 
 
 def trained_with(config: ConfigDict, name: str) -> ConfigDict:
@@ -82,9 +80,9 @@ def trained_with(config: ConfigDict, name: str) -> ConfigDict:
     return own
 
 
-def _write(config, path, counts, known, source, frame):
+def _write(config, path, conditions, source, frame):
     """Writes every table; prints the one of enhancements."""
-    write_tables(path, counts, asked_for(config), source, frame, known, printed=False)
+    write_tables(path, asked_for(config), source, frame, first=conditions, printed=False)
     evaluated = [joint.read(path, *joint.names([path]))]
     table = joint.joint(
         evaluated,

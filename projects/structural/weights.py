@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projects.structural import adain
-from runtime import bindings, files
+from runtime import artifacts, files
 from training import checkpoint
 
 NAME = "structural/style_transfer"
@@ -51,7 +51,7 @@ def write(
     """Writes a file, whole or not at all; `made_from` is a JSON-ready record of its origin."""
     arrays = {name: np.asarray(array) for name, array in adain.arrays_of(network).items()}
     styles = zip(_STYLES, (mean, deviation, np.asarray(correction)), strict=True)
-    bindings.write_arrays(path, arrays | {f"styles/{name}": array for name, array in styles}, made_from)
+    artifacts.write(path, arrays | {f"styles/{name}": array for name, array in styles}, made_from)
 
 
 def read(path: str | os.PathLike) -> Style:
@@ -61,7 +61,7 @@ def read(path: str | os.PathLike) -> Style:
       FileNotFoundError: no such file.
       DamagedFileError: it holds something else.
     """
-    arrays, _ = bindings.read_arrays(path)
+    arrays, _ = artifacts.read(path)
     digest = checkpoint.digest(arrays)
     try:
         mean, deviation, correction = (arrays.pop(f"styles/{name}") for name in _STYLES)

@@ -1,13 +1,13 @@
-"""The answers' files: what is written is read, levels are found, damage and disagreement are
-named.
-"""
+"""Answers: what is written is read; damage, other conditions and models of before are named."""
 
-import shutil
+import json
 
 import numpy as np
 import pytest
 
 from analysis import answers, tables
+from analysis.answers import Answers, Record
+from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError
 from tests.tools import report_studies
 
@@ -17,98 +17,145 @@ NUMBER = 203  # not whole bytes
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """(workdir, answers bool [seeds, models, conditions, N], counts) of a made-up study."""
+def study(tmp_path_factory):
+    """(workdir, answers bool [seeds, models, conditions, N]) of a made-up study."""
     workdir = tmp_path_factory.mktemp("answers") / "work"
-    bits = report_studies.write(workdir, NAMES, SEEDS, number=NUMBER)
-    return workdir, bits, tables.read_counts(workdir / "counts.csv")
+    return workdir, report_studies.write(workdir, NAMES, SEEDS, number=NUMBER)
 
 
-@pytest.fixture
-def study(written, tmp_path):
-    """The same, its files free to change."""
-    workdir, bits, counts = written
-    return shutil.copytree(workdir / "answers", tmp_path / "answers"), bits, counts
-
-
-def test_a_file_is_named_by_its_condition():
-    assert answers.file_stem("clean", 0) == "clean-0"
-    assert answers.file_stem("noc/border", 0.5) == "noc.border-0.5"
-    assert answers.file_stem("cbar/lines", "random", (1, 4, 10)) == "cbar.lines-random-1-4-10"
+@pytest.mark.parametrize(
+    ("condition", "stem"),
+    [
+        (("clean", 0), "clean-0"),
+        (("noc/border", 0.5), "noc.border-0.5"),
+        (("noc/rain", 1e-05), "noc.rain-1e-05"),
+        (("cbar/lines", "random", (1, 4, 10)), "cbar.lines-random-1-4-10"),
+        (("mine/a-b", 2), "mine.a-b-2"),
+    ],
+)
+def test_a_file_is_named_by_its_condition(condition, stem):
+    assert answers.file_stem(*condition) == stem
 
 
 def test_what_is_written_is_read(tmp_path):
     given = {("standard", 0): np.arange(11) % 3 == 0, ("augmix=a|b", 12): np.ones(11, bool)}
-    answers.write(tmp_path / "a.npz", given)
-    found = answers.read(tmp_path / "a.npz", 11)
-    assert list(found) == list(given)
+    record = Record("noc/hue", 0.5, None, 11, {"seed": 0}, {"dataset": "shapes"}, {("standard", 0): "ab"})
+    answers.write(tmp_path, given, record)
+    found, read = answers.read_file(tmp_path / "noc.hue-0.5.npz")
+    assert read == record and list(found) == list(given)
     for key, bits in given.items():
         np.testing.assert_array_equal(found[key], bits)
-    with np.load(tmp_path / "a.npz") as file:  # the format: other programs read it
+    with np.load(tmp_path / "noc.hue-0.5.npz") as file:  # the format: other programs read it
         np.testing.assert_array_equal(file["standard|0"], [0b10010010, 0b01000000])
 
 
-def test_a_study_is_read_back(study):
-    folder, bits, counts = study
-    np.testing.assert_array_equal(answers.read_study(folder, counts, NAMES, SEEDS), bits)
-    some = answers.read_study(folder, counts, NAMES[1:], (1,))
-    np.testing.assert_array_equal(some, bits[1:, [0, 2, 3]][:, :, [0, 2, 3]])
+def sealed(folder, arrays, **changed):
+    """Writes an artifact with a good digest and a wrong content."""
+    record = {**Record("clean", 0, None, 11, {})._asdict(), **changed}
+    artifacts.write(folder / "clean-0.npz", arrays, record)
 
 
-def test_what_was_not_kept_is_none(study):
-    folder, _, counts = study
-    assert answers.read_study(folder / "nothing", counts, NAMES, SEEDS) is None
-    more = [count._replace(seed=7) for count in counts if count.seed == 0]
-    assert answers.read_study(folder, counts + more, NAMES, (0, 7)) is None
-
-
-def test_random_severities_of_selected_levels_are_found(study):
-    """Their file has the levels in its name, which tables do not have: it is not missing."""
-    folder, bits, counts = study
-    path = folder / "cbar.lines-random.npz"
-    answers.write(folder / "cbar.lines-random-1-4-7-9-10.npz", answers.read(path, NUMBER))
-    path.unlink()
-    np.testing.assert_array_equal(answers.read_study(folder, counts, NAMES, SEEDS), bits)
-
-
-def test_of_two_selections_the_one_that_was_counted_is_read(study):
-    folder, bits, counts = study
-    path = folder / "cbar.lines-random.npz"
-    kept = answers.read(path, NUMBER)
-    answers.write(folder / "cbar.lines-random-2-3.npz", kept)
-    answers.write(path, {key: ~one for key, one in kept.items()})
-    answers.write(folder / "cbar.lines-random-1.npz", {("standard", 0): kept["standard", 0]})  # of another command
-    np.testing.assert_array_equal(answers.read_study(folder, counts, NAMES, SEEDS), bits)
-    (folder / "cbar.lines-random-2-3.npz").unlink()
-    with pytest.raises(ValueError, match=r"cbar\.lines-random\.npz: expected \d+ correct answers of standard, seed 0"):
-        answers.read_study(folder, counts, NAMES, SEEDS)
-
-
-def test_answers_that_do_not_fit_the_counts_are_refused(study):
-    folder, _, counts = study
-    counts = [counts[0]._replace(correct=counts[0].correct + 1), *counts[1:]]
-    with pytest.raises(ValueError, match=r"correct answers of .* as counts.csv says"):
-        answers.read_study(folder, counts, NAMES, SEEDS)
-
-
-def test_a_damaged_file_is_named(study):
-    folder, _, counts = study
-    path = folder / "noc.hue-random.npz"
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(DamagedFileError, match=r"noc\.hue-random\.npz.*remove it to evaluate this condition again"):
-        answers.read_study(folder, counts, NAMES, SEEDS)
+GOOD = {"standard|0": np.zeros(2, np.uint8)}
 
 
 @pytest.mark.parametrize(
-    ("arrays", "message"),
+    ("harm", "message"),
     [
-        ({"standard": np.zeros(2, np.uint8)}, r"expected arrays called model\|seed, found 'standard'"),
-        ({"standard|x": np.zeros(2, np.uint8)}, "expected arrays called"),
-        ({"standard|0": np.zeros(3, np.uint8)}, r"answers to 11 images, found uint8\[3\] for standard\|0"),
-        ({"standard|0": np.zeros(2)}, r"found float64\[2\]"),
+        (lambda f: sealed(f, {"standard|0": np.zeros(3, np.uint8)}), r"answers to 11 images, found uint8\[3\]"),
+        (lambda f: sealed(f, {"standard|0": np.zeros(2, np.int8)}), r"found int8\[2\] for standard\|0"),
+        (lambda f: sealed(f, {"standard": np.zeros(2, np.uint8)}), r"arrays called model\|seed, found 'standard'"),
+        (lambda f: sealed(f, GOOD, corruption="noc/hue"), "answers under clean-0, found noc.hue-0"),
+        (lambda f: sealed(f, GOOD, number="11"), "expected a whole number as number"),
+        (lambda f: sealed(f, GOOD, models={"standard": "ab"}), r"model\|seed, found 'standard'"),
+        (lambda f: sealed(f, GOOD, models=3), "expected an object as models"),
+        (lambda f: np.savez(f / "clean-0.npz", **GOOD), "a record of what they were made from, found none"),
+        (lambda f: (f / "clean-0.npz").write_bytes(b"PK"), "cannot be read"),
     ],
 )
-def test_other_contents_are_refused(tmp_path, arrays, message):
-    np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(DamagedFileError, match=message):
-        answers.read(tmp_path / "a.npz", 11)
+def test_damaged_files_are_named(tmp_path, harm, message):
+    harm(tmp_path)
+    with pytest.raises(DamagedFileError, match=rf"clean-0\.npz: .*{message}.*; remove it to evaluate"):
+        answers.read_file(tmp_path / "clean-0.npz")
+
+
+def test_a_study_is_read_back(study):
+    workdir, bits = study
+    read = answers.read(workdir)
+    for names, models, seeds in ((NAMES, [0, 1, 2, 3], [0, 1]), (NAMES[1:], [0, 2, 3], [0, 1])):
+        found, found_seeds = read.study(names)
+        assert found_seeds == SEEDS
+        np.testing.assert_array_equal(found, bits[seeds][:, models][:, :, models])
+    with pytest.raises(ValueError, match=r"seed 0 lacks 9, first model standard on noc/rain; seed 1 lacks 9.*overlap"):
+        read.study((*NAMES, "noc/rain"))
+
+
+def test_counts_follow_from_answers(study):
+    workdir, bits = study
+    counts = answers.read(workdir).counts
+    assert [count.key[2:] for count in counts[:: 2 * 4]] == [("clean", 0), *((name, "random") for name in NAMES)]
+    assert sum(count.correct for count in counts) == bits.sum() and {count.total for count in counts} == {NUMBER}
+
+
+def made_up(*files):
+    return Answers([(Record(c, s, levels, 4, shown), by_model) for c, s, levels, shown, by_model in files])
+
+
+def test_of_several_sets_of_levels_the_newest_counts():
+    some, more = {("standard", 0): np.array([1, 0, 0, 0], bool)}, {("standard", 0): np.array([1, 1, 1, 0], bool)}
+    files = [
+        ("clean", 0, None, {}, some),
+        ("cbar/lines", "random", None, {}, some),
+        ("cbar/lines", "random", (1, 2), {}, more),
+    ]
+    for order, correct in (([0, 1, 2], 3), ([0, 2, 1], 1)):
+        found = made_up(*(files[k] for k in order))
+        assert [count.correct for count in found.counts] == [1, correct]
+        assert ("standard", 0, "cbar/lines", "random") in found
+    bits = made_up(*files, *(("noc/hue", "random", None, {}, some),))
+    with pytest.raises(ValueError, match="seed 0 lacks"):
+        bits.study(["cbar/lines"])  # no model was trained on it; the levels are not taken for all
+
+
+def test_models_without_answers_to_clean_images_have_no_counts():
+    found = made_up(("clean", 0, None, {}, {("standard", 0): np.ones(4, bool)}),
+                    ("noc/hue", 0.5, None, {"seed": 1}, {("other", 0): np.ones(4, bool)}))  # fmt: skip
+    assert [count.model for count in found.counts] == ["standard"]
+
+
+def test_conditions_come_from_the_answers_to_each_corruption():
+    names = {"dataset": "shapes", "classes": 10, "image_shape": [32, 32, 3], "preprocessing": "none"}
+    bits = {("standard", 0): np.ones(4, bool)}
+    found = Answers([
+        (Record("clean", 0, None, 4, {}, names), bits),
+        (Record("noc/hue", 1, None, 4, {}, names | {"described": {"range": [0, 1]}, "imports": ["json"]}), bits),
+    ])  # fmt: skip
+    assert found.conditions == names | {"corruptions": {"noc/hue": {"range": [0, 1]}}}
+    assert found.imports == ("json",) and not found.stored
+    assert found.shown(("standard", 0, "clean", 0)) == artifacts.digest({})
+
+
+def test_answers_of_a_model_that_was_trained_again_are_left_out(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(answers.log, "propagate", True)
+    names = ("standard", "standard+enhance=clahe", "standard+train=clahe+enhance=nlm", "standard+bn=test:16", "other")
+    for folder, digest in ((tmp_path, "first"), (tmp_path / "train=clahe", "second")):
+        model = folder / "models" / "standard" / "seed0"
+        workdirs.write_final(model, step=1, digest=digest, num_classes=10)
+    assert [answers.trained_digest(tmp_path, name, 0) for name in names] == ["first", "first", "second", "first", ""]
+    bits = {(name, 0): np.ones(4, bool) for name in names}
+    for digest, left in (("first", {names[0], names[1], names[3], "other"}), ("second", {names[2], "other"})):
+        record = Record("clean", 0, None, 4, {}, {}, dict.fromkeys(bits, digest))
+        answers.write(tmp_path / "answers", bits, record)
+        assert {count.model for count in answers.read(tmp_path).counts} == left
+    assert "3 answers in" in caplog.text and "left out until they are evaluated again" in caplog.text
+
+
+def test_a_workdir_without_answers_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected an evaluated workdir.*run eval\.py"):
+        answers.read(tmp_path)
+
+
+def test_what_the_tables_hold_is_what_the_answers_say(study):
+    assert {c.key: c for c in tables.read_counts(study[0] / "counts.csv")} == {
+        c.key: c for c in answers.read(study[0]).counts
+    }
+    assert "config_sha256" not in json.loads((study[0] / "provenance.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 from analysis import schemes
 from analysis.errors.summary import Summary
 from analysis.tables import Count
-from runtime import bindings
+from runtime import artifacts
 
 SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")
 ERRORS = {"standard": (40, 44), "augmix": (20, 22), "augmix=rotate": (30, 30), "patch_gaussian": (25, 29)}
@@ -112,7 +112,7 @@ def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
     def write(distances):
         for name, (msd, mmd) in distances.items():
             arrays = {f"{FOG}|2": np.array([[msd], [mmd]])}
-            bindings.write_arrays(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name})
+            artifacts.write(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name})
 
     said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
     assert "no distances yet" in said and not (tmp_path / "correlations.csv").exists()

@@ -126,7 +126,12 @@ def test_the_record_of_inputs_names_each_file_with_its_digest(tmp_path):
     (tmp_path / "a.csv").write_text("abc")
     record = provenance.record_inputs({"study/a.csv": tmp_path / "a.csv"})
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, "abc"
-    assert record["inputs"] == {"study/a.csv": digest} and set(record["versions"]) == {"numpy", "scipy", "python"}
+    assert record["inputs"] == {"study/a.csv": digest} and set(record["versions"]) == {
+        "numpy",
+        "scipy",
+        "pandas",
+        "python",
+    }
     with pytest.raises(FileNotFoundError):
         provenance.record_inputs({"b": tmp_path / "b.csv"})
 

@@ -23,7 +23,7 @@ from analysis import tables
 from analysis.distances.results import mean_distances, read_centres, read_distances
 from evaluation import trained_models
 from evaluation.distances import centres, features, running, transforms
-from runtime import bindings, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
 from tools import msd
@@ -254,8 +254,6 @@ def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, 
     shutil.rmtree(folder / "msd")
     assert str(found) == str(msd.distances(few, folder))  # spreads of no halves are NaN
     assert {row.msd for row in found}.isdisjoint(row.msd for row in measured[1])
-    for path in (folder / "msd").rglob("*.npz"):  # as an older tools.msd left them
-        np.savez(path, **bindings.read_arrays(path)[0])
     monkeypatch.setattr(centres.features.Extractor, "stream", lambda *args, **kwargs: pytest.fail("measured again"))
     assert str(msd.distances(few, folder)) == str(found)
 

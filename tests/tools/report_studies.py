@@ -75,8 +75,8 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     counts = []
     for c, (corruption, severity) in enumerate(conditions):
         by_model = {(model, seed): bits[s, m, c] for m, model in enumerate(models) for s, seed in enumerate(seeds)}
-        answers.write(workdir / "answers" / f"{answers.file_stem(corruption, severity)}.npz", by_model)
         label = 0 if corruption == "clean" else severity
+        answers.write(workdir / "answers", by_model, answers.Record(corruption, label, None, number, {}))
         counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in by_model.items()]
     comment = f"shapes, small_resnet, revision {REVISION[:12]}"
     tables.write_counts(workdir / "counts.csv", counts, comment)

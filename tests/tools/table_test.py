@@ -35,8 +35,8 @@ def write(folder, shift, seeds=(0,), held=None, shown="these"):
             noise = np.random.default_rng((k, seed)).normal(size=NUMBER)
             by_model["standard", seed] = hard + 0.3 * noise < 1 - shift - 0.1 * k
             counts.append(("standard", seed, name, severity, int(by_model["standard", seed].sum()), NUMBER))
-        made_from = answers.MadeFrom(shown, NUMBER)
-        answers.write(folder / "answers" / f"{answers.file_stem(name, severity)}.npz", by_model, made_from)
+        record = answers.Record(name, severity, None, NUMBER, {"images": shown})
+        answers.write(folder / "answers", by_model, record)
     tables.write_counts(folder / "counts.csv", counts, "made up")
     record = {"conditions": dataclasses.asdict(held or conditions()), "provenance": {"device": "a device"}}
     (folder / "evaluation.json").write_text(json.dumps(record))

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shutil
-import types
 
 import jax
 import numpy as np
@@ -16,9 +15,10 @@ from corruptions.write.__main__ import main as write
 from data import Split
 from evaluation import correctness, measured, trained_models
 from evaluation.conditions import list_conditions
+from evaluation.results import conditions_of
 from evaluation.robustness import Robustness
 from evaluation.shown import Shown
-from runtime import bindings, meshes
+from runtime import meshes
 from runtime.provenance import provenance
 from runtime.schema import SettingsError
 from tests.reference.photographs import photograph
@@ -74,9 +74,11 @@ def test_what_is_shown_is_bound_to_the_digest(folder, digest, images):
     assert config.train.corruption_options.to_dict() == {FROST: {"photographs": digest}}
     mesh = meshes.data_mesh(4)
     shown, plain = Shown.of(config, split, mesh), Shown.of(tiny.config(), split, mesh)
-    assert bindings.digest(shown.draws) != bindings.digest(plain.draws) and digest in json.dumps(shown.draws)
-    held = measured.of_images("cifar10", 10, (32, 32, 3), "none", shown.options, list_conditions([FROST], "3"))
-    assert held.frost == f"photographs_{digest[:16]}"
+    (_, frost), (_, fog) = list_conditions([FROST], "3"), list_conditions(["imagenet_c/fog"], "3")
+    assert shown.under(frost).record.shown["options"] == {"photographs": digest}
+    assert shown.under(frost).record.shown != plain.under(frost).record.shown
+    assert shown.under(fog).record == plain.under(fog).record  # bound to its own options
+    assert conditions_of(shown, [frost]).frost == f"photographs_{digest[:16]}"
 
 
 def test_trained_models_are_shown_the_photographs_of_the_command(folder, digest, tmp_path):
@@ -110,13 +112,11 @@ def test_a_written_dataset_names_them(folder, digest, images, tmp_path):
     entry = json.loads((tmp_path / "set" / "manifest.json").read_text())["corruptions"][FROST]
     assert entry["options"] == {"photographs": digest}
     assert write([*given, "--severities=3", "--no-progress"]) == 1  # other settings
-    dataset = types.SimpleNamespace(name="cifar10", num_classes=10)
-    stored = dataclasses.make_dataclass("Stored", ["provenance", "image_shape", "conditions"])
+    stored = dataclasses.make_dataclass("Stored", ["provenance", "image_shape"])
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
-    held = measured.of_stored(dataset, stored({"manifest": manifest}, (32, 32, 3), lambda: [(FROST, 3)]))
-    assert held.frost == f"photographs_{digest[:16]}"
-    published = measured.of_stored(dataset, stored({"manifest": None}, (32, 32, 3), lambda: [(FROST, 3)]))
-    assert published.frost == "original_photographs"
+    for known, source in ((manifest, f"photographs_{digest[:16]}"), (None, "original_photographs")):
+        described = measured.stored_description(stored({"manifest": known}, (32, 32, 3)), FROST)
+        assert described["frost"] == source
 
 
 def test_what_is_wrong_is_said_at_once(folder, tmp_path):

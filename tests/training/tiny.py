@@ -45,4 +45,4 @@ def _finish(folder, single, params, statistics):
     state = states.initial_state(params, statistics, states.make_optimizer(single.train, 1))
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
-    workdirs.write_json(folder / "final.json", {"step": 0, "digest": digest(state), "num_classes": 10})
+    workdirs.write_final(folder, step=0, digest=digest(state), num_classes=10)

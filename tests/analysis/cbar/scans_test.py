@@ -9,7 +9,7 @@ import corruptions
 from analysis import tables
 from analysis.cbar import scans
 from analysis.cbar.scans import Scan, join
-from runtime import bindings
+from runtime import artifacts
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def _arrays(scan):
 )
 def test_archives_that_are_no_scan_are_refused(scan, change, message, tmp_path):
     arrays = {name: value for name, value in (_arrays(scan) | change).items() if value is not None}
-    bindings.write_arrays(tmp_path / "run0.npz", arrays, {})
+    artifacts.write(tmp_path / "run0.npz", arrays, {})
     with pytest.raises(ValueError, match=message):
         scans.read_scan(tmp_path / "run0.npz")
 

@@ -23,7 +23,7 @@ from analysis.distances.results import (
     write_correlations,
 )
 from analysis.tables import Count
-from runtime import bindings
+from runtime import artifacts
 
 ROWS = [
     Distance("standard", "imagenet_c/fog", 1, 0.1, 0.01, 0.2, math.nan),
@@ -44,7 +44,7 @@ def write_files(folder, **record):
     for scheme, arrays in FILES.items():
         arrays = {name: np.array(value) for name, value in arrays.items()}
         path = folder / "schemes" / f"{scheme.replace('/', '.')}.npz"
-        bindings.write_arrays(path, arrays, {"model": "a", "scheme": scheme} | record)
+        artifacts.write(path, arrays, {"model": "a", "scheme": scheme} | record)
 
 
 def test_distances_are_read_from_the_files_of_the_schemes(tmp_path):
@@ -61,7 +61,7 @@ def test_files_that_hold_no_distances_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected distances of tools\.msd in .*schemes, found none"):
         read_distances(tmp_path)
     write_files(tmp_path)
-    bindings.write_arrays(tmp_path / "schemes" / "other.npz", {}, {"model": "b", "scheme": "other"})
+    artifacts.write(tmp_path / "schemes" / "other.npz", {}, {"model": "b", "scheme": "other"})
     with pytest.raises(ValueError, match="in one network on the same images, found others; give the command"):
         read_distances(tmp_path)
     write_files(tmp_path, scheme="")
@@ -81,10 +81,10 @@ def test_centres_are_read_back_by_name_and_severity(tmp_path):
     (tmp_path / "broken.npz").write_bytes(b"PK no archive")
     with pytest.raises(ValueError, match="cannot be read"):
         read_centres(tmp_path / "broken.npz")
-    np.savez(tmp_path / "other.npz", other=np.ones(3))
+    artifacts.write(tmp_path / "other.npz", {"other": np.ones(3)}, {})
     with pytest.raises(ValueError, match=r"vectors of features|called corruption"):
         read_centres(tmp_path / "other.npz")
-    np.savez(tmp_path / "word.npz", **{"noc/hue|much": np.ones(3)})
+    artifacts.write(tmp_path / "word.npz", {"noc/hue|much": np.ones(3)}, {})
     with pytest.raises(ValueError, match=r"called corruption\|severity, found 'noc/hue\|much'"):
         read_centres(tmp_path / "word.npz")
 

@@ -9,8 +9,7 @@ from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from analysis.report.warnings import warnings
 from analysis.selection.benchmark import select_benchmark
-from evaluation import verification
-from runtime import bindings
+from runtime import artifacts
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
 
@@ -69,7 +68,7 @@ def test_optional_results_are_shown(workdir):
     }  # fmt: skip
     (workdir / "comparison.json").write_text(json.dumps(comparison))
     distances = {"noc/hue|1": np.array([[0.25], [1.0]]), "noc/rain|1": np.array([[0.75], [3.0]])}
-    bindings.write_arrays(workdir / "msd" / "schemes" / "augmix.npz", distances, {"scheme": "augmix"})
+    artifacts.write(workdir / "msd" / "schemes" / "augmix.npz", distances, {"scheme": "augmix"})
     (workdir / "msd" / "msd.csv").write_text("")
     found = inputs.read(workdir)
     page = Page(document(found, None, "No pictures."))
@@ -90,12 +89,10 @@ def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(wo
     assert f"python select_noc.py --overlap={workdir}/overlap.csv --coverage=imagenet_c" in further(workdir)
     select_benchmark(workdir / "overlap.csv", 0.1, coverage="noc/hue")
     assert "By noc/hue." in further(workdir)
-    assert "coverage.json: expected to be made" not in str(verification.verify(workdir).problems)
     content = json.loads((workdir / "coverage.json").read_text())
     content["inputs"]["overlap.csv"] = "0"
     (workdir / "coverage.json").write_text(json.dumps(content))
     assert any("coverage.json was made with another" in text for _, text in warnings(inputs.read(workdir)))
-    assert "coverage.json: expected to be made" in str(verification.verify(workdir).problems)
     (workdir / "coverage.json").unlink()
     old = json.loads((workdir / "benchmark.json").read_text()) | {"coverage": content | {"benchmark": ["noc/rain"]}}
     (workdir / "benchmark.json").write_text(json.dumps(old))

@@ -9,7 +9,7 @@ from PIL import Image
 from projects.structural import pictures, train_style_decoder, weights
 from projects.structural.adain import READINGS
 from projects.structural.configs import style_decoder
-from runtime import bindings, workdirs
+from runtime import artifacts, workdirs
 
 
 @pytest.mark.parametrize("name", READINGS)
@@ -86,7 +86,7 @@ def test_a_stopped_run_ends_in_the_same_weights_and_lowers_the_loss(tmp_path, mo
     monkeypatch.setattr(train_style_decoder, "_rows", rows)
     again = train_style_decoder.run(config(), tmp_path / "stopped")
     assert weights.read(again).digest == weights.read(whole).digest
-    _, made_from = bindings.read_arrays(whole)
+    _, made_from = artifacts.read(whole)
     assert made_from["encoder"] == "random values, seed 0" and made_from["styles"]["pictures"] == 6
     longer = train_style_decoder.run(config(steps=60), tmp_path / "longer")
     lines = (longer.parent / "metrics.jsonl").read_text().splitlines()
