@@ -24,7 +24,7 @@ from benchmarks.device import works
 from configs import default
 from data import tree
 from data.dataset import Split
-from data.imagenet import shard
+from data.imagenet import store
 from data.sharded import ShardedImages
 from runtime import meshes
 from training import batches, stream
@@ -104,7 +104,7 @@ def main(argv):
             if row == prepared:
                 record = []
                 spent = timing.spend(
-                    lambda _: record.append(shard.write(folder / "prepared.npy", items, SIZE, SHORT)), 0
+                    lambda _: record.append(store.write_shard(folder / "prepared.npy", items, SIZE, SHORT)), 0
                 )
                 if record[0]["damaged"]:
                     raise RuntimeError(f"expected whole images, found {record[0]['damaged'][:3]}")

@@ -1,35 +1,34 @@
-"""Checksums of blocks of images, fast enough to be compared whenever images are read.
+"""Images in .npy files: written piece by piece, and compared with checksums of blocks whenever they are read.
 
-A block is so many consecutive images, about half a megabyte. Its checksum is the CRC-32 of the
-sums, modulo 2^64, of the 64-bit words of each 4,096 bytes of it, and of the bytes that are left
-over: summing runs at the speed of memory, where CRC-32 alone takes five times, SHA-256 ten times as
-long. Zeroed, changed, shifted or exchanged pages are found; against changes made on purpose there
-is the sha256 beside it, which `verify` of cache and store compare.
+A block is a number of consecutive images, about half a megabyte. Its checksum is the CRC-32 of the sums, modulo 2^64,
+of the 64-bit words in each 4,096 bytes, followed by the remaining bytes. Summing runs at the speed of memory; CRC-32
+alone takes five times, SHA-256 ten times as long. It finds zeroed, changed, shifted or exchanged pages. Changes made
+on purpose are found by the sha256 of the file, which `verify` of cache and store compare.
 """
 
+import hashlib
 import math
 import os
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from runtime.files import DamagedFileError
 
-_BYTES = 2**19  # of a block, at most, unless one image has more
+_BYTES = 2**19  # at most in a block, unless one image is larger
 _PAGE = 4096
-_DIGITS = 8  # of a checksum, hexadecimal
+_DIGITS = 8  # hexadecimal digits of a checksum
 
 
 def describe(images: np.ndarray) -> dict[str, Any]:
     """Computes the checksums of images uint8[N, H, W, 3].
 
     Returns:
-      {"images": in a block, "checksums": of all blocks, 8 hexadecimal digits each, in order};
-      JSON-able.
+      {"images": images in a block, "checksums": 8 hexadecimal digits for each block, in order}; JSON-able.
     """
     size = max(1, _BYTES // max(1, math.prod(images.shape[1:])))
     values = _in_threads(lambda i: checksum(images[i * size : (i + 1) * size]), -(-len(images) // size))
@@ -37,7 +36,7 @@ def describe(images: np.ndarray) -> dict[str, Any]:
 
 
 def checksum(block: np.ndarray) -> int:
-    """Computes the checksum of one block, as the module says: 32 bits."""
+    """Computes the checksum of one block: 32 bits."""
     flat = np.ascontiguousarray(block).reshape(-1)
     whole = len(flat) // _PAGE * _PAGE
     sums = flat[:whole].view("<u8").reshape(-1, _PAGE // 8).sum(1, dtype="<u8")
@@ -45,17 +44,19 @@ def checksum(block: np.ndarray) -> int:
 
 
 class Blocks:
-    """The blocks of one file of images, each compared when its images are first asked for."""
+    """The blocks of one file of images, each compared when its images are first read."""
 
     def __init__(self, file: Path, images: np.ndarray, known: Mapping[str, Any], remedy: str):
-        """Args:
-          file: named in errors.
+        """Reads the checksums.
+
+        Args:
+          file: the file, for errors.
           images: uint8[N, H, W, 3], the memory map of the file.
-          known: what `describe` gave.
-          remedy: what a reader of the error should do.
+          known: the result of `describe`.
+          remedy: the end of errors, advice to the reader.
 
         Raises:
-          DamagedFileError: `known` is not of so many images.
+          DamagedFileError: `known` does not fit the number of images.
         """
         try:
             self._size, digits = int(known["images"]), known["checksums"]
@@ -72,10 +73,10 @@ class Blocks:
         self._seen = np.zeros(count, bool)
 
     def check(self, start: int, stop: int) -> None:
-        """Compares the blocks that hold images start .. stop - 1, unless they were compared before.
+        """Compares the blocks with images start .. stop - 1, unless they were compared before.
 
         Raises:
-          DamagedFileError: one differs; names the file and the images.
+          DamagedFileError: a block differs; names the file and the images.
         """
         first, last = start // self._size, -(-stop // self._size)
         if self._seen[first:last].all():
@@ -86,7 +87,7 @@ class Blocks:
                 self._seen[number] = True
 
     def wrong(self) -> list[str]:
-        """Compares all blocks, in threads; a line for each that differs."""
+        """Compares all blocks, in threads; returns a line for each that differs."""
 
         def problem(number):
             try:
@@ -106,12 +107,70 @@ class Blocks:
 
 
 def _in_threads(function, count):
-    """[function(0), ..., function(count - 1)]; runs of neighbours in each thread, as they lie in
-    the file.
-    """
+    """Computes [function(0), ..., function(count - 1)]; each thread takes neighbours in the file."""
     if count < 8:
         return [function(i) for i in range(count)]
     step = 32
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = pool.map(lambda i: [function(k) for k in range(i, min(i + step, count))], range(0, count, step))
         return [value for part in parts for value in part]
+
+
+class Writer:
+    """Writes pieces uint8[n, H, W, 3] one after the other as one array, which need never be in memory.
+
+    The number of images is known only at the end: NumPy pads the header of a file so that the first axis can grow in
+    place, and `finish` fills it in.
+    """
+
+    def __init__(self, file: BinaryIO, shape: tuple[int, ...] | None = None):
+        """Takes a binary file, which stays open, and the shape (H, W, 3) of images; None is that of the first piece."""
+        self._file, self._shape, self._digest = file, None, hashlib.sha256()
+        self.count = 0
+        if shape is not None:
+            self._begin(shape)
+
+    def _begin(self, shape):
+        self._shape = tuple(shape)
+        self._header = self._write_header()
+
+    def append(self, piece: np.ndarray) -> None:
+        """Adds the images of a piece.
+
+        Raises:
+          ValueError: the piece is not uint8[n, H, W, 3], or H and W differ from those before.
+        """
+        shape = piece.shape[1:]
+        if piece.dtype != np.uint8 or len(shape) != 3 or self._shape not in (None, shape):
+            expected = "uint8[n, H, W, 3]" if self._shape is None else f"uint8[n, {', '.join(map(str, self._shape))}]"
+            raise ValueError(f"expected images {expected}, found {piece.dtype}{list(piece.shape)}")
+        if self._shape is None:
+            self._begin(shape)
+        data = np.ascontiguousarray(piece).data
+        self._file.write(data)
+        self._digest.update(data)
+        self.count += len(piece)
+
+    def finish(self) -> None:
+        """Writes the final header and flushes.
+
+        Raises:
+          ValueError: there was no image and no shape.
+        """
+        if self._shape is None:
+            raise ValueError("expected at least one image to cache, found none")
+        self._file.seek(0)
+        if self._write_header() != self._header:
+            raise RuntimeError("the length of the .npy header changed; the array would be shifted")
+        self._file.flush()
+
+    @property
+    def sha256(self) -> str:
+        """The sha256 of the bytes of all pieces, without the header, hexadecimal."""
+        return self._digest.hexdigest()
+
+    def _write_header(self) -> int:
+        descr = np.lib.format.dtype_to_descr(np.dtype(np.uint8))
+        header = {"descr": descr, "fortran_order": False, "shape": (self.count, *self._shape)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+        return self._file.tell()

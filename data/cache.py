@@ -1,14 +1,12 @@
 """Decoded images on disk, so that a dataset is decoded once per machine.
 
-An entry is a folder `<root>/<name>-<key>` holding `images.npy`, `labels.npy`, `index.npy` and
-`meta.json`. It is written aside, under a name nobody looks for, and renamed when it is complete: a
-reader sees a whole entry or none. Images come back as a read-only memory map, after every block of
-them was compared with its checksum (`data.blocks`). An entry that is incomplete or damaged, or of
-an older format, is decoded again in its place. Format 1 is: it had no checksums of blocks, and grey
-images of 16 bits were white in it.
+An entry is a folder `<root>/<name>-<key>` with `images.npy`, `labels.npy`, `index.npy` and `meta.json`. It is written
+under a hidden name and renamed when it is complete: a reader sees a whole entry or none. Images come back as a
+read-only memory map, after every block was compared with its checksum (`data.blocks`). An incomplete or damaged entry,
+or one of another format, is decoded again in its place.
 
 The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/jax-corruptions`, or
-`~/.cache/jax-corruptions`. Where it cannot be written the images stay in memory, with a warning.
+`~/.cache/jax-corruptions`. If it cannot be written the images stay in memory, with a warning.
 """
 
 import contextlib
@@ -26,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from data import blocks, npy
+from data import blocks
 from runtime import artifacts, files
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-_FORMAT = 2  # raise it when the layout of an entry changes, or what decoding gives
-_KEYS = 1  # of the keys: an entry of another format has the same, and is replaced
+_FORMAT = 2  # raise it when the layout of an entry or the decoded pixels change
+_KEYS = 1  # format of the keys: an entry of another _FORMAT has the same key, and is replaced
 _ARRAYS = ("images", "labels", "index")
 _META = "meta.json"
 _AGAIN = "the next load of the dataset decodes it again"
@@ -42,7 +40,7 @@ _STALE_SECONDS = 24 * 3600
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """The three arrays of a split, their sha256 and what the builder noted about them."""
+    """The three arrays of a split, their sha256 and the builder's notes."""
 
     images: np.ndarray
     labels: np.ndarray
@@ -76,10 +74,9 @@ def cached(
     """Returns the entry `<name>-<key>`, built and stored if it is not there, complete and readable.
 
     Args:
-      name: of the dataset and split, for people who look into the folder.
+      name: dataset and split, for people who look into the folder.
       key: a `fingerprint` of everything the pixels depend on.
-      build: given a dictionary to write notes into, yields the dataset in pieces; called only when
-        needed.
+      build: yields the dataset in pieces; takes a dictionary for notes; called only when needed.
       cache_dir: see the module.
     """
     folder = root(cache_dir) / f"{name}-{key}"
@@ -97,7 +94,7 @@ def cached(
         with _hold(aside):
             _write(aside, build)
             _publish(aside, folder)
-    except OSError as error:  # of a full disk, which names no file
+    except OSError as error:  # the error of a full disk names no file
         error.filename = error.filename or str(folder)
         raise
     finally:
@@ -109,8 +106,7 @@ def cached(
 
 
 def verify(path: str | os.PathLike) -> list[str]:
-    """Reads an entry, or all entries of a root, against checksums and sha256; a line for each file
-    that is wrong.
+    """Compares an entry, or all entries of a root, with checksums and sha256; returns a line for each wrong file.
 
     Raises:
       FileNotFoundError: there is no entry.
@@ -135,7 +131,7 @@ def _problems(folder):
 
 
 def _read(folder: Path, say: bool = True) -> Entry | None:
-    """The entry, or None when it is absent, unfinished or not what was written, which is said."""
+    """Reads an entry; None when it is absent, unfinished or damaged, with a warning."""
     if not folder.exists():
         return None
     try:
@@ -147,12 +143,11 @@ def _read(folder: Path, say: bool = True) -> Entry | None:
 
 
 def _open(folder: Path) -> Entry:
-    """The entry, with all its blocks compared; raises a dozen kinds of errors."""
+    """Reads an entry and compares all its blocks; raises a dozen kinds of errors."""
     meta = files.read_json(folder / _META, remedy=_AGAIN)
     if meta["format"] != _FORMAT:
         raise ValueError(f"{folder / _META}: expected format {_FORMAT}, found {meta['format']}; {_AGAIN}")
-    recorded = meta.pop("digest", None)  # an earlier revision wrote none
-    if recorded is not None and artifacts.digest(meta) != recorded:
+    if artifacts.digest({key: value for key, value in meta.items() if key != "digest"}) != meta["digest"]:
         raise ValueError(f"{folder / _META}: expected the record of an entry, found one that was changed; {_AGAIN}")
     arrays = {}
     for name in _ARRAYS:
@@ -175,11 +170,11 @@ def _line(folder, error):
 
 
 def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> None:
-    """Streams the pieces into .npy files: what is built need never be in memory at once."""
+    """Streams the pieces into .npy files; they need never be in memory at once."""
     notes: dict[str, Any] = {}
     labels, index = [], []
     with open(aside / "images.npy", "wb") as file:
-        images = npy.Writer(file)
+        images = blocks.Writer(file)
         for piece, piece_labels, piece_index in build(notes):
             images.append(piece)
             labels.append(piece_labels)
@@ -198,15 +193,13 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
 
 
 def _publish(aside: Path, folder: Path) -> None:
-    """Renames the finished entry into place; another process may have been faster, which is as
-    good. What stands there is removed only when it cannot be read: it may be the other's.
-    """
+    """Renames the finished entry into place, unless another process was faster; removes an entry that cannot be read."""
     try:
         os.rename(aside, folder)
     except OSError:
         if _read(folder, say=False) is not None:
             return
-        shutil.rmtree(folder, ignore_errors=True)  # what an older program or a damaged disk left there
+        shutil.rmtree(folder, ignore_errors=True)  # an entry of another format, or a damaged one
         try:
             os.rename(aside, folder)
         except OSError:
@@ -223,9 +216,7 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Removes what killed runs left behind: parts of yesterday that no process holds (clocks may
-    jump).
-    """
+    """Removes the parts of killed runs: a day old and held by no process (clocks may jump)."""
     for path in _parts(folder):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
             with _hold(path) as held:
@@ -235,9 +226,7 @@ def _remove_stale(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _hold(folder: Path) -> Iterator[bool]:
-    """Holds a folder against other processes until the end or the death of this one; yields whether
-    it was free.
-    """
+    """Holds a folder against other processes until this one ends or dies; yields True if it was free."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         yield files.take_lock(descriptor)

@@ -1,8 +1,8 @@
-"""What every source of images gives: a `Dataset` of two `Split`s.
+"""A `Dataset` of two `Split`s, the result of every source of images.
 
-Images are uint8[N, H, W, 3] (RGB, 0..255), labels are int32[N] in 0..num_classes-1, and `index` is
-int32[N]: the place of the image in the full split. It stays with the image when the split is
-limited or shuffled, so a random corruption keyed by it does not change with the limit.
+Images are uint8[N, H, W, 3] (RGB, 0..255), labels are int32[N] in 0..num_classes-1, and `index` is int32[N]: the
+place of the image in the full split. It stays with the image when the split is limited or shuffled, so a random
+corruption keyed by it does not change with the limit.
 """
 
 import dataclasses
@@ -20,13 +20,10 @@ from runtime.meshes import place_array
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays
-    after `to_device`.
+    """Images uint8[N, H, W, 3], labels int32[N] and index int32[N]; NumPy arrays, or JAX arrays after `to_device`.
 
-    The images of a prepared store, or of two datasets joined, are `ShardedImages`, which are
-    indexed like an array.
-
-    It is a pytree, so it can be an argument of a jitted function.
+    The images of a prepared store, or of a union, are `ShardedImages`, which are indexed like an array. A split is a
+    pytree, so it can be an argument of a jitted function.
     """
 
     images: Any
@@ -37,12 +34,11 @@ class Split:
         return self.images.shape[0]
 
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> "Split":
-        """The same split on the device, still uint8: one transfer, after which batches are gathers
-        there.
+        """Copies the split to the device, still uint8, in one transfer; batches are then gathers there.
 
         Args:
-          sharding: where the arrays lie; None is the default device. A sharding that divides the
-            first axis needs N to be a multiple of the number of its pieces.
+          sharding: placement of the arrays; None is the default device. A sharding that divides the first axis needs N
+            to be a multiple of the number of its pieces.
         """
         sharded = isinstance(self.images, ShardedImages)
         images = self.images.to_device(sharding) if sharded else place_array(np.asarray(self.images), sharding)
@@ -50,12 +46,11 @@ class Split:
 
 
 class Parts(NamedTuple):
-    """Parts of a test set, on each of which train.py tells the accuracy.
+    """Parts of a test set; train.py reports the accuracy on each.
 
     Attributes:
-      labels: int32 [N], the part of each test image; where files that cannot be read count as errors,
-        theirs follow.
-      names: of the parts.
+      labels: int32 [N], the part of each test image, then of each unreadable file that counts as an error.
+      names: the names of the parts.
     """
 
     labels: np.ndarray
@@ -66,9 +61,8 @@ class Parts(NamedTuple):
 class Dataset:
     """A named pair of splits.
 
-    `provenance` says where the pixels come from (source, version, sizes, sha256 of every array) in
-    values that JSON can hold, so that a result can name the data it was measured on. `parts`
-    divides the test images, where a protocol does.
+    `provenance` is a JSON-ready record of the origin of the pixels (source, version, sizes, sha256 of every array), by
+    which a result names its data. `parts` divides the test images, where a protocol does.
     """
 
     name: str
@@ -89,9 +83,7 @@ class Dataset:
 
 
 def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_classes: int, what: str) -> Split:
-    """A `Split` whose shapes, types and label range have been checked; `what` names it in
-    errors.
-    """
+    """Makes a `Split` after checking shapes, types and the range of labels; `what` names it in errors."""
     if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
         raise ValueError(f"{what}: expected images uint8[N, H, W, 3], found {images.dtype}{list(images.shape)}")
     count = images.shape[0]
@@ -105,12 +97,10 @@ def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_cl
 
 
 def balanced_prefix(labels: np.ndarray, limit: int | None) -> np.ndarray:
-    """Positions of at most `limit` images with the classes as equal as possible: int[min(limit,
-    N)].
+    """Chooses at most `limit` images with the classes as equal as possible: positions int[min(limit, N)].
 
-    The order is first image of every class, second image of every class, and so on; therefore the
-    positions for a smaller limit are the beginning of those for a larger one. `limit=None` keeps
-    every image in its own order.
+    The order is the first image of every class, the second image of every class, and so on, so the positions for a
+    smaller limit are the beginning of those for a larger one. `limit=None` keeps every image in its own order.
     """
     labels = np.asarray(labels)
     if limit is None:
@@ -119,13 +109,13 @@ def balanced_prefix(labels: np.ndarray, limit: int | None) -> np.ndarray:
         raise ValueError(f"expected a limit of at least 1 image (or None for all), found {limit}")
     by_class = np.argsort(labels, kind="stable")
     _, first, count = np.unique(labels[by_class], return_index=True, return_counts=True)
-    rank = np.empty(len(labels), int)  # how many images of the same class come before this one
+    rank = np.empty(len(labels), int)  # number of earlier images of the same class
     rank[by_class] = np.arange(len(labels)) - np.repeat(first, count)
     return np.lexsort((labels, rank))[:limit]
 
 
 def limited(split: Split, limit: int | None) -> Split:
-    """The class-balanced prefix of a split; the very same object when `limit` is None."""
+    """Takes the class-balanced prefix of a split; the same object when `limit` is None."""
     if limit is None:
         return split
     keep = balanced_prefix(split.labels, limit)
@@ -133,13 +123,47 @@ def limited(split: Split, limit: int | None) -> Split:
 
 
 def sha256(array: np.ndarray) -> str:
-    """sha256 of the array's bytes in C order, hexadecimal."""
+    """Returns the sha256 of the array's bytes in C order, hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(array)).hexdigest()
 
 
 def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The provenance of one split: size, image shape and sha256 of the arrays, taken from `known`
-    when given.
-    """
+    """Makes the provenance of one split: size, image shape and sha256 of the arrays (from `known` if present)."""
     digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}
+
+
+def union(first: Dataset, second: Dataset) -> Dataset:
+    """Joins two datasets to train on both, such as ImageNet and Stylized-ImageNet; tests are those of the first.
+
+    Images are not copied. `index` of the second continues after the first, so that each image keeps a number of its
+    own. Provenance is that of the first, with that of the second under `mixed_in`.
+
+    Raises:
+      ValueError: other class names, or images of another size.
+    """
+    if first.class_names != second.class_names:
+        differ = sorted(set(first.class_names) ^ set(second.class_names)) or ["their order"]
+        raise ValueError(
+            f"expected the class names of {first.name} in {second.name}, found {second.num_classes} against "
+            f"{first.num_classes} classes, different in {', '.join(differ[:5])}"
+        )
+    shapes = [dataset.train.images.shape[1:] for dataset in (first, second)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"expected images of {shapes[0]} as in {first.name}, found {shapes[1]} in {second.name}")
+    if not len(second.train):
+        raise ValueError(f"expected training images in {second.name}, found none")
+    parts, checks = zip(*(part for split in (first.train, second.train) for part in _parts(split.images)))
+    after = int(np.max(first.train.index, initial=-1)) + 1
+    train = Split(
+        ShardedImages(parts, shapes[0], checks),
+        np.concatenate([first.train.labels, second.train.labels]),
+        np.concatenate([first.train.index, np.asarray(second.train.index) + np.int32(after)]),
+    )
+    provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
+    return dataclasses.replace(first, name=f"{first.name}+{second.name}", train=train, provenance=provenance)
+
+
+def _parts(images):
+    """(array, its checksums) of each shard."""
+    return zip(images.shards, images.checks) if isinstance(images, ShardedImages) else [(images, None)]

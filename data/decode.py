@@ -1,6 +1,4 @@
-"""One image file to one square uint8 image: resize the shorter side and crop the centre, or resize
-both sides.
-"""
+"""Decodes one image file to a square of uint8: the shorter side resized and the centre cropped, or both sides resized."""
 
 import os
 import struct
@@ -11,7 +9,7 @@ import numpy as np
 
 from corruptions.write import decoding
 
-# What Pillow raises on files that are cut off, are no image, or claim absurd sizes.
+# Pillow's errors for truncated files, files that are no image, and absurd sizes.
 DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
 
 RESIZE = ("crop", "squash")
@@ -21,12 +19,10 @@ BOTH = 0
 
 
 def sides(image_size: int, train_size: int | None = None, resize: str = "crop") -> dict[str, tuple[int, int]]:
-    """(side, shorter side before the crop) in pixels of the images of each split; (side, `BOTH`)
-    where `resize` is `squash`.
+    """Returns {split: (side, shorter side before the crop)} in pixels; (side, `BOTH`) where `resize` is `squash`.
 
     Raises:
-      ValueError: a size is below 1, training images are smaller than those for testing, or
-        `resize` is not in `RESIZE`.
+      ValueError: a size is below 1, training images are smaller than test images, or `resize` is not in `RESIZE`.
     """
     if resize not in RESIZE:
         raise ValueError(f"expected resize {' or '.join(map(repr, RESIZE))}, found {resize!r}")
@@ -42,7 +38,7 @@ def sides(image_size: int, train_size: int | None = None, resize: str = "crop") 
 
 
 def description(sides: dict[str, tuple[int, int]]) -> str:
-    """What was done to the images, for people."""
+    """Describes the preprocessing in words."""
     parts = {
         split: f"both sides {size}" if short == BOTH else f"shorter side {short}, centre crop {size}"
         for split, (size, short) in sides.items()
@@ -59,16 +55,15 @@ def read(
     name: str | None = None,
     border: int = 0,
 ) -> np.ndarray | str:
-    """uint8[image_size, image_size, 3], or "name (reason)" when the file is damaged.
+    """Decodes a file to uint8[image_size, image_size, 3]; returns "name (reason)" when it is damaged.
 
-    A string and not an exception, because one damaged file among a million is not worth stopping
-    for.
+    A string and not an exception, because one damaged file among a million is no reason to stop.
 
     Args:
       file: a path, or an open file of encoded bytes.
       image_size: side of the result in pixels.
       short: see `square`.
-      name: of the file in messages; None is its path.
+      name: the file's name in messages; None is its path.
       border: pixels to cut off on every side first.
     """
     from PIL import Image
@@ -85,19 +80,16 @@ def read(
 
 
 def printable(name: object) -> str:
-    """A file's name for messages: bytes that are not UTF-8 as `\\udce9`, since no file or terminal
-    takes them.
-    """
+    """Makes a file's name printable: bytes that are not UTF-8 become `\\udce9`."""
     return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def square(image, image_size: int, short: int | None = None) -> np.ndarray:
-    """A Pillow image of any mode and size as uint8[image_size, image_size, 3].
+    """Converts a Pillow image of any mode and size to uint8[image_size, image_size, 3].
 
-    The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the
-    proportion (rounded down), bilinear with antialiasing; then the centre is cut out. With `BOTH`
-    as `short`, both sides become image_size. What the colours of each mode are, and how memory is
-    bounded, says `corruptions.write.decoding`.
+    The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the proportion (rounded
+    down), bilinear with antialiasing; then the centre is cut out. With `BOTH` as `short`, both sides become image_size.
+    `corruptions.write.decoding` has the colours of each mode and the bound on memory.
     """
     if short == BOTH:
         return np.asarray(decoding.both_sides(image, image_size))

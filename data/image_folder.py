@@ -1,11 +1,9 @@
-"""Folders of images: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*` with a
-deterministic split.
+"""Folders of images: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*` with a deterministic split.
 
-Every image is resized so that its shorter side is `image_size * 256 / 224` and cropped in the
-centre to `image_size`, the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton,
-2012, section 2, with 256 and 224); or, with `resize="squash"`, both sides become `image_size`,
-proportions not kept, as the papers on overlapping corruptions have it. Bilinear with antialiasing.
-The result is memory-mapped from `data.cache`: a folder is decoded once.
+The shorter side of every image becomes `image_size * 256 / 224` pixels and the centre of side `image_size` is cut out:
+the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton, 2012, section 2, with 256 and 224). With
+`resize="squash"` both sides become `image_size`, proportions not kept, as in the papers on overlapping corruptions.
+Bilinear with antialiasing. The result is memory-mapped from `data.cache`: a folder is decoded once.
 """
 
 import logging
@@ -28,7 +26,7 @@ def load_image_folder(
     *,
     data_dir: str | os.PathLike | None = None,
     seed: int = 0,
-    image_size: int | None = 224,
+    image_size: int = 224,
     train_size: int | None = None,
     resize: str = "crop",
     train_limit: int | None = None,
@@ -45,36 +43,29 @@ def load_image_folder(
     Args:
       name: the name the dataset gets.
       data_dir: the root of the tree.
-      seed: of the split of a flat tree; nothing else here is random.
-      image_size: side of the square images in pixels; None is 224.
-      train_size: side of the training images, where they are kept larger to be cropped at random in
-        training: the largest centre square, resized; None is image_size, and the crop of the test
-        images.
-      resize: how images become square, `crop` or `squash`; of larger training images too.
-      train_limit: at most so many training images (a class-balanced prefix); others are not even
-        opened.
-      test_limit: the same for test images.
-      test_fraction: of a flat tree `root/class/*`, the part of every class that is tested on, in
-        [0, 1]. A class of two images or more has at least one in either split, unless the fraction
-        is 0 or 1.
-      class_stride: keep every so many-th class in sorted order; 10 makes ImageNet-100 of ImageNet.
-      max_damaged: the fraction of unreadable images above which reading fails; up to there they are
-        listed in a warning and in `provenance`, and skipped.
+      seed: seed of the split of a flat tree; nothing else here is random.
+      image_size, resize, train_limit, test_limit: see `data.load`; files outside the limits are not opened.
+      train_size: side of larger training images, to be cropped at random in training: the largest centre square,
+        resized; None makes training images like test images.
+      test_fraction: fraction of every class of a flat tree `root/class/*` that is tested on, in [0, 1]. A class of two
+        images or more has at least one in either split, unless the fraction is 0 or 1.
+      class_stride: keep every k-th class in sorted order; 10 makes ImageNet-100 of ImageNet.
+      max_damaged: fraction of unreadable images above which reading fails; below it they are skipped and listed in a
+        warning and in `provenance`.
       cache_dir: see `data.cache`.
       progress: show a progress bar (on a terminal).
-      threads: that decode images; None is one per core.
+      threads: threads that decode images; None is one per core.
 
     Raises:
       FileNotFoundError: the root, the class folders or the images are not there.
-      ValueError: train and test have different classes, a split of a flat tree would be empty, too
-        many images are damaged, or an argument is out of range.
+      ValueError: train and test have different classes, a split of a flat tree would be empty, too many images are
+        damaged, or an argument is out of range.
     """
-    image_size = 224 if image_size is None else image_size
-    if image_size < 1 or class_stride < 1:
-        raise ValueError(f"expected image_size and class_stride >= 1, found {image_size} and {class_stride}")
+    if class_stride < 1:
+        raise ValueError(f"expected class_stride >= 1, found {class_stride}")
     if not 0 <= test_fraction <= 1:
         raise ValueError(f"expected test_fraction in [0, 1], found {test_fraction}")
-    root = tree.find_root(name, data_dir)
+    root = tree.find_root(data_dir)
     classes, items = tree.scan(root, class_stride, test_fraction, seed)
     splits, facts = {}, {}
     sides = decode.sides(image_size, train_size, resize)
@@ -100,16 +91,18 @@ def decoded(
     progress: bool = True,
     threads: int | None = None,
 ) -> tuple[Split, dict[str, Any]]:
-    """The split of files below `root` and its provenance, the `damaged` among it; from the cache when
-    nothing in the tree has changed.
+    """Decodes files to a split, or reads it from the cache when nothing in the tree has changed.
 
     Args:
       items: the files.
-      root: the folder that they are told by.
+      root: the folder above them; the cache knows files by their paths in it.
       what: name of the split.
       num_classes: number of labels.
-      sides: of one split, see `decode.sides`.
-      max_damaged, cache_dir, progress, threads: as of `load_image_folder`.
+      sides: the sizes of the split, see `decode.sides`.
+      max_damaged, cache_dir, progress, threads: see `load_image_folder`.
+
+    Returns:
+      The split and its provenance, with the list `damaged`.
 
     Raises:
       ValueError: too many images are damaged.
@@ -122,7 +115,7 @@ def decoded(
     key = cache.fingerprint(str(root.resolve()), *sides, files)
     entry = cache.cached(what, key, _reader(items, what, sides, max_damaged, progress, threads), cache_dir)
     damaged = entry.notes["damaged"]
-    if len(damaged) > max_damaged * len(items):  # an entry written under a laxer limit
+    if len(damaged) > max_damaged * len(items):  # the entry was written under a laxer limit
         raise ValueError(too_many_damaged(what, damaged, len(items), max_damaged))
     if damaged:
         logging.warning("%s: skipped %d damaged images: %s", what, len(damaged), "; ".join(damaged[:10]))
@@ -131,7 +124,7 @@ def decoded(
 
 
 def _reader(items, what, sides, max_damaged, progress, threads) -> Callable[[dict], Iterator[cache.Chunk]]:
-    """A function that decodes the items in pieces, in order, leaving out the damaged ones."""
+    """Makes a function that decodes the items in pieces, in order, without the damaged ones."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         from tqdm import tqdm
@@ -155,6 +148,6 @@ def _reader(items, what, sides, max_damaged, progress, threads) -> Callable[[dic
 
 
 def too_many_damaged(what: str, damaged: list[str], count: int, limit: float) -> str:
-    """The message of a load or a preparation that met more damaged images than its limit allows."""
+    """Returns the message about more damaged images than the limit allows."""
     found = f"{len(damaged)} of {count} images are damaged so far"
     return f"{what}: {found}, expected at most {limit:.1%} (max_damaged). The first: {'; '.join(damaged[:10])}"

@@ -1,20 +1,17 @@
-"""Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100
-from your copy.
+"""Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100 from your copy.
 
     pip install "jax-corruptions[prepare]"
     python -m data.prepare --dataset=cifar10 --data_dir=~/tensorflow_datasets
 
-170 MB are downloaded once and written as array_record, in a minute or two. TensorFlow is needed
-here and nowhere else.
+Downloads 170 MB once and writes them as array_record, in a minute or two. Only this needs TensorFlow.
 
     python -m data.prepare --dataset=imagenet100 --source=ROOT --data_dir=OUT [--workers=N]
 
-ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image
-is decoded and resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224
-pixels, ImageNet 200 GB. With --resize=squash both sides are resized to 224, proportions not kept,
-as the papers on overlapping corruptions have it; without, the shorter side to 256 and the centre is
-kept. Give the command again to continue a run that was stopped; with --verify it reads everything
-back against its sha256, and makes anew what differs. TensorFlow is not needed.
+ROOT holds {train,val}/WORDNET_ID/*.JPEG, or a tfds imagenet2012 in array_record format. Every image is decoded and
+resized once, into memory-mapped uint8 arrays: ImageNet-100 takes 20 GB at 224 pixels, ImageNet 200 GB. By default the
+shorter side becomes 256 pixels and the centre is kept; with --resize=squash both sides become 224, proportions not kept,
+as in the papers on overlapping corruptions. The same command continues a run that was stopped; with --verify it compares
+every file with its sha256 and makes damaged ones again. TensorFlow is not needed.
 """
 
 import argparse
@@ -29,8 +26,7 @@ from data.imagenet.prepare import prepare_and_verify
 
 
 def prepare(dataset: str, data_dir: str) -> Path:
-    """Prepares `dataset` below `data_dir` and returns its folder; one that is already there is left
-    as it is.
+    """Prepares `dataset` below `data_dir`, unless it is there already; returns its folder.
 
     Raises:
       ModuleNotFoundError: TensorFlow or TensorFlow Datasets is not installed.
@@ -83,13 +79,15 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--image_size", type=int, default=224, help="side of the images in pixels")
     group.add_argument("--train_size", type=int, help="side of training images that are cropped at random, e.g. 256")
     group.add_argument("--resize", choices=RESIZE, default="crop", help="shorter side and centre, or both sides")
-    group.add_argument("--workers", type=int, help="processes; default: one a core")
+    group.add_argument("--workers", type=int, help="processes; default: one per core")
     group.add_argument("--shard_images", type=int, default=1024, help="images in a file")
     group.add_argument("--max_damaged", type=float, default=0.01, help="fraction of unreadable images that is accepted")
     group.add_argument(
-        "--test_fraction", type=float, default=0.1, help="for testing, of a tree without train/ and val/"
+        "--test_fraction", type=float, default=0.1, help="fraction of test images, for a tree without train/ and val/"
     )
-    group.add_argument("--verify", action="store_true", help="read everything back; with --source also mend it")
+    group.add_argument(
+        "--verify", action="store_true", help="compare every file with its sha256; with --source also mend damaged ones"
+    )
     return parser
 
 

@@ -58,7 +58,7 @@ def load_shapes(
     *,
     data_dir: str | os.PathLike | None = None,
     seed: int = 0,
-    image_size: int | None = 32,
+    image_size: int = 32,
     train_limit: int | None = None,
     test_limit: int | None = None,
     train_images: int = 8000,
@@ -69,18 +69,16 @@ def load_shapes(
     Args:
       name: the name the dataset gets.
       data_dir: unused, nothing is read.
-      seed: of everything.
-      image_size: side in pixels, at least 16; None is 32.
-      train_limit: draw at most the first so many of the `train_images` training images.
+      seed: seed of all draws.
+      image_size: side in pixels, at least 16.
+      train_limit: draw at most the first `train_limit` of the `train_images` training images.
       test_limit: the same for test images.
-      train_images: training images in all.
-      test_images: test images in all.
+      train_images, test_images: number of images in the whole splits.
 
     Raises:
       ValueError: a size, number or limit is out of range.
     """
     del data_dir
-    image_size = 32 if image_size is None else image_size
     numbers = {"train": (train_images, train_limit), "test": (test_images, test_limit)}
     for split, (number, limit) in numbers.items():
         if number < 1 or (limit is not None and limit < 1):
@@ -95,7 +93,7 @@ def load_shapes(
 
 
 def draw_split(split: str, count: int, seed: int = 0, image_size: int = 32) -> Split:
-    """The first `count` images of "train" or "test"."""
+    """Draws the first `count` images of "train" or "test"."""
     if image_size < MIN_SIZE:
         raise ValueError(f"expected image_size >= {MIN_SIZE}, below which textures vanish, found {image_size}")
     index = np.arange(count, dtype=np.int32)
@@ -105,8 +103,7 @@ def draw_split(split: str, count: int, seed: int = 0, image_size: int = 32) -> S
 
 
 def split_key(split: str, seed: int = 0) -> jax.Array:
-    """The key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not
-    matter.
+    """Makes the key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter.
 
     Raises:
       ValueError: the seed does not fit into 32 bits: the key would be that of another seed.
@@ -117,9 +114,7 @@ def split_key(split: str, seed: int = 0) -> jax.Array:
 
 
 def draw(key: jax.Array, index: np.ndarray, labels: np.ndarray, image_size: int = 32) -> np.ndarray:
-    """uint8[N, image_size, image_size, 3]: picture `index[i]` under this key, with an object of
-    class `labels[i]`.
-    """
+    """Draws uint8[N, image_size, image_size, 3]: picture `index[i]` under this key, with an object of class `labels[i]`."""
     images = np.empty((len(index), image_size, image_size, 3), np.uint8)
     with jax.default_device(_device()):
         key = jax.device_put(key, _device())
@@ -132,9 +127,7 @@ def draw(key: jax.Array, index: np.ndarray, labels: np.ndarray, image_size: int 
 
 
 def _device() -> jax.Device:
-    """The CPU, so that a machine with an accelerator draws the same pixels; what there is if
-    JAX_PLATFORMS hides it.
-    """
+    """Returns the CPU, so that an accelerator changes no pixel; another device if JAX_PLATFORMS hides the CPU."""
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
@@ -159,18 +152,14 @@ def _draw_one(key: jax.Array, index: jax.Array, label: jax.Array, image_size: in
 
 
 def _noise(key: jax.Array, image_size: int) -> jax.Array:
-    """Uniform on [-1/2, 1/2], per pixel and channel: the three channels are bytes of one random
-    word.
-    """
+    """Draws uniform noise on [-1/2, 1/2]; the three channels of a pixel are bytes of one random word."""
     words = jax.random.bits(key, (image_size, image_size, 1), jnp.uint32)
     channels = jax.lax.shift_right_logical(words, jnp.array([[[8, 16, 24]]], jnp.uint32)) & jnp.uint32(255)
     return channels.astype(jnp.float32) / 255.0 - 0.5
 
 
 def contact_sheet(per_class: int = 8, seed: int = 0, image_size: int = 32, scale: int = 2) -> np.ndarray:
-    """uint8[H, W, 3]: one row per class, `per_class` test images in it, each enlarged `scale`
-    times, 2 pixels apart.
-    """
+    """Draws uint8[H, W, 3]: a row of `per_class` test images per class, enlarged `scale` times, 2 pixels apart."""
     images = draw_split("test", per_class * len(CLASSES), seed, image_size).images
     images = images.repeat(scale, axis=1).repeat(scale, axis=2)
     images = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=255)

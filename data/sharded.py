@@ -1,6 +1,4 @@
-"""Images in several arrays, read as one: the shards of a prepared store, or those of two datasets
-(`data.union`).
-"""
+"""Images in several arrays, read as one: the shards of a prepared store, or two datasets (`data.dataset.union`)."""
 
 import functools
 from collections.abc import Sequence
@@ -14,10 +12,10 @@ from runtime.meshes import place_array
 
 
 class ShardedImages:
-    """uint8[N, H, W, 3] that lies in shards uint8[n_i, H, W, 3], in order. Read-only.
+    """uint8[N, H, W, 3] in shards uint8[n_i, H, W, 3], in order. Read-only.
 
-    Indexing with a slice or integers gives a NumPy array (a copy) and touches only the images asked
-    for. Those of a shard with checksums are compared with them before they are first given.
+    Indexing with a slice or integers gives a NumPy array (a copy) and reads only these images. Images of a shard with
+    checksums are compared with them before their first use.
     """
 
     dtype = np.dtype(np.uint8)
@@ -33,8 +31,7 @@ class ShardedImages:
             if shard.dtype != np.uint8 or shard.shape[1:] != tuple(image_shape):
                 found = f"{shard.dtype}{list(shard.shape)}"
                 raise ValueError(f"expected shards uint8[n, {', '.join(map(str, image_shape))}], found {found}")
-        # Plain arrays over the same memory: indexing a np.memmap makes a memmap each time, several
-        # times as slow.
+        # Plain arrays over the same memory: each index into a np.memmap makes a memmap, several times as slow.
         self.shards = tuple(np.asarray(shard) for shard in shards)
         self.checks = tuple(checks) if checks is not None else (None,) * len(self.shards)
         self._ends = np.cumsum([len(shard) for shard in shards], dtype=np.int64)
@@ -56,7 +53,7 @@ class ShardedImages:
         return self.take(key.reshape(-1)).reshape(*key.shape, *self.shape[1:])
 
     def take(self, index: np.ndarray) -> np.ndarray:
-        """Images uint8[len(index), H, W, 3]; index [M] from -N to N - 1."""
+        """Returns images uint8[len(index), H, W, 3]; index [M] from -N to N - 1."""
         index = np.asarray(index)
         if index.size and (index.dtype.kind not in "iu" or not -len(self) <= index.min() <= index.max() < len(self)):
             found = f"{index.dtype} in {index.min()}..{index.max()}"
@@ -77,9 +74,7 @@ class ShardedImages:
         return self[:] if dtype is None else self[:].astype(dtype)
 
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> jax.Array:
-        """One array on the device; beside it neither host nor device ever holds more than one
-        shard.
-        """
+        """Copies to one array on the device; host and device hold at most one shard beside it."""
         if not self.shards or (sharding is not None and not sharding.is_fully_replicated):
             return place_array(np.asarray(self), sharding)
         whole = jax.jit(lambda: jnp.zeros(self.shape, jnp.uint8), out_shardings=sharding)()

@@ -1,8 +1,6 @@
-"""CIFAR-10 and CIFAR-100 as TensorFlow Datasets stores them (array_record), read without
-TensorFlow.
+"""CIFAR-10 and CIFAR-100 as TensorFlow Datasets stores them (array_record), read without TensorFlow.
 
-The images are decoded once (about ten seconds for 60,000 on one core) and memory-mapped from
-`data.cache` after.
+The images are decoded once (about ten seconds for 60,000 on one core) and then memory-mapped from `data.cache`.
 """
 
 import io
@@ -27,34 +25,26 @@ def load_cifar(
     *,
     data_dir: str | os.PathLike | None = None,
     seed: int = 0,
-    image_size: int | None = None,
+    image_size: int = _SIZE,
     train_limit: int | None = None,
     test_limit: int | None = None,
     cache_dir: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """CIFAR-10 or CIFAR-100: 50,000 training and 10,000 test images, uint8[N, 32, 32, 3]
-    (Krizhevsky, 2009).
+    """Reads CIFAR-10 or CIFAR-100: 50,000 training and 10,000 test images, uint8[N, 32, 32, 3] (Krizhevsky, 2009).
 
     Args:
       name: "cifar10" or "cifar100" (fine labels).
-      data_dir: the folder that holds `<name>/<version>`; `$TFDS_DATA_DIR`, then
-        ~/tensorflow_datasets, when None.
-      seed: unused, nothing here is random.
-      image_size: None or 32.
-      train_limit: at most so many training images, as a class-balanced prefix.
-      test_limit: the same for test images.
-      cache_dir: where decoded images are kept, see `data.cache`.
+      data_dir: the folder that holds `<name>/<version>`; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
+      seed, image_size: unused, nothing here is random and images have 32 pixels.
+      train_limit, test_limit: see `data.load`.
+      cache_dir: the folder of decoded images, see `data.cache`.
       progress: show a progress bar while decoding (on a terminal).
 
     Raises:
-      FileNotFoundError: the dataset is not there or not in the array_record format; the message
-        says how to prepare it.
-      ValueError: another image size was asked for.
+      FileNotFoundError: the dataset is absent or not in the array_record format; the message says how to prepare it.
     """
-    del seed
-    if image_size not in (None, _SIZE):
-        raise ValueError(f"{name} has {_SIZE}x{_SIZE} images: expected image_size {_SIZE} or None, found {image_size}")
+    del seed, image_size
     folder = find(name, data_dir)
     splits, facts = {}, {}
     for split, limit in (("train", train_limit), ("test", test_limit)):
@@ -68,11 +58,10 @@ def load_cifar(
 
 
 def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
-    """The folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
+    """Finds the folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
 
     Raises:
-      FileNotFoundError: it is absent or in another file format; the message has the command that
-        prepares it.
+      FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
     """
     parent = data_folder(data_dir)
     command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
@@ -91,18 +80,18 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
 
 
 def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
-    """Where tfds datasets lie: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
+    """Returns the folder of tfds datasets: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
     return Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
 
 
 def newest(folder: Path) -> Path | None:
-    """The newest version in the folder of a tfds dataset; None when there is none."""
+    """Finds the newest version in the folder of a tfds dataset; None when there is none."""
     versions = [path.parent for path in folder.glob("*/dataset_info.json") if _version(path.parent)]
     return max(versions, key=_version, default=None)
 
 
 def _version(folder: Path) -> tuple[int, ...]:
-    """(3, 0, 2) of a folder "3.0.2"; empty for any other name."""
+    """(3, 0, 2) for a folder "3.0.2"; empty for any other name."""
     parts = folder.name.split(".")
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
 
@@ -112,13 +101,13 @@ def info(folder: Path) -> dict[str, Any]:
 
 
 def file_format(folder: Path) -> str:
-    """`array_record`, which is read without TensorFlow, or another."""
+    """Returns the file format: `array_record`, which is read without TensorFlow, or another."""
     return info(folder).get("fileFormat", "tfrecord")
 
 
 def records(folder: Path, split: str) -> Any:
-    """Random access to the records of a split, images still encoded."""
-    import tensorflow_datasets as tfds  # takes a second, and datasets that are cached or no tfds need it not
+    """Opens the records of a split for random access, images still encoded."""
+    import tensorflow_datasets as tfds  # takes a second, which cached datasets save
 
     builder = tfds.builder_from_directory(folder)
     return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})
@@ -139,13 +128,12 @@ def _key(folder: Path, split: str) -> str:
 
 
 def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterator[cache.Chunk]]:
-    """A function that decodes the split in pieces, in the order of the records."""
+    """Makes a function that decodes the split in pieces, in the order of the records."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         from tqdm import tqdm
 
-        # Records are read in bulk and images decoded below: three times as fast as one `source[i]`
-        # at a time.
+        # Reading records in bulk and decoding images here is three times as fast as one `source[i]` after another.
         source = records(folder, split)
         notes["records"] = len(source)
         bar = tqdm(total=len(source), desc=f"decoding {folder.parent.name} {split}", disable=None if progress else True)
@@ -163,8 +151,7 @@ def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterat
 def _decode(encoded: bytes) -> np.ndarray:
     from PIL import Image
 
-    # Naming the formats spares the search through every plug-in; tobytes is faster than np.asarray
-    # here.
+    # Named formats save the search through every plug-in; tobytes is faster than np.asarray here.
     image = Image.open(io.BytesIO(encoded), formats=("PNG", "JPEG"))
     image = image if image.mode == "RGB" else image.convert("RGB")
     if image.size != (_SIZE, _SIZE):

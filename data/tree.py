@@ -1,7 +1,6 @@
-"""The files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or
-`root/class/*`.
+"""Lists the files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*`.
 
-Only listed here, not opened. Classes are the folders' names in sorted order.
+Files are not opened. Classes are the folders' names in sorted order.
 """
 
 import hashlib
@@ -15,13 +14,12 @@ from data import decode
 
 TEST_FOLDERS = ("val", "test", "validation")
 
-# What a split is made of: (path, label, index in the whole split).
+# An image file of a split: (path, label, index in the whole split).
 Item = tuple[Path, int, int]
 
 
-def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
-    if data_dir is None:
-        raise ValueError(f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders); found None")
+def find_root(data_dir: str | os.PathLike) -> Path:
+    """Returns the folder of a tree; FileNotFoundError if it is absent."""
     root = Path(data_dir).expanduser()
     if not root.is_dir():
         raise FileNotFoundError(f"expected a folder of images at data_dir {root}, which is not there")
@@ -29,9 +27,7 @@ def find_root(name: str, data_dir: str | os.PathLike | None) -> Path:
 
 
 def class_folders(folder: Path) -> list[str]:
-    """Names of the subfolders that are not hidden, sorted; a warning names links that lead
-    nowhere.
-    """
+    """Lists the visible subfolders, sorted; a warning names links that lead nowhere."""
     with os.scandir(folder) as entries:
         visible = sorted((entry.name, entry.path) for entry in entries if not entry.name.startswith("."))
     if broken := [path for _, path in visible if os.path.islink(path) and not os.path.exists(path)]:
@@ -40,7 +36,7 @@ def class_folders(folder: Path) -> list[str]:
 
 
 def size_and_time(path: Path) -> tuple[int, int]:
-    """Bytes and time of change in nanoseconds of a file; (-1, 0) of a link that leads nowhere."""
+    """Returns a file's bytes and time of change in nanoseconds; (-1, 0) for a link that leads nowhere."""
     try:
         stat = path.stat()
     except OSError:
@@ -49,7 +45,7 @@ def size_and_time(path: Path) -> tuple[int, int]:
 
 
 def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str], dict[str, list[Item]]]:
-    """The class names and the items of both splits."""
+    """Lists the class names, and the items of both splits."""
     test = next((root / folder for folder in TEST_FOLDERS if (root / folder).is_dir()), None)
     if (root / "train").is_dir() and test is None:
         raise FileNotFoundError(f"{root} has train/ but none of {', '.join(TEST_FOLDERS)}, expected one to test on")
@@ -69,9 +65,7 @@ def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str]
 
 
 def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
-    """Every image below the class folders, by class and then by path; labels are positions in
-    `classes`.
-    """
+    """Lists every image below the class folders, by class and then by path; labels are positions in `classes`."""
     items = []
     for label, name in enumerate(classes):
         paths = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
@@ -82,7 +76,7 @@ def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
 
 
 def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> dict[str, list[Item]]:
-    """Per class, the `fraction` of images whose hashed path comes first is for testing."""
+    """Splits each class: the `fraction` of images whose hashed paths come first is for testing."""
     by_class: dict[int, list[Item]] = {}
     for item in items:
         by_class.setdefault(item[1], []).append(item)
@@ -91,8 +85,7 @@ def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> di
         count = round(len(members) * fraction)
         if 0 < fraction < 1:
             count = 0 if len(members) == 1 else min(max(count, 1), len(members) - 1)
-        # Hashes, not positions: neither the order of the names nor their numbering can leak into
-        # the split.
+        # Hashes, not positions: neither the order of the names nor their numbers leak into the split.
         names = {path: f"{seed}/{path.relative_to(root)}".encode("utf-8", "surrogateescape") for path, _, _ in members}
         digest = {path: hashlib.sha256(name).digest() for path, name in names.items()}
         test.update(sorted(digest, key=digest.__getitem__)[:count])

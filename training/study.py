@@ -14,8 +14,7 @@ from ml_collections import ConfigDict
 import corruptions
 import data
 from corruptions import imagenet_c
-from data.dataset import Dataset, Split
-from data.union import union
+from data.dataset import Dataset, Split, union
 from runtime import distributed, meshes, settings
 from runtime.progress import bar
 from runtime.provenance import summary

@@ -12,11 +12,10 @@ from data.image_folder import load_image_folder
 from data.imagenet import store
 
 CLASSES = {"imagenet100": 100, "imagenet": 1000}
-_SIZE = 224
 
 
 def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
-    """Every so many-th of the `found` classes in sorted order belongs to the dataset `name`.
+    """Returns k if every k-th of the `found` classes in sorted order belongs to the dataset `name`.
 
     Raises:
       ValueError: `found` is neither 1,000 nor the number of classes of `name`.
@@ -30,7 +29,7 @@ def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
 
 
 def tree_stride(name: str, root: Path) -> int:
-    """`class_stride` of the tree at `root`."""
+    """Returns the `class_stride` of the tree at `root`."""
     folders = (root / folder for folder in ("train", *tree.TEST_FOLDERS))
     first = next((folder for folder in folders if folder.is_dir()), root)
     return class_stride(name, len(tree.class_folders(first)), first)
@@ -39,55 +38,47 @@ def tree_stride(name: str, root: Path) -> int:
 def load_imagenet(
     name: str,
     *,
-    data_dir: str | os.PathLike | None = None,
+    data_dir: str | os.PathLike,
     seed: int = 0,
-    image_size: int | None = None,
+    image_size: int = 224,
     train_size: int | None = None,
     resize: str = "crop",
     train_limit: int | None = None,
     test_limit: int | None = None,
     **kwargs: Any,
 ) -> Dataset:
-    """ImageNet-100 or ImageNet: what `python -m data.prepare` wrote below `data_dir`, else the tree
-    that lies there.
+    """Opens ImageNet-100 or ImageNet: the store that `python -m data.prepare` wrote below `data_dir`, else a tree.
 
-    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded
-    at the first load into `data.cache`, on one machine and in one go; prepare a whole ImageNet
-    instead.
+    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded at the first load
+    into `data.cache`, on one machine and in one go; prepare a whole ImageNet instead.
 
     Args:
       name: "imagenet100" or "imagenet".
-      data_dir: the folder given to data.prepare, or the root of a tree.
-      seed: of the split of a flat tree.
-      image_size: side in pixels; None is 224.
-      train_size: side of training images that were stored larger, to be cropped at random; None is
-        image_size.
-      resize: how images became square, `crop` or `squash`, see `data.image_folder`.
-      train_limit: at most so many training images, as a class-balanced prefix.
-      test_limit: the same for test images.
-      **kwargs: of `load_image_folder`, for a tree.
+      data_dir: the folder of data.prepare, or the root of a tree.
+      seed: seed of the split of a flat tree.
+      image_size, train_size, resize, train_limit, test_limit: see `data.load`; the store must have been made with the
+        same sizes.
+      **kwargs: arguments of `load_image_folder`, for a tree.
 
     Raises:
-      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way;
-        the message has the command.
-      ValueError: another `resize`, a prepared file is damaged, or the tree has another number of
-        classes.
+      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way; the message has the
+        command.
+      ValueError: another `resize`, a prepared file is damaged, or the tree has another number of classes.
     """
-    size = _SIZE if image_size is None else image_size
-    root = tree.find_root(name, data_dir)
-    decode.sides(size, train_size, resize)  # refuses what does not fit, before anything is looked for
-    folder = store.folder(root, name, size, train_size, resize)
+    root = tree.find_root(data_dir)
+    decode.sides(image_size, train_size, resize)  # refuses sizes before anything is searched
+    folder = store.folder(root, name, image_size, train_size, resize)
     if (folder / store.META).exists():
         return store.load(folder, train_limit, test_limit, resize)
     if (root / name).is_dir():
         ready = sorted(path.parent.name for path in (root / name).glob(f"*/{store.META}"))
-        others = [way for way in decode.RESIZE if store.folder(root, name, size, train_size, way).name in ready]
+        others = [way for way in decode.RESIZE if store.folder(root, name, image_size, train_size, way).name in ready]
         other = f"\nor read the one that is there with --config.dataset.resize={others[0]}" if others else ""
         raise FileNotFoundError(
             f"{root / name} holds no finished {name} of size {folder.name}, found {', '.join(ready) or 'nothing'}. "
-            f"Prepare it, or continue, with:\n  {store.command(name, root, size, train_size, resize)}{other}"
+            f"Prepare it, or continue, with:\n  {store.command(name, root, image_size, train_size, resize)}{other}"
         )
     limits = {"train_limit": train_limit, "test_limit": test_limit}
-    sizes = {"image_size": size, "train_size": train_size, "resize": resize}
+    sizes = {"image_size": image_size, "train_size": train_size, "resize": resize}
     stride = tree_stride(name, root)
     return load_image_folder(name, data_dir=root, seed=seed, class_stride=stride, **sizes, **limits, **kwargs)

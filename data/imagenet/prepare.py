@@ -1,7 +1,6 @@
-"""Makes a store (`data.imagenet.store`) of ImageNet or ImageNet-100: each image decoded and resized
-once.
+"""Makes a store (`data.imagenet.store`) of ImageNet or ImageNet-100: decodes and resizes each image once.
 
-A killed run continues when the same command is given again: finished shards are kept.
+The same command continues after a kill: finished shards are kept.
 """
 
 import errno
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 from data import decode
 from data.image_folder import too_many_damaged
-from data.imagenet import shard, store
+from data.imagenet import store
 from data.imagenet.source import FilePiece, RecordPiece, open_source
 from runtime import files, settings
 
@@ -26,7 +25,7 @@ _PLAN = "plan.json"
 
 
 class PrepareError(RuntimeError):
-    """The store cannot be written as asked, or not now; finished shards are kept."""
+    """The store cannot be written with these settings, or not now; finished shards are kept."""
 
 
 class Job(NamedTuple):
@@ -54,10 +53,9 @@ def prepare(
 ) -> Path:
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
 
-    Test images: shorter side to image_size * 256 / 224, then the centre of image_size. Training
-    images the same; or, with train_size, the largest centre square, resized to train_size, from
-    which training cuts random boxes. With resize "squash" both sides become image_size, or
-    train_size, proportions not kept.
+    Test images: the shorter side becomes image_size * 256 / 224 pixels, then the centre of side image_size is cut out.
+    Training images: the same; or, with train_size, the largest centre square, resized to train_size, from which training
+    cuts random boxes. With resize "squash" both sides become image_size, or train_size, proportions not kept.
 
     Args:
       name: "imagenet100" or "imagenet".
@@ -65,20 +63,19 @@ def prepare(
       data_dir: folder to write `name`/... in.
       image_size: side of the images in pixels.
       train_size: side of the training images; None is image_size.
-      resize: how images become square, `crop` or `squash`.
+      resize: `crop` or `squash`.
       workers: processes; None is one for each core this process may use.
-      shard_images: images in a shard, about (a killed run loses at most one shard per worker).
-      max_damaged: fraction of unreadable images of a split above which preparing stops; up to there
-        they are left out and listed in damaged.txt.
-      test_fraction: of a flat tree, see `data.image_folder`.
+      shard_images: approximate number of images in a shard (a killed run loses at most one shard per worker).
+      max_damaged: fraction of unreadable images of a split above which preparing stops; below it they are left out and
+        listed in damaged.txt.
+      test_fraction: for a flat tree, see `data.image_folder`.
       progress: show a progress bar (on a terminal).
 
     Raises:
       PrepareError: no space, or a folder that cannot be written or is in use.
       WorkdirError: the folder holds a store of other settings.
       FileNotFoundError: the source is not there.
-      ValueError: the source has other classes than expected, too many images are damaged, or an
-        argument is wrong.
+      ValueError: the source has other classes than expected, too many images are damaged, or an argument is wrong.
     """
     workers = len(os.sched_getaffinity(0)) if workers is None else workers
     if workers < 1 or shard_images < 1:
@@ -109,15 +106,19 @@ def prepare(
 
 
 def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
-    """`prepare`, where there is a source, and with `verify` a check of every file against its
-    sha256.
+    """Prepares a store if there is a source; with `verify` compares every file with its sha256.
 
-    Shards that differ are made again from the source; those of older stores are given checksums of
-    blocks. Returns the store's folder; `options` are those of `prepare`.
+    Damaged shards are made again from the source.
+
+    Args:
+      name, source, data_dir, options: see `prepare`; the source may be None.
+      verify: compare every file.
+
+    Returns:
+      The store's folder.
 
     Raises:
-      ValueError: files differ and there is no source to mend them from, or neither source nor
-        `verify` is given.
+      ValueError: files are damaged and there is no source to mend them from, or there is neither source nor `verify`.
     """
     if source is None and not verify:
         raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")
@@ -129,15 +130,13 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
         if source is None:
             raise ValueError(store.complaint(path, wrong))
         for file in wrong:
-            shard.discard(path / "shards" / file)
+            store.discard_shard(path / "shards" / file)
         prepare(name, source, data_dir, **options)
-    elif verify:
-        store.add_checksums(path)
     return path
 
 
 def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:
-    """{split: every shard, in order}."""
+    """Lists {split: every shard, in order}."""
     step = shard_images * source.stride
     jobs = {}
     for split in store.SPLITS:
@@ -148,10 +147,10 @@ def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images:
 
 
 def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: bool) -> dict[str, list[dict]]:
-    """{split: records of all its shards, in order}; those that are not there are made."""
+    """Makes the missing shards; returns {split: records of all its shards, in order}."""
     from tqdm import tqdm
 
-    records = {job.path: shard.read_record(job.path) for shards in jobs.values() for job in shards}
+    records = {job.path: store.read_record(job.path) for shards in jobs.values() for job in shards}
     missing = {split: [job for job in shards if records[job.path] is None] for split, shards in jobs.items()}
     numbers = {split: math.ceil(source.count(split) / source.stride) for split in jobs}
     _check_space(path, jobs, missing, numbers)
@@ -185,7 +184,7 @@ def _check_damaged(split: str, damaged: list[str], number: int, limit: float) ->
 def _check_space(
     path: Path, jobs: dict[str, list[Job]], missing: dict[str, list[Job]], numbers: dict[str, int]
 ) -> None:
-    """PrepareError when the shards that are missing do not fit the disk."""
+    """Raises PrepareError when the missing shards do not fit the disk."""
     needed = sum(
         len(shards) / len(jobs[split]) * numbers[split] * 3 * shards[0].image_size ** 2
         for split, shards in missing.items()
@@ -204,7 +203,7 @@ def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
     if workers == 1 or len(jobs) < 2:
         yield from ((job, _make_shard(job)) for job in jobs)
         return
-    # Fresh processes, not forks: whoever calls may have threads (JAX has).
+    # Fresh processes, not forks: the caller may have threads (JAX has).
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_end_with_parent) as pool:
         try:
@@ -216,7 +215,7 @@ def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
 
 
 def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """At most `ahead` jobs are handed over at a time: a million paths need not wait in a pipe."""
+    """Hands over at most `ahead` jobs at a time, so that a million paths need not wait in a pipe."""
     running, waiting = {}, iter(jobs)
     while True:
         while len(running) < ahead and (job := next(waiting, None)):
@@ -228,11 +227,11 @@ def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[
 
 
 def _make_shard(job: Job) -> dict[str, Any]:
-    return shard.write(job.path, job.piece.read(), job.image_size, job.short)
+    return store.write_shard(job.path, job.piece.read(), job.image_size, job.short)
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+    """Ends a worker whose parent was killed; it would wait for work for ever."""
 
     def watch():
         multiprocessing.parent_process().join()

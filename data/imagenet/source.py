@@ -1,9 +1,7 @@
-"""What ImageNet is prepared from: a tree of class folders, or a tfds `imagenet2012` in array_record
-format.
+"""Sources of a store of ImageNet: a tree of class folders, or a tfds `imagenet2012` in array_record format.
 
-A source gives its classes, the number of entries of each split, and pieces: small objects that a
-worker process turns into encoded images. An entry of tfds may be of a class that is not wanted;
-only reading it tells.
+A source has classes, the number of entries of each split, and pieces: small objects that a worker process turns into
+encoded images. An entry of tfds may belong to a class that is left out; only reading it tells.
 """
 
 import dataclasses
@@ -18,7 +16,7 @@ from typing import Any
 
 from data import tfds_source, tree
 from data.imagenet.load import class_stride, tree_stride
-from data.imagenet.shard import Encoded
+from data.imagenet.store import Encoded
 
 _TFDS = "imagenet2012"
 _TFDS_SPLITS = {"train": "train", "test": "validation"}
@@ -26,8 +24,7 @@ _READ = 32  # records of tfds at a time
 
 
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> "TreeSource | TfdsSource":
-    """The source of dataset `name` at a path: a tree's root, tfds's data_dir, or its
-    imagenet2012/VERSION.
+    """Opens the source of dataset `name`: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
 
     Raises:
       FileNotFoundError: neither is there, or tfds stored it in another file format.
@@ -37,7 +34,7 @@ def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1
     folder = root if (root / "dataset_info.json").exists() else tfds_source.newest(root / _TFDS)
     if folder is not None:
         return TfdsSource.open(name, folder)
-    return TreeSource.open(name, tree.find_root(name, root), test_fraction)
+    return TreeSource.open(name, tree.find_root(root), test_fraction)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +42,8 @@ class TreeSource:
     """Files below class folders.
 
     Attributes:
-      class_names: in WordNet order.
-      stride: entries of which one is wanted, on average.
+      class_names: names in WordNet order.
+      stride: one in `stride` entries is used, on average.
       splits: {split: items of `data.tree.scan`}.
     """
 
@@ -64,9 +61,7 @@ class TreeSource:
         return len(self.splits[split])
 
     def identity(self) -> dict[str, Any]:
-        """What the result depends on; the tree may be moved. Sizes of files tell one state of a
-        tree from another.
-        """
+        """Identifies the files by names and sizes, wherever the tree lies."""
         digest = hashlib.sha256()
         for split, items in self.splits.items():
             for path, label, _ in items:
@@ -80,7 +75,7 @@ class TreeSource:
 
 @dataclasses.dataclass(frozen=True)
 class FilePiece:
-    """(path, label) of some files."""
+    """A piece of (path, label) pairs."""
 
     files: tuple[tuple[str, int], ...]
 

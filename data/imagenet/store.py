@@ -2,26 +2,21 @@
 
 A store is a folder `<data_dir>/<name>/<image size>[-train<size>][-squash]` with
 
-- `store.json`: classes, sizes, where it comes from, and bytes and sha256 of every file; written
-  last
-- `train-labels.npy`, `train-index.npy`, and the same of test
-- `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON,
-  from which an interrupted preparation continues (`data.imagenet.shard`)
+- `store.json`: classes, sizes, origin, and bytes and sha256 of every file; written last
+- `train-labels.npy`, `train-index.npy`, and the same for test
+- `shards/train-00000.npy`: uint8[n, H, W, 3] each, and beside it a record of the same name in JSON; an interrupted
+  preparation continues from these records
 - `damaged.txt`: the images that were left out, with the reason
 
-Opening checks the size of every file and the hashes of labels and index. Pixels are compared with
-the checksum of their block when they are first asked for (`data.blocks`); `verify` reads all of
-them. Stores of before there were checksums are read without, with a warning; `data.prepare
---verify` adds them once the sha256 of each shard says that its pixels are right, so that nothing
-need be decoded again.
+Opening checks the size of every file and the hashes of labels and index. Pixels are compared with the checksum of their
+block when they are first read (`data.blocks`); `verify` reads all of them.
 """
 
-import logging
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -34,14 +29,18 @@ META = "store.json"
 SPLITS = ("train", "test")
 _FORMAT = 1
 _COLUMNS = ("labels", "index")
-_KEPT = ("file", "count", "bytes", "sha256", "blocks")
+_KEPT = ("file", "count", "bytes", "sha256", "blocks")  # the part of a shard's record in store.json
 _REWRITE = "remove it and repeat data.prepare, which rewrites it"
+
+
+# (name for messages, label, path or open file of encoded bytes) of one image.
+Encoded = tuple[str, int, str | BinaryIO]
 
 
 def folder(
     data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None, resize: str = "crop"
 ) -> Path:
-    """Where the store of a dataset lies, one for each pair of sizes and way to resize."""
+    """Returns the folder of a store, one for each pair of sizes and way to resize."""
     sizes = str(image_size) if train_size in (None, image_size) else f"{image_size}-train{train_size}"
     return Path(data_dir).expanduser() / name / (sizes if resize == "crop" else f"{sizes}-{resize}")
 
@@ -49,27 +48,81 @@ def folder(
 def command(
     name: str, data_dir: str | os.PathLike, image_size: int, train_size: int | None = None, resize: str = "crop"
 ) -> str:
-    """What makes a store, or continues or mends it."""
+    """Returns the command that makes a store, or continues or mends it."""
     sizes = f"--image_size={image_size}" + ("" if train_size in (None, image_size) else f" --train_size={train_size}")
     sizes += "" if resize == "crop" else f" --resize={resize}"
     return f"python -m data.prepare --dataset={name} --source=TREE --data_dir={data_dir} {sizes}"
 
 
+def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> dict[str, Any]:
+    """Decodes the items to `path` and returns the record written beside it.
+
+    The record is written after the images, both atomically: where there is a record, there are the images.
+
+    Args:
+      path: shards/NAME.npy.
+      items: the images, in order.
+      image_size: side of the decoded images in pixels.
+      short: their shorter side before the crop, see `decode.square`.
+
+    Returns:
+      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see
+      `data.blocks`), "labels": [count], "positions": [count] (place among the items), "seen"
+      (number of items), "damaged": ["name (reason)", ...]}.
+    """
+    labels, positions, damaged = [], [], []
+    seen = 0
+    with files.writing(path) as file:
+        images = blocks.Writer(file, (image_size, image_size, 3))
+        for name, label, encoded in items:
+            image = decode.read(encoded, image_size, short, name)
+            if isinstance(image, str):
+                damaged.append(image)
+            else:
+                images.append(image[None])
+                labels.append(int(label))
+                positions.append(seen)
+            seen += 1
+        images.finish()
+        file.seek(0, 2)
+        size = file.tell()
+    record = {"file": path.name, "count": images.count, "bytes": size, "sha256": images.sha256}
+    record |= {"labels": labels, "positions": positions, "seen": seen, "damaged": damaged}
+    record["blocks"] = blocks.describe(files.read_array(path, mapped=images.count > 0))
+    files.write_json(path.with_suffix(".json"), record)
+    return record
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """Reads the record of a complete shard; None when it is absent or its file has another size."""
+    try:
+        record = files.read_json(path.with_suffix(".json"))
+        return record if path.stat().st_size == record["bytes"] and set(_KEPT) <= record.keys() else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def discard_shard(path: Path) -> None:
+    """Removes a shard and its record, so that it is made again."""
+    path.with_suffix(".json").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
 def finish(
     path: Path, name: str, class_names: Iterable[str], made_from: dict[str, Any], records: dict[str, list[dict]]
 ) -> None:
-    """Writes what `load` reads, from the records of all shards, in order.
+    """Writes store.json and the files beside it from the records of all shards, in order.
 
     Args:
       path: the store's folder.
-      name: of the dataset.
-      class_names: of every label.
+      name: the dataset.
+      class_names: the name of every label.
       made_from: JSON-able facts about source and preprocessing.
-      records: {split: records of `data.imagenet.shard.write`}.
+      records: {split: records of `write_shard`}.
     """
     splits = {}
     for split, shards in records.items():
-        # The index counts damaged images too: the others keep theirs when one is mended.
+        # The index counts damaged images too, so that the others keep theirs when one is mended.
         begins = np.cumsum([0] + [shard["seen"] for shard in shards])
         index = [np.asarray(shard["positions"], np.int32) + begin for shard, begin in zip(shards, begins)]
         labels = [np.asarray(shard["labels"], np.int32) for shard in shards]
@@ -79,7 +132,7 @@ def finish(
             array = array.astype(np.int32)
             files.write_array(path / f"{split}-{column}.npy", array)
             hashes[column] = sha256(array)
-        kept = [{key: shard[key] for key in _KEPT if key in shard} for shard in shards]
+        kept = [{key: shard[key] for key in _KEPT} for shard in shards]
         splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
         splits[split]["image_size"] = made_from["sides"][split][0]
@@ -90,11 +143,10 @@ def finish(
 
 
 def load(path: Path, train_limit: int | None = None, test_limit: int | None = None, resize: str = "crop") -> Dataset:
-    """The dataset in a finished store; images are memory maps.
+    """Opens the dataset in a finished store; images are memory maps.
 
     Raises:
-      ValueError: its images became square in another way than `resize`; a file is missing, of
-        another size or otherwise not what was written, each is named.
+      ValueError: its images became square in another way than `resize`; or a file is missing or damaged (named).
     """
     meta = read_meta(path)
     if (made := _resize(meta)) != resize:
@@ -105,15 +157,11 @@ def load(path: Path, train_limit: int | None = None, test_limit: int | None = No
         )
     if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
         raise ValueError(complaint(path, wrong))
-    if without := sum("blocks" not in shard for shard in _shards(meta)):
-        logging.warning(
-            "%s: %d files have no checksums of blocks; add them with:\n  %s", path, without, _again(path, meta)
-        )
     splits, facts = {}, {}
     for name, limit in zip(SPLITS, (train_limit, test_limit)):
         whole, known = _split(path, meta, name, checked=True), meta["splits"][name]
         splits[name] = limited(whole, limit)
-        # Pixels are hashed by shard: their sha256 stand for the sha256 of the whole.
+        # Pixels are hashed by shard: the sha256 of all these digests stands for the whole.
         hashes = {"image_shards": sha256(np.array([s["sha256"] for s in known["shards"]], "S64")), **known["sha256"]}
         facts[name] = {**describe(splits[name], hashes if limit is None else None), "damaged": known["damaged"]}
     provenance = {"source": str(path), "format": "prepared store", "made_from": meta["made_from"], **facts}
@@ -121,7 +169,7 @@ def load(path: Path, train_limit: int | None = None, test_limit: int | None = No
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """`store.json` of a finished store.
+    """Reads `store.json` of a finished store.
 
     Raises:
       FileNotFoundError: the store is not there or not finished.
@@ -131,7 +179,8 @@ def read_meta(path: Path) -> dict[str, Any]:
         meta = files.read_json(path / META, remedy=_REWRITE)
         if meta["format"] != _FORMAT:
             raise ValueError(f"{path / META}: expected format {_FORMAT}, found {meta['format']}; {_REWRITE}")
-        _shards(meta)
+        if missing := {key for shard in _shards(meta) for key in _KEPT if key not in shard}:
+            raise KeyError(", ".join(sorted(missing)))
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a finished store in {path}, found no {META}") from None
     except (KeyError, TypeError) as error:
@@ -142,8 +191,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def verify(path: Path, progress: bool = True) -> dict[str, str]:
-    """Reads every file of a finished store against its sha256; {name of a shard that differs: the
-    reason}.
+    """Compares every file of a finished store with its sha256; returns {name of a damaged shard: reason}.
 
     Raises:
       ValueError: labels or index differ.
@@ -154,16 +202,15 @@ def verify(path: Path, progress: bool = True) -> dict[str, str]:
     shards = _shards(meta)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         problems = pool.map(lambda shard: _size_problem(path, shard) or _hash_problem(path, shard), shards)
-        shown = tqdm(problems, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
-        wrong = {shard["file"]: line for shard, line in zip(shards, shown) if line}
+        lines = tqdm(problems, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
+        wrong = {shard["file"]: line for shard, line in zip(shards, lines) if line}
     for name in SPLITS if not wrong else ():
         _split(path, meta, name)
     return wrong
 
 
 def problems(path: Path) -> list[str]:
-    """Reads every file of a finished store, as `verify` does; a line for each that is wrong, with
-    what mends it.
+    """Compares every file as `verify` does; returns a line for each damaged one, with the command that mends it.
 
     Raises:
       FileNotFoundError: there is no finished store.
@@ -175,26 +222,11 @@ def problems(path: Path) -> list[str]:
     return [f"{path / 'shards' / file}: {reason}; mend it with {again}" for file, reason in wrong.items()]
 
 
-def add_checksums(path: Path) -> None:
-    """Gives the shards of an older store the checksums of their blocks; to be called after `verify`
-    found all right.
-    """
-    meta = read_meta(path)
-    without = [shard for shard in _shards(meta) if "blocks" not in shard]
-    for shard in without:
-        file = path / "shards" / shard["file"]
-        shard["blocks"] = blocks.describe(files.read_array(file, mapped=shard["count"] > 0))
-        record = files.read_json(file.with_suffix(".json"))
-        files.write_json(file.with_suffix(".json"), record | {"blocks": shard["blocks"]})
-    if without:
-        files.write_json(path / META, meta)
-
-
 def complaint(path: Path, wrong: dict[str, str]) -> str:
-    """The message about shards that differ from what was written."""
-    shown = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])
+    """Returns the message about damaged shards."""
+    some = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])
     again = _again(path, read_meta(path))
-    return f"{path}: {len(wrong)} files are not what was written:\n  {shown}\nMend them with:\n  {again}"
+    return f"{path}: {len(wrong)} files are not what was written:\n  {some}\nMend them with:\n  {again}"
 
 
 def _again(path: Path, meta: dict[str, Any]) -> str:
@@ -206,8 +238,8 @@ def _sizes(meta: dict[str, Any]) -> list[int]:
 
 
 def _resize(meta: dict[str, Any]) -> str:
-    """How the images became square; in stores of before there was a choice too."""
-    return "squash" if meta["made_from"].get("sides", {}).get("test", [None])[-1] == decode.BOTH else "crop"
+    """The way in which the images became square."""
+    return "squash" if meta["made_from"]["sides"]["test"][-1] == decode.BOTH else "crop"
 
 
 def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:
@@ -223,8 +255,7 @@ def _split(path: Path, meta: dict[str, Any], name: str, checked: bool = False) -
     for shard in (shard for shard in known["shards"] if shard["count"]):
         file = path / "shards" / shard["file"]
         shards.append(files.read_array(file, "mend it with data.prepare --verify", mapped=True))
-        compared = checked and "blocks" in shard
-        checks.append(blocks.Blocks(file, shards[-1], shard["blocks"], mend) if compared else None)
+        checks.append(blocks.Blocks(file, shards[-1], shard["blocks"], mend) if checked else None)
     images = ShardedImages(shards, shape, checks)
     columns = {}
     for column in _COLUMNS:
@@ -251,6 +282,6 @@ def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
         return f"cannot be read ({error})"
     if (found := sha256(images)) != shard["sha256"]:
         return f"expected sha256 {shard['sha256']}, found {found}"
-    if "blocks" in shard and shard["blocks"] != blocks.describe(images):
+    if shard["blocks"] != blocks.describe(images):
         return f"its checksums of blocks in {META} are not those of its pixels"
     return None

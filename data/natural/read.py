@@ -1,6 +1,4 @@
-"""The images of a natural test set: from class folders, NumPy files or tfds, decoded once
-(`data.cache`).
-"""
+"""Reads a natural test set from class folders, NumPy files or tfds; decoded once (`data.cache`)."""
 
 import dataclasses
 import io
@@ -24,11 +22,11 @@ _CHUNK = 256
 
 @dataclasses.dataclass(frozen=True)
 class NaturalImages:
-    """A natural test set at the size that a model takes.
+    """A natural test set at the size of a model's input.
 
     Attributes:
-      name: of the set.
-      classes: what the labels of the split mean: groups.
+      name: the set.
+      classes: its groups of classes, the labels of the split.
       split: images uint8 [N, H, W, 3] on the host, groups as labels, index.
       provenance: JSON-ready: source, preprocessing, sha256 of the arrays.
     """
@@ -54,16 +52,15 @@ def open_natural(
 
     Args:
       name: one of `data.natural.NAMES`.
-      folder: holds the set, under our name or that of its archive, or as tfds prepared it; None is
-        where tfds datasets lie.
+      folder: the folder above the set, which lies there under its name here or in its archive, or as tfds prepared it;
+        None is the folder of tfds datasets.
       image_size: side in pixels.
-      resize: how images become square, `crop` or `squash`, see `data.load`.
-      cache_dir: where decoded images are kept, see `data.cache`.
+      resize: `crop` or `squash`, see `data.load`.
+      cache_dir: the folder of decoded images, see `data.cache`.
 
     Raises:
-      FileNotFoundError: it is not there; the message says what was looked for.
-      ValueError: an unknown name, other classes than the set has, a damaged file, or CIFAR's sets
-        at another size than 32.
+      FileNotFoundError: it is not there; the message names the places.
+      ValueError: an unknown name, other classes than the set's, a damaged file, or CIFAR's sets at another size than 32.
     """
     natural = sets.get(name)
     if natural.side not in (0, image_size):
@@ -96,7 +93,7 @@ class _Encoded:
 
     where: str
     identity: Any
-    items: Sequence[Any]  # what `open` takes
+    items: Sequence[Any]  # paths, or open files
     groups: Sequence[int]
     border: int
 
@@ -141,7 +138,7 @@ class _Arrays:
 
 
 def _decoded(items, groups, start, source, size, short) -> cache.Chunk:
-    """Decodes some files or records, of which the first is number `start`."""
+    """Decodes some files or records; the first is number `start`."""
 
     def read(item, number):
         name = None if isinstance(item, Path) else f"record {number}"
@@ -149,7 +146,7 @@ def _decoded(items, groups, start, source, size, short) -> cache.Chunk:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         images = list(pool.map(read, items, itertools.count(start)))
-    # A test set without some of its images is another one.
+    # Without some of its images it would be another test set.
     if damaged := [image for image in images if isinstance(image, str)]:
         raise ValueError(
             f"{source.where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
@@ -204,7 +201,7 @@ def _tree(natural: NaturalSet, parent: Path) -> _Encoded | None:
 
 
 def _class_folders(natural, root):
-    """The folder with the class folders: archives differ in how deep it lies."""
+    """Finds the folder with the class folders; its depth differs between archives."""
     while True:
         below = tree.class_folders(root)
         if natural.below in below:

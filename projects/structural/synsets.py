@@ -57,7 +57,7 @@ def load_superclasses(
       ValueError: the lists are malformed, or too many images are damaged.
     """
     del seed
-    root = tree.find_root(name, data_dir)
+    root = tree.find_root(data_dir)
     lists = read_lists(root / LISTS)
     sides = decode.sides(image_size, train_size, resize)
     items = {split: _items(root / folder, lists, part) for split, (folder, part) in _SOURCES.items()}

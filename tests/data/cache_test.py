@@ -99,14 +99,14 @@ def overwrite(name, position):
     return harm
 
 
-def edit_meta(change, digest=False):
-    """Changes the record, without its digest unless it is kept: as an earlier revision wrote it."""
+def edit_meta(change, sealed=True):
+    """Changes the record, and its digest if it is to be sealed again."""
 
     def harm(folder):
         meta = json.loads((folder / "meta.json").read_text())
         change(meta)
-        if not digest:
-            del meta["digest"]
+        if sealed:
+            meta["digest"] = cache.artifacts.digest({key: value for key, value in meta.items() if key != "digest"})
         (folder / "meta.json").write_text(json.dumps(meta))
 
     return harm
@@ -123,7 +123,8 @@ HARMS = {
     "a bit of the labels": (overwrite("labels.npy", -4), "labels.npy: expected sha256"),
     "a bit of the index": (overwrite("index.npy", -4), "index.npy: expected sha256"),
     "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 2, found 1"),
-    "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), digest=True), "one that was changed"),
+    "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), sealed=False), "one that was changed"),
+    "no digest": (edit_meta(lambda meta: meta.pop("digest"), sealed=False), "expected the record of an entry"),
     "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected the record of an entry"),
     "fewer checksums": (
         edit_meta(lambda meta: meta["blocks"].update(checksums="")),

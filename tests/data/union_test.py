@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import data
-from data.dataset import Dataset
-from data.union import union
+from data.dataset import Dataset, union
 
 
 @pytest.fixture(scope="module")

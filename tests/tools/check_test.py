@@ -15,7 +15,7 @@ from analysis import answers
 from configs import default
 from corruptions.write import write_dataset
 from data import cache
-from data.imagenet import shard, store
+from data.imagenet import store
 from evaluation import verification
 from runtime import artifacts, files, workdirs
 from tests.training import tiny
@@ -174,7 +174,9 @@ def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path):
     for name in ("a", "b"):
         Image.fromarray(images[0]).save(tmp_path / f"{name}.png")
     items = [(name, 0, str(tmp_path / f"{name}.png")) for name in ("a", "b")]
-    records = {split: [shard.write(tmp_path / "shards" / f"{split}-0.npy", items, 16, 18)] for split in store.SPLITS}
+    records = {
+        split: [store.write_shard(tmp_path / "shards" / f"{split}-0.npy", items, 16, 18)] for split in store.SPLITS
+    }
     store.finish(tmp_path, "imagenet100", ["n0"], {"sides": {"train": (16, 18), "test": (16, 18)}}, records)
     assert check.run([tmp_path]) == 0
     path = tmp_path / "shards" / "test-0.npy"

@@ -1,4 +1,4 @@
-"""Prepared stores that were damaged, or written before there were checksums of blocks."""
+"""Prepared stores that were damaged."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import data
 import data.prepare
-from data import union
+from data.dataset import union
 from data.imagenet import store
 from tests.data.imagenet import trees
 from tests.data.imagenet.trees import content, shards
@@ -39,11 +39,11 @@ def test_a_changed_pixel_is_found_when_it_is_read(copy):
     whole[-7] ^= 1
     path.write_bytes(whole)
     for read in (
-        lambda given: given.test.images[40],
-        lambda given: given.test.images[35:50],
-        lambda given: np.asarray(given.test.images),
-        lambda given: given.test.to_device(),
-        lambda given: union.union(given, dataclasses.replace(given, train=given.test)).train.images[198 + 47],
+        lambda found: found.test.images[40],
+        lambda found: found.test.images[35:50],
+        lambda found: np.asarray(found.test.images),
+        lambda found: found.test.to_device(),
+        lambda found: union(found, dataclasses.replace(found, train=found.test)).train.images[198 + 47],
     ):
         loaded = data.load("imagenet100", data_dir=copy, image_size=16)
         loaded.test.images[:40]
@@ -64,31 +64,20 @@ def test_checksums_that_are_not_those_of_the_pixels_are_found(tree, prepared, co
     assert content(copy) == content(prepared)
 
 
-def without_checksums(out):
-    """Makes the store one of before there were any."""
-    for path in (out / "imagenet100" / "16" / store.META, *(path.with_suffix(".json") for path in shards(out))):
+def test_shards_without_checksums_are_made_again(tree, prepared, copy):
+    meta = copy / "imagenet100" / "16" / store.META
+    for path in (meta, shards(copy)[3].with_suffix(".json")):
         record = json.loads(path.read_text())
-        of_shards = (
-            [s for split in record["splits"].values() for s in split["shards"]] if "splits" in record else [record]
-        )
-        for known in of_shards:
+        for known in [s for split in record["splits"].values() for s in split["shards"]] if path == meta else [record]:
             del known["blocks"]
         path.write_text(json.dumps(record, indent=2) + "\n")
-
-
-def test_an_older_store_is_read_and_given_checksums(tree, prepared, copy, caplog):
-    without_checksums(copy)
-    loaded = data.load("imagenet100", data_dir=copy, image_size=16)
-    expected = data.load("imagenet100", data_dir=prepared, image_size=16).test.images
-    np.testing.assert_array_equal(loaded.test.images[:], expected[:])
-    assert "38 files have no checksums of blocks" in caplog.text and f"--data_dir={copy}" in caplog.text
+    with pytest.raises(ValueError, match=r"store\.json: expected the record of a store.*blocks.*repeat data\.prepare"):
+        data.load("imagenet100", data_dir=copy, image_size=16)
+    meta.unlink()
     stamps = {path: path.stat().st_mtime_ns for path in shards(copy)}
-    assert data.prepare.main(["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]) == 0
+    assert trees.run(tree, copy, "--workers=1").returncode == 0
     assert content(copy) == content(prepared)
-    assert stamps == {path: path.stat().st_mtime_ns for path in shards(copy)}  # nothing was decoded again
-    caplog.clear()
-    data.load("imagenet100", data_dir=copy, image_size=16)
-    assert not caplog.text
+    assert [path for path in shards(copy) if path.stat().st_mtime_ns != stamps[path]] == [shards(copy)[3]]
 
 
 def test_a_file_of_another_size_is_found_on_loading(copy):

@@ -11,7 +11,7 @@ import pytest
 
 import data
 import data.prepare
-from data import npy
+from data import blocks
 from data.imagenet import prepare, store
 from data.imagenet.prepare import PrepareError
 from tests.data.imagenet import trees
@@ -58,7 +58,7 @@ def zombie(pid):
 
 
 def test_a_full_disk_is_named_and_the_run_continues(tree, prepared, tmp_path, monkeypatch):
-    left, append = [50], npy.Writer.append
+    left, append = [50], blocks.Writer.append
 
     def limited(self, piece):
         left[0] -= len(piece)
@@ -66,7 +66,7 @@ def test_a_full_disk_is_named_and_the_run_continues(tree, prepared, tmp_path, mo
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         append(self, piece)
 
-    monkeypatch.setattr(npy.Writer, "append", limited)
+    monkeypatch.setattr(blocks.Writer, "append", limited)
     with pytest.raises(PrepareError, match=r"disk is full \(No space left.*free space, then repeat the command"):
         prepare.prepare("imagenet100", tree, tmp_path, **SMALL)
     kept = {path: path.stat().st_mtime_ns for path in shards(tmp_path)}
