@@ -15,7 +15,6 @@ from typing import Any
 
 import corruptions
 import data
-import models
 from corruptions import enhance as enhancements
 from corruptions.checks import suggest
 from runtime.workdirs import TRAINED
@@ -97,13 +96,8 @@ def corruption(name: str) -> None:
         corruptions.get(name)
 
 
-def one_corruption(name: str) -> None:
-    """Checks a corruption."""
-    corruptions.get(name)
-
-
 def corruption_options(options: Mapping[str, Any]) -> None:
-    """Checks {corruption: {option: value}}; ranges and levels by what the corruption takes."""
+    """Checks {corruption: {option: value}}, ranges and levels against the corruption's scale."""
     for name, given in options.items():
         one = corruptions.get(name)
         if not isinstance(given, Mapping):
@@ -125,11 +119,6 @@ def _is_pair(bounds):
     )
 
 
-def training(name: str) -> None:
-    """Checks what a model is trained with: `standard`, a corruption, or `mixture=BENCHMARK`."""
-    augmentation.members(name)
-
-
 def mixture(name: str) -> None:
     """Checks `mixture=BENCHMARK`."""
     if augmentation.benchmark(name) == name:
@@ -138,9 +127,7 @@ def mixture(name: str) -> None:
 
 
 def scheme(name: str) -> None:
-    """Checks an augmentation scheme; stored ones, which are files, are checked when they are
-    read.
-    """
+    """Checks an augmentation scheme; stored ones, which are files, are checked when they are read."""
     if name and not corruptions.augment.is_stored(name):
         corruptions.augment.get(name)
 
@@ -155,7 +142,7 @@ def study_scheme(name: str) -> None:
 
 
 def enhancement(name: str) -> None:
-    """Checks an enhancement, or `train=` and one of images or `stability`."""
+    """Checks an enhancement, or `train=` before `stability` or an enhancement of training images."""
     alone = name.removeprefix(TRAINED)
     if name == f"{TRAINED}stability":
         return
@@ -178,22 +165,11 @@ def severity(text: str) -> None:
         raise ValueError(f"expected {SEVERITY}, found {text!r}")
 
 
-def model(name: str) -> None:
-    """Checks the name of a network."""
-    models.options(name)
-
-
 def dataset(name: str) -> None:
     """Checks the name of a dataset."""
     if name not in data.names():
         hint = suggest(name, data.names())
         raise ValueError(f"expected a dataset out of {', '.join(data.names())}, found {name!r}{hint}")
-
-
-def dataset_or_none(name: str) -> None:
-    """Checks the name of a dataset, or nothing."""
-    if name:
-        dataset(name)
 
 
 def batch_norm(setting: str, devices: int = 1) -> str:

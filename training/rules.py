@@ -84,7 +84,7 @@ def of_losses(config: ConfigDict) -> Iterator[str]:
 
 
 def of_measures(config: ConfigDict) -> Iterator[str]:
-    """What is asked of trained models fits together."""
+    """Settings of measurements on trained models fit together."""
     if config.adapt.images < config.adapt.batch_size:
         yield f"expected config.adapt.images of at least a batch of {config.adapt.batch_size}, found {config.adapt.images}"
     if config.eval.adapt and config.eval.stored:

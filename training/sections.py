@@ -11,6 +11,8 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+import corruptions
+import models
 from corruptions import enhance as enhancements
 from data.natural.sets import listed as natural_sets
 from runtime.schema import (
@@ -28,7 +30,7 @@ from runtime.schema import (
     word,
     words,
 )
-from training import names
+from training import augmentation, names
 
 _PATH = text("a path, or ''")
 _SEED = whole(0, 2**64 - 1)
@@ -37,7 +39,7 @@ _BATCH = whole(1, 2**20)
 _SHARE = number(0, 1)
 _POSITIVE = number(0, above=True)
 _BELOW_1 = number(0, 1, below=True)
-_CORRUPTION = word("a corruption", names.one_corruption)
+_CORRUPTION = word("a corruption", corruptions.get)
 _CORRUPTIONS = ("a corruption or a benchmark", names.corruption)
 _SEVERITY = word(names.SEVERITY, names.severity)
 _SCHEME = word(names.SCHEME, names.scheme)
@@ -49,8 +51,8 @@ _DEVIATIONS = several(number(0, 1, above=True), 3, 3, order="any")
 _INIT = or_empty(choice("he", "xavier", "goyal"), "")
 _WIDTHS = several(whole(1, 65536), 1, order="any")
 _FOUR_WIDTHS = several(whole(1, 4096), 4, 4, order="any")
-_MIXED_IN = word("a dataset of data.names(), or ''", names.dataset_or_none)
-_TRAINING = word("'standard', a corruption, or 'mixture=BENCHMARK'", names.training)
+_DATASET = word("a dataset of data.names()", names.dataset)
+_TRAINING = word("'standard', a corruption, or 'mixture=BENCHMARK'", augmentation.members)
 _OPTIONS = Kind("{corruption: {option: value}}", names.corruption_options)
 _RISING, _SOME_RISING = (several(whole(1), least, order="rising") for least in (0, 1))
 _BATCH_NORM = word("'synchronised', 'per_device', 'groups=G' or 'running'", names.batch_norm)
@@ -65,7 +67,7 @@ _TARGETS = several(number(0, 1, above=True, below=True), 2, 2)
 class DataSettings(Section):
     """`dataset`: images and their classes."""
 
-    name: str = setting("shapes", "name of the dataset", word("a dataset of data.names()", names.dataset))
+    name: str = setting("shapes", "name of the dataset", _DATASET)
     data_dir: str = setting("", "folder of prepared datasets; '' is TFDS_DATA_DIR or ~/tensorflow_datasets", _PATH)
     seed: int = setting(0, "seed of the drawing of shapes, and of random splits", whole(0, 2**32 - 1))
     image_size: int = setting(32, "side of images in pixels, for shapes, ImageNet and image folders", whole(8, 4096))
@@ -86,7 +88,7 @@ class DataSettings(Section):
 class ModelSettings(Section):
     """`model`: the network. Settings without a default are options that some networks have."""
 
-    name: str = setting("small_resnet", "name of the network", word("a model of models.names()", names.model))
+    name: str = setting("small_resnet", "name of the network", word("a model of models.names()", models.options))
     dtype: str = setting("", "type of the computation; '' is bfloat16 on accelerators and float32 on a CPU", _DTYPE)
     checkpoint: str = setting("", "file of torchvision's weights, for eval.py, tools.calibrate and tools.msd", _PATH)
     class_stride: int = setting(1, "imported weights: keep every so many-th class, 10 for ImageNet-100", whole(1, 1000))
@@ -112,7 +114,9 @@ class ModelSettings(Section):
 class MixInSettings(Section):
     """`train.mix_in`: a second dataset to train on."""
 
-    name: str = setting("", "second dataset of the same classes (Stylized-ImageNet is an image_folder)", _MIXED_IN)
+    name: str = setting(
+        "", "second dataset of the same classes (Stylized-ImageNet is an image_folder)", or_empty(_DATASET, "")
+    )
     data_dir: str = setting("", "folder of the second dataset; '' is dataset.data_dir", _PATH)
 
 
