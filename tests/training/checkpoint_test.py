@@ -1,10 +1,20 @@
-"""Checkpoints come back bit for bit, and a damaged one gives way to the one before."""
+"""Checkpoints come back bit for bit; a damaged one gives way to the one before.
+
+A finished model is read from the checkpoint that final.json names, or not at all; the same command repairs it.
+"""
+
+import json
+import shutil
 
 import chex
 import jax
 import jax.numpy as jnp
 import pytest
 
+from runtime import workdirs
+from runtime.files import DamagedFileError
+from tests.training import tiny
+from training import loop, study
 from training.checkpoint import CheckpointError, Checkpoints, digest
 from training.states import TrainState
 
@@ -78,3 +88,92 @@ def test_nothing_readable_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(CheckpointError, match="remove the folder to train again"):
         restore(tmp_path)
     assert (tmp_path / "2").exists()
+
+
+@pytest.fixture(scope="module")
+def config():
+    return study.model_config(tiny.config(), "standard", 0)
+
+
+def train(config, dataset, workdir, mesh):
+    with workdirs.open_workdir(workdir, config.to_dict()) as path:
+        return loop.train(config, dataset.train.to_device(), dataset.num_classes, path, mesh=mesh)
+
+
+@pytest.fixture(scope="module")
+def finished(config, dataset, mesh, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("run") / "work"
+    train(config, dataset, workdir, mesh)
+    return workdir
+
+
+def lose(step):
+    shutil.rmtree(step)
+
+
+def flip_a_bit_of_the_largest(step):
+    flip_a_bit(largest_file(step / "state"))
+
+
+def take_the_one_before(step):
+    """The folder of the last step holds the checkpoint of the step before, undamaged."""
+    before = min(step.parent.glob("[0-9]*"), key=lambda p: int(p.name))
+    shutil.rmtree(step)
+    shutil.copytree(before, step)
+
+
+def take_anothers(step):
+    """The folder of the last step holds the last state of another run, undamaged and complete."""
+    content = json.loads((step.parents[1] / "final.json").read_text())
+    (step.parents[1] / "final.json").write_text(json.dumps(content | {"digest": "0" * 64}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lose, "found [5]"),
+        (flip_a_bit_of_the_largest, "is damaged"),
+        (take_the_one_before, "holds the state of step 5"),
+        (take_anothers, "with the digest"),
+    ],
+)
+def test_no_earlier_state_is_taken_for_the_finished_model(config, mesh, finished, tmp_path, damage, reason):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    damage(workdir / "checkpoints" / "10")
+    before = sorted(p.relative_to(workdir) for p in workdir.rglob("*"))
+    with pytest.raises(CheckpointError) as refused:
+        loop.read_back(config, 32, 10, workdir, mesh=mesh)
+    command = json.loads((workdir / "provenance.json").read_text())["command"]
+    assert reason in str(refused.value) and str(workdir) in str(refused.value) and command in str(refused.value)
+    assert sorted(p.relative_to(workdir) for p in workdir.rglob("*")) == before  # reading deletes nothing
+
+
+def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, finished, tmp_path):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    lose(workdir / "checkpoints" / "10")
+    train(config, dataset, workdir, mesh)
+    assert (workdir / "final.json").read_text() == (finished / "final.json").read_text()
+    assert int(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1].step) == 10
+
+
+@pytest.mark.parametrize("damage", [take_the_one_before, take_anothers])
+def test_training_takes_no_other_state_for_the_last(config, dataset, mesh, finished, tmp_path, damage):
+    """As overlap.py reads its stored models: through training, which finds them finished."""
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    damage(workdir / "checkpoints" / "10")
+    state = train(config, dataset, workdir, mesh)[1]
+    expected = json.loads((finished / "final.json").read_text())
+    assert {"step": int(state.step), "digest": digest(state), "num_classes": 10} == expected
+    assert json.loads((workdir / "final.json").read_text()) == expected
+    assert digest(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1]) == expected["digest"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{", '{"step": 4, "digest": "0", "num_classes": "10"}'],
+)
+def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path, content):
+    workdir = shutil.copytree(finished, tmp_path / "work")
+    (workdir / "final.json").write_text(content)
+    with pytest.raises(DamagedFileError, match=r"final\.json: expected"):
+        loop.read_back(config, 32, 10, workdir, mesh=mesh)

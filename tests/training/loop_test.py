@@ -8,89 +8,22 @@ import signal
 import time
 
 import chex
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import corruptions
-import data
-from corruptions import registry
 from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
-from runtime import compiles, meshes
+from runtime import compiles
 from tests.training import tiny
 from tests.training.running import checkpoints_begun, start
-from training import augmentation, batches, loop, steps, study
-from training.plan import Plan
-
-
-@pytest.fixture(scope="module")
-def mesh():
-    return meshes.data_mesh()
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return data.load("shapes", train_limit=160, test_limit=70)
+from training import loop, steps, study
 
 
 def run(config, dataset, workdir, mesh):
     workdir.mkdir(exist_ok=True)
     one = study.model_config(config, config.train.corruption, config.seed)
     return loop.train(one, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)[1]
-
-
-def block(config, dataset, mesh, begin=0):
-    split = dataset.train.to_device()
-    plan = Plan(config.train, split.images.shape)
-    order = batches.epoch_order(jax.random.key(5), plan.views)
-    keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
-    images, labels = batches.block(plan, split, order, begin, keys, mesh)
-    return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
-
-
-def test_standard_batches_are_the_shuffled_epoch_with_flips(dataset, mesh):
-    plan, order, images, labels = block(tiny.config(), dataset, mesh)
-    assert plan.steps_per_epoch == plan.block_steps == 5
-    assert sorted(order) == list(range(160))
-    original = dataset.train.images[order].reshape(5, 32, 32, 32, 3)
-    np.testing.assert_array_equal(labels, dataset.train.labels[order].reshape(5, 32))
-    same = (images == original).all((2, 3, 4))
-    mirrored = (images == original[:, :, :, ::-1]).all((2, 3, 4))
-    assert np.all(same | mirrored)
-    assert 50 <= np.sum(mirrored & ~same) <= 110  # binomial(160, 1/2), six standard deviations are 38
-
-
-def test_paper_reading_corrupts_the_first_half_of_every_batch(dataset, mesh):
-    clean = block(tiny.config(), dataset, mesh)[2]
-    corrupted = block(tiny.config(corruption="noc/border"), dataset, mesh)[2]
-    changed = (clean != corrupted).any((2, 3, 4))
-    assert changed[:, :16].all() and not changed[:, 16:].any()
-
-
-def test_code_reading_shows_every_image_clean_and_corrupted(dataset, mesh):
-    config = tiny.config(corruption="noc/border", reading="code", flip=False)
-    plan, order, images, _ = block(config, dataset, mesh)
-    assert plan.steps_per_epoch == 10 and sorted(order) == list(range(320))
-    views = order[: plan.block_steps * 32]
-    shown = images.reshape(-1, 32, 32, 3)
-    changed = (shown != dataset.train.images[views % 160]).any((1, 2, 3))
-    np.testing.assert_array_equal(changed, views >= 160)
-
-
-def test_mixture_deals_all_members(dataset, mesh):
-    images = jnp.asarray(dataset.train.images[:32])
-    key = jax.random.key(0)
-    mixed = np.asarray(augmentation.augment(mesh, "mixture=imagenet_noc", key, images, jnp.arange(32)))
-    members = augmentation.members("mixture=imagenet_noc")
-    assert len(members) == 8
-    for turn, name in enumerate(members):
-        alone = augmentation.augment(
-            mesh, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8]
-        )
-        np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
 def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
@@ -103,20 +36,6 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
         evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)
     assert len(models) == 6
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
-
-
-def test_mixture_of_a_selected_benchmark_draws_its_levels(dataset, mesh, monkeypatch):
-    monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
-    images, index, key = jnp.asarray(dataset.train.images[:24]), jnp.arange(24), jax.random.key(0)
-    mixed = np.asarray(augmentation.augment(mesh, "mixture=bar", key, images, index))
-    met = []
-    for turn, name in enumerate(augmentation.members("mixture=bar")):
-        own, at = jax.random.fold_in(key, turn), slice(turn, None, 2)
-        levels = [corruptions.corrupt(own, images[at], name, k, index=index[at]) for k in range(1, 11)]
-        same = np.array([(np.asarray(one) == mixed[at]).all((1, 2, 3)) for one in levels])
-        assert (same.sum(0) == 1).all()
-        met.append(set(np.nonzero(same.any(1))[0] + 1))
-    assert met == [{2, 3}, {9}]
 
 
 def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):

@@ -3,39 +3,24 @@
 import dataclasses
 import json
 import os
-import pathlib
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import jax
 import numpy as np
 import pytest
 
-import data
 from data.dataset import Split
 from data.sharded import ShardedImages
 from evaluation import correctness
 from evaluation.conditions import Condition
 from evaluation.shown import Shown
-from runtime import meshes, workdirs
+from runtime import workdirs
 from tests.training import tiny
+from tests.training.running import start
 from training import batches, loop, stream, study
 from training.plan import Plan
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def mesh():
-    return meshes.data_mesh()
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return data.load("shapes", train_limit=160, test_limit=70)
 
 
 @pytest.fixture(scope="module")
@@ -177,23 +162,6 @@ def test_free_memory_of_devices(mesh):
     assert stream._free_bytes(Mesh(np.array([[Device(None)] * 2]))) == memory / 2
 
 
-COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
-    f"--config.{setting}"
-    for setting in (
-        "dataset.train_limit=160",
-        "dataset.test_limit=70",
-        "train.batch_size=32",
-        "train.epochs=6",
-        "eval.batch_size=70",
-    )
-]
-
-
-def start(folder, placement):
-    command = [*COMMAND, f"--workdir={folder}", f"--config.dataset.placement={placement}"]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 def test_placement_may_change_between_runs(tmp_path):
     for placement in ("stream", "device"):
         config = tiny.config()
@@ -204,17 +172,17 @@ def test_placement_may_change_between_runs(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_stream_continues_to_the_parameters_of_a_resident_run(tmp_path):
-    whole = start(tmp_path / "whole", "device")
+    whole = start(tmp_path / "whole", "--config.dataset.placement=device")
     output, _ = whole.communicate(timeout=250)
     assert whole.returncode == 0, output
-    process = start(tmp_path / "killed", "stream")
+    process = start(tmp_path / "killed", "--config.dataset.placement=stream")
     while process.poll() is None and not list((tmp_path / "killed").glob("checkpoints/*5")):
         time.sleep(0.01)
     time.sleep(random.Random(1).uniform(0, 0.2))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "killed" / "final.json").exists()
-    last = start(tmp_path / "killed", "stream")
+    last = start(tmp_path / "killed", "--config.dataset.placement=stream")
     output, _ = last.communicate(timeout=250)
     assert last.returncode == 0 and "are streamed from the host" in output, output
     for name in ("final.json", "clean.json"):

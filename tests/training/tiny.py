@@ -3,10 +3,17 @@
 import contextlib
 import shutil
 
+import jax
+import numpy as np
+
 from configs import default
-from runtime import workdirs
-from training import states, study
+from runtime import meshes, workdirs
+from training import batches, states, study
 from training.checkpoint import Checkpoints, digest
+from training.plan import Plan
+from training.sections import TrainSettings
+
+KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
 
 
 def config(**train):
@@ -21,6 +28,19 @@ def config(**train):
     tiny.eval.batch_size = 32
     tiny.train.update(train)
     return tiny
+
+
+def recipe(**train):
+    """The settings of such a training."""
+    return TrainSettings.of(config(**train).train)
+
+
+def block(split, begin=0, order=None, keys=KEYS, **train):
+    """(plan, order, images, labels) of the block of such a training that begins at a step."""
+    plan = Plan(recipe(**train), split.images.shape)
+    order = batches.epoch_order(jax.random.key(5), plan.views) if order is None else order
+    images, labels = batches.block(plan, split, order, begin, keys, meshes.data_mesh(plan.batch_size))
+    return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
 
 
 def untrained_workdir(folder, given):
