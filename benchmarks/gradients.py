@@ -1,10 +1,10 @@
-"""What the gradients of all corruptions are worth: against finite differences.
+"""Compares the gradients of all corruptions with finite differences, and writes docs/gradients.md.
 
     python -m benchmarks.gradients --out=docs/gradients.md
 
-Five minutes on a CPU. Of each corruption, at its middle severity on an image of 64x64 pixels, the
-derivative J v by `jax.jvp` is compared with D = (f(x + h v) - f(x - h v)) / 2h for a smooth v and h v
-of at most 6 levels, more than the steps of a rounding to 8 bits; the draws are the same in all.
+Takes five minutes on a CPU. For each corruption, at its middle severity on an image of 64x64 pixels, the derivative J v by
+`jax.jvp` is compared with D = (f(x + h v) - f(x - h v)) / 2h. v is smooth and h v at most 6 levels, more than the steps of a
+rounding to 8 bits; the draws are the same in all three.
 """
 
 from runtime import command  # isort: skip
@@ -24,9 +24,8 @@ _KEY = jax.random.key(0)
 _PAGE = """\
 # Gradients
 
-`jax.grad` goes through every corruption. Thirteen round on the way, most to 8 bits, and their gradient is zero (that of
-`color_balance` lacks the part of the grey), which `gradient="straight_through"` replaces by that of the same formula without
-rounding:
+`jax.grad` goes through every corruption. Thirteen corruptions round on the way, most of them to 8 bits, and their gradient is zero
+(`color_balance`: without the part of the grey). `gradient="straight_through"` takes the gradient of the same formula without rounding:
 
 ```python
 def loss(images):
@@ -35,15 +34,15 @@ def loss(images):
 slope = jax.grad(loss)(images)                                            # of float32 images
 ```
 
-The corrupted images are the same either way. For `shot_noise` it is the gradient of the mean; for `quantization` and
-`color_dither` that of the image itself, and JPEG keeps what it stores of chroma. Corruptions of others
-(`random_choice`, `compose`) hand the word on; through `random_choice`, and `compose` with a probability below 1,
-`jax.grad` goes for batches (`corrupt`) only, not for one image.
+The corrupted images are the same either way. For `shot_noise` it is the gradient of the mean. For `quantization` and `color_dither`
+it is the gradient of the image itself, and JPEG keeps the chroma that it stores. `random_choice` and `compose` pass the option on to
+their members; through `random_choice`, and through `compose` with a probability below 1, `jax.grad` goes for batches (`corrupt`)
+only, not for one image.
 
-The table compares J v of `jax.jvp` with finite differences D over 6 levels to both sides, at the middle severity of each:
-|J v - D| / |D|, 0 where they agree and 1 where the gradient is zero. Between lie corruptions with kinks and jumps within 6
-levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops), whose gradient is that of the piece; the
-steps of `quantization` and `color_dither` are larger than that. Made by `python -m benchmarks.gradients`.
+The table compares J v of `jax.jvp` with finite differences D over 6 levels to both sides, at the middle severity:
+|J v - D| / |D|, which is 0 where they agree and 1 where the gradient is zero. Numbers between belong to corruptions with kinks and
+jumps within 6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops): their gradient is that of the
+piece. The steps of `quantization` and `color_dither` are larger than 6 levels. Made by `python -m benchmarks.gradients`.
 
 | corruption | default | straight_through |
 |---|---|---|
@@ -55,14 +54,14 @@ def define_flags():
 
 
 def images():
-    """An image within [.2, .8], and a direction of largest component 1, both float32."""
+    """Draws an image within [.2, .8] and a direction v whose largest component is 1, both float32."""
     image, other = (photograph(_SIDE, _SIDE, seed=seed).astype(np.float32) / 255 for seed in (0, 1))
     direction = other - other.mean()
     return 0.2 + 0.6 * image, direction / np.abs(direction).max()
 
 
 def distance(name, gradient):
-    """|J v - D| / |D| of a corruption, root mean squares over the image; 1 where J is 0."""
+    """Computes |J v - D| / |D|, root mean squares over the image; it is 1 where J is 0."""
     corruption, (image, direction) = corruptions.get(name), images()
     severities = corruptions.severities(name)
     params = corruption.sample(_KEY, image.shape, severities[len(severities) // 2])
@@ -75,11 +74,10 @@ def distance(name, gradient):
 def main(argv):
     given = command.given(argv, {"out": "FILE.md"})
     rows = []
-    for name in tqdm(corruptions.names(), unit="corruption", dynamic_ncols=True):
-        own = f"{distance(name, None):.2f}"
+    for name in tqdm(sorted(corruptions.names()), unit="corruption", dynamic_ncols=True):
         rounds = corruptions.get(name).straight_through is not None
-        other = f"{distance(name, corruptions.gradients.STRAIGHT_THROUGH):.2f}" if rounds else "the same"
-        rows.append(f"| `{name}` | {own} | {other} |\n")
+        without = f"{distance(name, 'straight_through'):.2f}" if rounds else "the same"
+        rows.append(f"| `{name}` | {distance(name, None):.2f} | {without} |\n")
     write_atomically(given.out, _PAGE + "".join(rows))
     print(f"written to {given.out}")
 
