@@ -38,7 +38,6 @@ from evaluation import correctness
 from runtime import meshes
 from tests.reference.cbar import blur_definitions, definitions, warp_definitions
 from tests.reference.photographs import photographs
-from training import states
 
 HEADER = ("work", "compile CPU s", "ms/image", "CPU ms/image", "images/s", "MiB")
 _PEER = ("peer ms/image", "peer CPU ms/image", "peer / ours", "CPU, peer / ours")
@@ -76,9 +75,9 @@ def work_of(name: str, images: jax.Array) -> Callable[[int], object]:
         )  # compiles in the first call
         return lambda turn: block()(turn)
     if kind == "answers":
-        graphdef, params, rest = works.draw(argument, side, "float32")
-        model, labels = (graphdef, states.initial_state(params, rest, optax.identity())), jnp.zeros(number, int)
-        return lambda turn: correctness.of_model(model, images, labels, min(number, 500), meshes.data_mesh())
+        mesh, labels = meshes.data_mesh(), jnp.zeros(number, int)
+        model = works.network_on(mesh, argument, side, "float32", optax.identity())
+        return lambda turn: correctness.of_model(model, images, labels, min(number, 500), mesh)
     if name == "clahe_channel":
         return lambda turn: _channel(images)
     if name in enhance.names():

@@ -6,6 +6,7 @@ turn, so that other load on the machine meets all of them alike; a peer in a pro
 """
 
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -189,6 +190,7 @@ def training_flops(name: str, image_size: int = 32, num_classes: int = 10, **opt
     return 3 * sum(forward) - forward[0]
 
 
+@functools.cache
 def peak_flops() -> tuple[float, str]:
     """Returns the peak of all devices together, FLOP/s, and where the number comes from.
 

@@ -118,7 +118,9 @@ def measure(
                 log.warning("%s failed: %s", name, record.content["failed"][name])
                 log.debug("", exc_info=True)
             else:
-                record.add(name, measured | {"took_seconds": round(time.monotonic() - start, 2)})
+                stats = jax.devices()[0].memory_stats() or {}
+                peak = {"peak_bytes_so_far": stats["peak_bytes_in_use"]} if "peak_bytes_in_use" in stats else {}
+                record.add(name, measured | peak | {"took_seconds": round(time.monotonic() - start, 2)})
                 _say(name, record, len(pieces))
 
 

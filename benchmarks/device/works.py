@@ -28,6 +28,7 @@ from tests.reference.photographs import photograph, photographs
 from training import augmentation, states, steps, study
 from training import loop as loops
 
+SGD = optax.chain(optax.add_decayed_weights(5e-4), optax.sgd(0.1, momentum=0.9))
 CALLS = 8  # of a corruption on an accelerator, back to back
 CLASSES = {224: 1000}  # of a side; 10 at others
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
@@ -64,8 +65,13 @@ def levels(name: str, number: int) -> np.ndarray:
 
 def batch_of(side: int, number: int, dtype: str = "uint8") -> jax.Array:
     """Repeats 16 procedural photographs, [N, side, side, 3]."""
-    images = np.resize(photographs(16, side, side), (number, side, side, 3))
+    images = np.resize(_photographs(side), (number, side, side, 3))
     return jax.device_put(images if dtype == "uint8" else images.astype(dtype) / np.dtype(dtype).type(255))
+
+
+@functools.cache
+def _photographs(side):
+    return photographs(16, side, side)
 
 
 def corruption(name: str, side: int, batch: int, dtype: str) -> dict[str, Any]:
@@ -94,14 +100,10 @@ def compile_timed(program: Any, *arguments: Any) -> tuple[jax.stages.Compiled, d
     return compiled, seconds | {"memory_bytes": timing.program_memory(compiled)}
 
 
-def draw(name: str, side: int, dtype: str) -> tuple[nnx.GraphDef, Any, Any]:
-    """Draws a network: (graphdef, parameters, other variables)."""
-    return nnx.split(models.build(name, CLASSES.get(side, 10), dtype=dtype), nnx.Param, ...)
-
-
-def optimizer() -> optax.GradientTransformation:
-    """Makes SGD with momentum and weight decay."""
-    return optax.chain(optax.add_decayed_weights(5e-4), optax.sgd(0.1, momentum=0.9))
+def network_on(mesh: jax.sharding.Mesh, name: str, side: int, dtype: str, optimizer: Any) -> Any:
+    """Draws a network with the state of its optimiser, on all devices of a mesh: (graphdef, TrainState)."""
+    graphdef, params, rest = nnx.split(models.build(name, CLASSES.get(side, 10), dtype=dtype), nnx.Param, ...)
+    return graphdef, meshes.place_tree(states.initial_state(params, rest, optimizer), meshes.replicated(mesh))
 
 
 def random_batches(side: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -126,26 +128,22 @@ class Training:
 
     def __init__(self, name, side, batch, number, dtype, corruption=""):
         mesh = _training_mesh(batch)
-        graphdef, params, rest = draw(name, side, dtype)
-        state = states.initial_state(params, rest, optimizer())
-        self._state = meshes.place_tree(state, meshes.replicated(mesh))
+        graphdef, self._state = network_on(mesh, name, side, dtype, SGD)
         images, labels = random_batches(side, (number, batch))
         over = meshes.batch_sharding(mesh, axis=1)
         self._images, self._labels = (meshes.place_array(array, over) for array in (images, labels))
-        self._corruption, self._mesh, self._shape = corruption, mesh, images.shape
+        self._corruption, self._mesh = corruption, mesh
         self._key, self.devices = jax.random.key(0), mesh.size
         program = jax.jit(steps.train_block, static_argnums=(0, 1), donate_argnums=2)
         arguments = self._state, self._images, self._labels, self._key
-        self._compiled, self.compiled = compile_timed(program, graphdef, optimizer(), *arguments)
+        self._compiled, self.compiled = compile_timed(program, graphdef, SGD, *arguments)
 
     def __call__(self, turn):
         images = self._images
         if self._corruption:
             half = images.shape[1] // 2
-            flat = images[:, :half].reshape(-1, *images.shape[2:])
-            corrupted = augmentation.augment(
-                self._mesh, self._corruption, jax.random.key(turn), flat, jnp.arange(len(flat))
-            )
+            flat, key = images[:, :half].reshape(-1, *images.shape[2:]), jax.random.key(turn)
+            corrupted = augmentation.augment(self._mesh, self._corruption, key, flat, jnp.arange(len(flat)))
             images = images.at[:, :half].set(corrupted.reshape(images[:, :half].shape))
             images = jax.device_put(images, self._images.sharding)
         self._state, metrics = self._compiled(self._state, images, self._labels, self._key)
@@ -191,39 +189,30 @@ def _training_mesh(batch):
 
 
 def share_of_peak(rate: float, name: str, side: int, devices: int) -> dict[str, Any]:
-    """Tells the share of the peak of the devices in use; only the operations where the peak is not known."""
+    """Computes the share of the peak of the devices in use; the operations alone where no peak is known."""
     flops = timing.training_flops(name, side, CLASSES.get(side, 10))
     found = {"flops_per_image": flops}
     try:
-        bound, source = peak()
+        bound, source = timing.peak_flops()
     except ValueError:
         return found
     return found | {"share_of_peak": flops * rate / (bound * devices / len(jax.devices())), "peak": source}
 
 
-@functools.cache
-def peak() -> tuple[float, str]:
-    """Measures or looks up the peak of all devices once: (FLOP/s, its source)."""
-    return timing.peak_flops()
-
-
 def several_models(network: str, side: int, batch: int, dtype: str) -> dict[str, Any]:
     """Trains several models at once, two steps a call: one on each device, or four in one program on a single device."""
-    graphdef, params, rest = draw(network, side, dtype)
-    devices = jax.devices()
-    number = len(devices) if len(devices) > 1 else 4
+    number = len(jax.devices()) if len(jax.devices()) > 1 else 4
+    graphdef, state = network_on(_training_mesh(1), network, side, dtype, SGD)
     images, labels = random_batches(side, (number, 2, batch))
-    state = jax.tree.map(
-        lambda leaf: jnp.repeat(leaf[None], number, 0), states.initial_state(params, rest, optimizer())
-    )
-    arguments = [state, images, labels, jax.random.split(jax.random.key(0), number)]
-    if len(devices) > 1:
-        mesh = jax.sharding.Mesh(np.asarray(devices)[:, None], ("model", "data"))
+    stacked = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], number, 0), state)
+    arguments = [stacked, images, labels, jax.random.split(jax.random.key(0), number)]
+    if len(jax.devices()) > 1:
+        mesh = jax.sharding.Mesh(np.asarray(jax.devices())[:, None], ("model", "data"))
         arguments[1:3] = (array.reshape(-1, *array.shape[2:]) for array in (images, labels))
         arguments = [meshes.place_tree(array, meshes.by_model(mesh)) for array in arguments]
-        compiled, seconds = compile_timed(steps.train_models_block, mesh, graphdef, optimizer(), *arguments)
+        compiled, seconds = compile_timed(steps.train_models_block, mesh, graphdef, SGD, *arguments)
     else:
-        program = jax.jit(jax.vmap(functools.partial(steps.train_block, graphdef, optimizer())), donate_argnums=0)
+        program = jax.jit(jax.vmap(functools.partial(steps.train_block, graphdef, SGD)), donate_argnums=0)
         compiled, seconds = compile_timed(program, *jax.device_put(arguments))
 
     def work(turn):
@@ -231,41 +220,30 @@ def several_models(network: str, side: int, batch: int, dtype: str) -> dict[str,
         return metrics
 
     measured = timing.measure({"": work})[""].record(2 * number * batch)
-    return (
-        measured
-        | share_of_peak(measured["images_per_second"], network, side, len(devices))
-        | seconds
-        | {"models": number}
-    )
+    share = share_of_peak(measured["images_per_second"], network, side, len(jax.devices()))
+    return measured | share | seconds | {"models": number}
 
 
 def answers(network: str, side: int, batch: int, dtype: str, corruption: str) -> dict[str, Any]:
     """Classifies four batches, corrupted before or as they are."""
-    graphdef, params, rest = draw(network, side, dtype)
-    mesh = meshes.data_mesh(batch)
-    state = meshes.place_tree(states.initial_state(params, rest, optax.identity()), meshes.replicated(mesh))
-    number = 4 * batch
-    images, labels = (
-        meshes.place_array(np.asarray(batch_of(side, number)), meshes.replicated(mesh)),
-        jnp.zeros(number, int),
-    )
+    mesh, number = meshes.data_mesh(batch), 4 * batch
+    model = network_on(mesh, network, side, dtype, optax.identity())
+    images = meshes.place_array(np.asarray(batch_of(side, number)), meshes.replicated(mesh))
+    labels, index = jnp.zeros(number, int), jnp.arange(number)
 
     def work(turn):
-        shown = images
+        key, shown = jax.random.key(turn), images
         if corruption:
-            shown = augmentation.corrupt_on_mesh(
-                mesh, jax.random.key(turn), images, corruption, None, jnp.arange(number), {}
-            )
-        return correctness.of_model((graphdef, state), shown, labels, batch, mesh)
+            shown = augmentation.corrupt_on_mesh(mesh, key, images, corruption, None, index, {})
+        return correctness.of_model(model, shown, labels, batch, mesh)
 
     return timing.measure({"": work})[""].record(number) | {"devices": mesh.size}
 
 
 def features(network: str, side: int, images: int, batch: int, dtype: str) -> dict[str, Any]:
     """Computes MSD features: transforms of AugMix, each applied to all images."""
-    graphdef, params, rest = draw(network, side, dtype)
     mesh = meshes.data_mesh(batch)
-    state = meshes.place_tree(states.initial_state(params, rest, optax.identity()), meshes.replicated(mesh))
+    graphdef, state = network_on(mesh, network, side, dtype, optax.identity())
     shown, weights = photographs(images, side, side), np.full((1, images), 1 / images, np.float32)
     extractor = msd.Extractor(mesh, graphdef, state, shown, weights, batch)
     scheme = transforms.of_scheme("augmix")
@@ -290,10 +268,7 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
 
     `seconds` is the whole training; `seconds_later` leaves out its first block, in which programs are compiled.
     """
-    config = fast_cifar10.get_config(variant)
-    config.dataset.data_dir = data_dir
-    mesh = meshes.data_mesh(config.train.batch_size)
-    dataset, train, test = study.load_data(config, mesh)
+    config, mesh, (dataset, train, test) = _cifar10_data(variant, data_dir)
     settings = study.model_config(config, "standard", seed, mesh.shape["data"])
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -309,6 +284,15 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
         "accuracy": float(correct.mean()),
         "data": dataset.name,
     }
+
+
+@functools.cache
+def _cifar10_data(variant, data_dir):
+    """(config, mesh, (dataset, training images, test images)), read once for all seeds."""
+    config = fast_cifar10.get_config(variant)
+    config.dataset.data_dir = data_dir
+    mesh = meshes.data_mesh(config.train.batch_size)
+    return config, mesh, study.load_data(config, mesh)
 
 
 WORKS = {
