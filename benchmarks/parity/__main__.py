@@ -21,7 +21,7 @@ import jax
 from absl import app, flags
 
 import corruptions
-from benchmarks.parity import errors, measures, references, report
+from benchmarks.parity import measures, references, report
 from runtime import compiles, provenance
 from runtime.files import write_atomically
 
@@ -49,7 +49,7 @@ def measure(section, names, kept):
         if not (_WORKDIR.value and _PEER.value):
             return None
         images = pathlib.Path(_PEER_IMAGES.value)
-        return errors.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
+        return measures.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
     if not _SHARED.value:
         return None
     compare = measures.golden_pixels if section == "golden" else measures.golden_features

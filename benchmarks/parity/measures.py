@@ -1,19 +1,27 @@
-"""Differences of pixels and of distributions, the report's numbers that need no classifier."""
+"""The numbers of the report: differences of pixels, of distributions, of a classifier's error rates."""
 
 import functools
+import hashlib
 import json
+import pathlib
 import zlib
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import corruptions
 from analysis.scene import scene
+from benchmarks import timing
 from benchmarks.parity import references
 from corruptions.batch import from_float, to_float
+from evaluation import correctness, trained_models
+from runtime import files, meshes
 from tests.reference.features import features
 from tests.reference.photographs import photograph
+from training import study
 
 SEVERITIES = range(1, 6)
 _IMAGES = {"cifar": 8, "tiny": 4, "imagenet": 2, "inception": 1}  # about as many pixels at the large sizes
@@ -112,3 +120,68 @@ def _compare(clean, name, key, severity, reference, draws, reference_number):
         if z.max() > worst:
             worst, feature = float(z.max()), candidate
     return [worst, feature, beyond, far, number]
+
+
+def peer_images(python, images, names, folder):
+    """Makes the images of imagecorruptions-imaug that are missing, in a folder of their own within `folder`.
+
+    Every image and severity has its own seed.
+
+    Returns:
+      (version of the peer, {name: uint8 [5, N, H, W, 3]}).
+
+    Raises:
+      RuntimeError: the peer's process failed.
+    """
+    folder = pathlib.Path(folder) / hashlib.sha256(images).hexdigest()[:12]
+    files.write_array(folder / "clean.npy", images)
+    made = {name: folder / f"{name.split('/')[1]}.npy" for name in names}
+    with timing.Peer(python, "images.py", str(folder / "clean.npy")) as peer:
+        for name, file in made.items():
+            if not file.exists():
+                peer.spend(name=name, file=str(file))
+    return peer.hello["version"], {name: np.load(file, "r") for name, file in made.items()}
+
+
+def error_rates(workdir, names, python, number, folder, data_dir=""):
+    """Measures a model's errors under the levels `imagenet`, on our and on the peer's images.
+
+    Args:
+      workdir: of train.py or overlap.py, on CIFAR-10 or another dataset of small images; its standard model counts.
+      names: qualified names.
+      python: a Python with imagecorruptions-imaug.
+      number: of test images.
+      folder: where the peer's images are kept.
+      data_dir: of the datasets; "" as the workdir's config says.
+
+    Returns:
+      {"clean": error, per cent, "model", "peer": version, "number", "rows": {name: {"ours": [5], "peer": [5] (per cent),
+      "difference": mean over severities of ours - peer, "se": its standard error over images}}}.
+    """
+    workdir, mesh = pathlib.Path(workdir), meshes.data_mesh()
+    config = ConfigDict(files.read_json(workdir / "config.json"))
+    config.dataset.data_dir = data_dir or config.dataset.data_dir
+    dataset = study.load_data(config, mesh)[0]
+    images, labels = np.asarray(dataset.test.images[:number]), jnp.asarray(dataset.test.labels[:number])
+    models = trained_models.read_models(workdir, dataset.num_classes, images.shape[1], mesh)
+    trained, seed = min(models, key=lambda key: (key[0] != "standard", key))
+
+    def wrong(images):
+        return ~correctness.of_model(models[trained, seed], jnp.asarray(images), labels, 500, mesh)
+
+    version, theirs = peer_images(python, images, names, folder)
+    rows = {}
+    for name in tqdm(names, desc="errors", dynamic_ncols=True):
+        key = jax.random.key(zlib.crc32(name.encode()))
+        corrupted = (corruptions.corrupt(key, images, name, severity, table="imagenet") for severity in SEVERITIES)
+        ours, peer = np.stack([wrong(images) for images in corrupted]), np.stack([wrong(i) for i in theirs[name]])
+        by_image = 100 * (ours.astype(float) - peer).mean(0)
+        rows[name] = {
+            "ours": (100 * ours.mean(1)).tolist(),
+            "peer": (100 * peer.mean(1)).tolist(),
+            "difference": float(by_image.mean()),
+            "se": float(by_image.std(ddof=1) / np.sqrt(len(by_image))),
+        }
+    model = f"{config.model.name} trained on {dataset.name} ({trained}, seed {seed})"
+    clean = 100 * float(wrong(images).mean())
+    return {"clean": clean, "model": model, "peer": version, "number": len(labels), "rows": rows}

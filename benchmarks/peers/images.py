@@ -2,8 +2,9 @@
 
     PYTHON benchmarks/peers/images.py IMAGES.npy
 
-Answers {"name", "levels": one for each image} with [seconds by the clock, CPU seconds of all processes], or null where no
-package has the work.
+Answers {"name", "levels": one for each image} with the seconds of that work, [by the clock, CPU of all processes], or null where
+no package has it. {"name", "file"} also writes an .npy file, uint8 [5, N, H, W, 3]: the corruption at severities 1 to 5, every
+image and severity with a seed of its own.
 """
 
 import functools
@@ -17,6 +18,7 @@ import warnings
 
 import numpy as np
 
+OWN_GENERATORS = ("glass_blur", "impulse_noise")  # they ignore NumPy's global seed
 PACKAGES = ("imagecorruptions-imaug", "opencv-python-headless", "scikit-image")
 
 
@@ -78,6 +80,25 @@ def work(task):
     return time.process_time() - start
 
 
+def corrupted(task):
+    from imagecorruptions import corrupt
+
+    name, image, severity, seed = task
+    warnings.simplefilter("ignore")
+    np.random.seed(seed)
+    return corrupt(image, corruption_name=name, severity=severity, **({"seed": seed} if name in OWN_GENERATORS else {}))
+
+
+def write(pool, images, name, file):
+    """Corrupts all images at all severities; the file is complete or absent."""
+    name = name.split("/")[1]
+    tasks = [(name, image, severity, 5 * k + severity) for severity in range(1, 6) for k, image in enumerate(images)]
+    found = np.stack(pool.map(corrupted, tasks, chunksize=32))
+    with open(f"{file}.tmp", "wb") as handle:
+        np.save(handle, found.reshape(5, *images.shape))
+    os.replace(f"{file}.tmp", file)
+
+
 def main():
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"  # the processes share the cores already
@@ -87,9 +108,10 @@ def main():
         found = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
         print(json.dumps({"version": f"{', '.join(found)}, {cores} processes"}), flush=True)
         for line in sys.stdin:
-            request = json.loads(line)
-            tasks = [(request["name"], *task) for task in zip(images, request["levels"])]
-            start = time.perf_counter()
+            request, start = json.loads(line), time.perf_counter()
+            if "file" in request:
+                write(pool, images, request["name"], request["file"])
+            tasks = [(request["name"], *task) for task in zip(images, request.get("levels", ()))]
             seconds = pool.map(work, tasks, chunksize=max(1, len(tasks) // (4 * cores)))
             wall = time.perf_counter() - start
             print(json.dumps(None if None in seconds else [wall, sum(seconds)]), flush=True)
