@@ -30,7 +30,7 @@ import evaluate`.
         --config.eval.natural_dir=DIR
 
 evaluates on naturally shifted test sets too (`data.natural`), and on clean images of their classes:
-rows `natural/imagenet_r` and `clean/imagenet_r` of counts.csv, from which tools.natural_shift tells
+rows `natural/imagenet_r` and `clean/imagenet_r` of counts.csv, from which projects.natural_shift tells
 whether corruptions predict them.
 
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test

@@ -19,7 +19,6 @@
 - `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
 - `cbar/`: the search that made ImageNet-C-bar
 - `schemes/`: what training with each augmentation scheme brings; schemes.csv
-- `natural_shift/`: whether robustness to corruptions predicts robustness to natural shifts
 - `shapes`: what JSON files of a study must hold
 - `report/`: the HTML page of a study and its figures for print
 - `calibration`: severity ranges that hit target robustness

@@ -69,16 +69,4 @@ COMPARISON = {
 }
 TIMING = {"training_seconds": {str: float}}
 _ESTIMATE = (_NUMBER, _NUMBER, _NUMBER)
-NATURAL = {
-    "source": str,
-    "models": int,
-    "complete": int,
-    "resamples": int,
-    "from_clean": [{"shift": str, "r2": _ESTIMATE}],
-    "leaders": [{"corruption": str, "mean": _ESTIMATE, "first": float}],
-    "bins": [{"categories": int, "size": int, "spread": float, "mean": (float, _NUMBER, _NUMBER)}],
-    "effects": Either({"categories": _ESTIMATE, "size": _ESTIMATE, "spread": _ESTIMATE}, NULL),
-    "benchmark": [
-        {"shift": str, "models": int, **dict.fromkeys(("drop", "spearman", "partial", "effective"), _ESTIMATE)}
-    ],
-}
+SECTION = {"title": str, "facts": [str], "header": [str], "rows": [[str]], "figures": [str]}

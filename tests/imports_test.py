@@ -20,6 +20,7 @@ ALLOWED = {  # package -> our packages it may import, besides itself
     "evaluation": {"corruptions", "models", "data", "runtime", "training", "analysis"},
     "tools": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "benchmarks": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
+    "projects": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "configs": {"training"},
 }
 REFERENCES = ("tests.reference.",)  # benchmarks may use the references of the tests, and nothing else of the tests
@@ -60,6 +61,19 @@ def test_the_four_scripts_are_the_only_ones_at_the_top_and_do_not_import_each_ot
     assert {path.stem for path in ROOT.glob("*.py")} == SCRIPTS
     for name in SCRIPTS:
         assert not imported(ROOT / f"{name}.py") & (SCRIPTS | {"tools"} - {name}), name
+
+
+def test_no_project_imports_another():
+    projects = [path for path in (ROOT / "projects").iterdir() if path.is_dir() and list(path.glob("*.py"))]
+    assert projects
+    for project in projects:
+        for path in project.rglob("*.py"):
+            wrong = [
+                n
+                for n in modules(path)
+                if n.startswith("projects.") and not f"{n}.".startswith(f"projects.{project.name}.")
+            ]
+            assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
 
 
 def test_no_tool_imports_another():

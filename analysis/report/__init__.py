@@ -2,7 +2,7 @@
 
 - `inputs`: the result files of a workdir, read strictly and held against each other
 - `document`: the page put together from its sections
-- `study_page`, `matrices`, `benchmark`, `optional`, `errors`, `natural`: the sections
+- `study_page`, `matrices`, `benchmark`, `optional`, `errors`: the sections
 - `warnings`: what to be careful about
 - `grid`: a matrix as an HTML table; `svg`: small charts; `html`: elements and the page around them
 - `study_figures`: the figures; `figure_files`: the folder of them for print

@@ -39,9 +39,7 @@ OPTIONAL = {  # file -> what a JSON file must hold
     "timing.json": shapes.TIMING,
     "samples.png": None,
     "msd/msd.csv": None,
-    "natural_shift/natural_shift.json": shapes.NATURAL,
 }
-NATURAL_PICTURES = ("accuracies", "benchmarks")
 _TOLERANCE = 1e-9
 
 
@@ -64,8 +62,7 @@ class Study(NamedTuple):
       samples: bytes of samples.png, or None.
       error_summaries: rows of errors_summary.csv (`analysis.errors.summary.Summary`), or None.
       distances: distances of schemes that tools.msd measured, or None.
-      natural: content of natural_shift/natural_shift.json, or None; natural_pictures: the PNG files
-        beside it, by name.
+      sections: (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
       files: (name, bytes, SHA-256) of every file that was read.
       models: (model/seed, revision, device) of every trained model's own provenance, where
         recorded.
@@ -90,8 +87,7 @@ class Study(NamedTuple):
     samples: bytes | None
     error_summaries: list[Summary] | None
     distances: list[Distance] | None
-    natural: dict | None
-    natural_pictures: dict[str, bytes]
+    sections: tuple[tuple[dict, dict[str, bytes]], ...]
     files: tuple[tuple[str, int, str], ...]
     models: tuple[tuple[str, str, str], ...]
     revisions: dict[str, str]
@@ -130,7 +126,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
     in_workdir = [name for name in OPTIONAL if name.endswith(".json") and "/" not in name]
     optional = {name: _optional(workdir / name, OPTIONAL[name], names) for name in in_workdir}
-    natural = workdir / "natural_shift" / "natural_shift.json"
+    sections = sorted(workdir.glob("*/section.json"))
     return Study(
         workdir,
         config,
@@ -145,9 +141,8 @@ def read(workdir: str | pathlib.Path) -> Study:
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
         summary.read(workdir / summary.NAME) if summary.NAME in present else None,
         read_distances(workdir / "msd") if "msd/msd.csv" in present else None,
-        _optional(natural, OPTIONAL["natural_shift/natural_shift.json"]),
-        {n: p.read_bytes() for n in NATURAL_PICTURES if (p := natural.with_name(f"{n}.png")).is_file()},
-        tuple(_file(workdir / name) for name in present),
+        tuple(map(_section, sections)),
+        tuple(_file(workdir / name) for name in (*present, *sections)),
         _models(workdir),
         _revisions(workdir, present),
     )
@@ -226,6 +221,12 @@ def _mixtures(path):
     if not path.is_file():
         return None
     return [dict(zip(mixtures.HEADER, fields)) for _, fields in read_lines(path, mixtures.HEADER)]
+
+
+def _section(path):
+    content = read_json(path, shape=shapes.SECTION)
+    pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
+    return content, {name: picture.read_bytes() for name, picture in pictures.items() if picture.is_file()}
 
 
 def _file(path):

@@ -2,14 +2,13 @@
 that makes it.
 
 Errors, calibrated ranges, coverage, categories, mixtures, comparison with another study, distances of
-augmentation schemes, natural shifts.
+augmentation schemes, sections of projects.
 """
 
 from analysis.distances.results import mean_distances
 from analysis.report.errors import errors_part
-from analysis.report.html import Html, join, missing, section, table, tag
+from analysis.report.html import Html, data_uri, join, missing, section, table, tag
 from analysis.report.inputs import Study
-from analysis.report.natural import natural_part
 from analysis.rounding import fixed, with_error
 from analysis.shapes import CALIBRATED
 from runtime.shapes import mismatch
@@ -26,7 +25,7 @@ def optional_section(study: Study) -> Html:
         _mixtures(study.mixtures),
         _comparison(study.comparison),
         _distances(study.distances),
-        natural_part(study.natural, study.natural_pictures),
+        _of_projects(study.sections),
     )
     overlap = study.workdir / "overlap.csv"
     commands = (
@@ -50,9 +49,9 @@ def optional_section(study: Study) -> Html:
             f"python -m tools.msd --config=configs/msd.py --workdir={study.workdir}",
         ),
         (
-            "Whether corruptions predict natural shifts (natural_shift/natural_shift.json).",
+            "Whether corruptions predict natural shifts (natural_shift/section.json).",
             f"python eval.py --workdir={study.workdir} --config.eval.natural=...",
-            f"python -m tools.natural_shift --counts={study.workdir / 'counts.csv'} --out={study.workdir / 'natural_shift'}",
+            f"python -m projects.natural_shift --workdirs={study.workdir} --out={study.workdir / 'natural_shift'}",
         ),
     )
     absent = [missing(*command) for part, command in zip(present, commands) if part is None and command]
@@ -173,6 +172,20 @@ def _distances(rows):
     )
     title = tag("h3", "Distances of augmentation schemes to corruptions")
     return join((title, tag("p", text), table(header, lines)))
+
+
+def _of_projects(sections):
+    """Shows section.json of each project: title, sentences, a table, figures."""
+    parts = []
+    for content, pictures in sections:
+        parts += [tag("h3", content["title"]), *(tag("p", fact) for fact in content["facts"])]
+        if content["rows"]:
+            rows = [(name, *_numbers(*cells)) for name, *cells in content["rows"]]
+            header = (content["header"][0], *_numbers(*content["header"][1:]))
+            parts.append(table(header, rows, label=content["title"]))
+        for name, picture in pictures.items():
+            parts.append(tag("p", tag("img", src=data_uri(picture), alt=f"{content['title']}: {name}")))
+    return join(parts) if parts else None
 
 
 def _numbers(*texts):

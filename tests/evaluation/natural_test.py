@@ -13,12 +13,12 @@ from ml_collections import ConfigDict
 import data
 import eval as evaluation_script
 from analysis import tables
-from analysis.natural_shift.counts import read_workdirs
 from data import Dataset, Split
 from data.natural import sets
 from evaluation.natural import evaluate_natural
 from evaluation.shown import Shown
 from evaluation.verification import verify
+from projects.natural_shift.sources import read_workdirs
 from runtime import meshes
 from tests.data.natural.pictures import tree
 from tests.training import tiny
@@ -140,9 +140,9 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     counts = evaluation_script.run(config, workdir)
     assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 70), ("natural/cifar10_1", 0, 70)]
     assert tables.read_counts(workdir / "counts.csv") == counts
-    table = read_workdirs([workdir / "counts.csv"])
-    assert table.natural["cifar10_1"].accuracy == pytest.approx([100 * counts[1].correct / 70])
-    assert table.natural["cifar10_1"].clean == table.clean and not table.synthetic
+    table = read_workdirs([workdir])
+    assert table["natural/cifar10_1"] == pytest.approx([100 * counts[1].correct / 70])
+    assert table["clean/cifar10_1"] == table["clean"] and not table.synthetic
 
     monkeypatch.setattr("evaluation.correctness.of_models", None)  # nothing is evaluated again
     assert evaluation_script.run(config, workdir) == counts

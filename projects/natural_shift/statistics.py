@@ -1,45 +1,33 @@
 """Correlations and lines under resampled models.
 
-A bootstrap sample of N models is a row of weights: how often each was drawn. Every statistic here
-takes weights [R, N] and gives R values, so an interval costs matrix products instead of a loop. The
-first row is all ones: the statistic of the models themselves.
+A bootstrap sample of N models is a row of weights: how often each model was drawn. Every statistic takes weights [R, N] and
+gives R values, so an interval costs matrix products instead of a loop. The first row of weights is all ones: the
+statistic of the models themselves.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
-from analysis.intervals import percentile_interval
+from analysis.frames import percentile_interval
 
-_ROUNDING = 1e-24  # of sums of squares
-
-
-class Estimate(NamedTuple):
-    """A statistic with its percentile interval over resampled models.
-
-    Attributes:
-      value: of all models.
-      low, high: ends of the interval; NaN where fewer than half of the resamples define it.
-    """
-
-    value: float
-    low: float
-    high: float
+_ROUNDING = 1e-24  # relative error of sums of squares
 
 
 def draw(number: int, resamples: int, seed: int = 0) -> np.ndarray:
-    """Draws weights float64 [1 + resamples, number]: ones, then counts of draws with
-    replacement.
-    """
+    """Draws weights float64 [1 + resamples, number]: ones, then counts of draws with replacement."""
     drawn = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), size=resamples)
     return np.concatenate([np.ones((1, number)), drawn])
 
 
-def estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
-    """Makes an estimate of values [1 + R], the first of all models, the others of resamples."""
+def estimate(values: ArrayLike, level: float = 0.95) -> dict[str, float]:
+    """Makes {value, low, high} of values [1 + R]: the first one, and the interval of the others.
+
+    The ends are NaN where fewer than half of the resamples define the statistic.
+    """
     values = np.asarray(values, float)
-    return Estimate(float(values[0]), *percentile_interval(values[1:], level, known=0.5))
+    low, high = percentile_interval(values[1:], level, known=0.5)
+    return {"value": float(values[0]), "low": low, "high": high}
 
 
 def covariances(columns: ArrayLike, weights: ArrayLike) -> np.ndarray:
@@ -55,7 +43,7 @@ def covariances(columns: ArrayLike, weights: ArrayLike) -> np.ndarray:
 
 
 def pearson(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> np.ndarray:
-    """Correlates x and y, both [N] or [R, N], under weights [R, N]: Pearson's r [R].
+    """Computes Pearson's r [R] of x and y, both [N] or [R, N], under weights [R, N].
 
     Models where x or y is NaN take no part. NaN where x or y does not vary.
     """
@@ -69,22 +57,25 @@ def pearson(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> np.ndarray:
 
 
 def correlation(of_x: np.ndarray, of_y: np.ndarray, of_both: np.ndarray) -> np.ndarray:
-    """Divides covariances by the roots of variances, NaN for 0."""
+    """Divides a covariance by the root of both variances; NaN where a variance is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.clip(of_both / np.sqrt(of_x * of_y), -1, 1)
 
 
+def p_value(r: float, number: int) -> float:
+    """Computes the two-sided p of r = 0 over `number` models, by Student's t; NaN below 3 models."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(2 * stats.t.sf(abs(r) * np.sqrt((number - 2) / np.float64(1 - r * r)), number - 2))
+
+
 def spearman(x: np.ndarray, y: np.ndarray, weights: ArrayLike) -> np.ndarray:
-    """Correlates the ranks of x and y [N] under weights [R, N]: Spearman's rho [R], ties
-    averaged.
-    """
+    """Computes Spearman's rho [R] of x and y [N] under weights [R, N]; ties share their mean rank."""
     x, y, weights = _present(x, y, weights)
     return pearson(_ranks(x[0], weights), _ranks(y[0], weights), weights)
 
 
 def line(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Fits y = slope x + intercept by least squares under weights [R, N]: (slope [R], intercept
-    [R]).
+    """Fits y = slope x + intercept by least squares under weights [R, N]: (slope [R], intercept [R]).
 
     Models where x or y is NaN take no part. NaN where fewer than two different x are left.
     """
@@ -99,11 +90,11 @@ def line(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> tuple[np.ndarray, np
 
 
 def _present(x, y, weights):
-    """x, y and weights as [R, N]; models with NaN have weight and values 0."""
+    """x, y and weights as [R, N]; a model with NaN has weight and values 0."""
     weights = np.asarray(weights, float)
     x, y = (np.broadcast_to(np.asarray(values, float), weights.shape) for values in (x, y))
-    there = ~(np.isnan(x) | np.isnan(y))
-    return np.where(there, x, 0), np.where(there, y, 0), np.where(there, weights, 0)
+    present = ~(np.isnan(x) | np.isnan(y))
+    return np.where(present, x, 0), np.where(present, y, 0), np.where(present, weights, 0)
 
 
 def _mean(values, weights):
@@ -112,7 +103,7 @@ def _mean(values, weights):
 
 
 def _ranks(values, weights):
-    """Average rank of every model among the weights[r] copies of each: [R, N]."""
+    """Mean rank of every model among the weights[r] copies of each: [R, N]."""
     _, group = np.unique(values, return_inverse=True)
     by_group = weights @ (group[:, None] == np.arange(group.max() + 1))
     below = np.cumsum(by_group, axis=-1) - by_group

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from analysis.natural_shift import prediction
-from analysis.natural_shift.benchmarks import categories_of
-from analysis.natural_shift.effective import effective_robustness
-from analysis.natural_shift.study import study
-from analysis.natural_shift.testbed import read_testbed
 from analysis.references import qualified_members
+from analysis.tables import CLEAN
+from projects.natural_shift import prediction
+from projects.natural_shift.benchmarks import categories_of
+from projects.natural_shift.prediction import effective_robustness
+from projects.natural_shift.sources import read_testbed
+from projects.natural_shift.study import study
 
 SHIFTS = ("imagenet_v2", "imagenet_a", "imagenet_r", "imagenet_sketch", "objectnet")
 
@@ -24,25 +25,25 @@ def table(shared):
 
 
 def predict(table, benchmarks, shifts=SHIFTS):
-    complete, weights = table.complete(SHIFTS, table.members()), np.ones((1, len(table.models)))
-    return prediction.predict(table, benchmarks, shifts, complete, weights, weights[:, complete])
+    complete, weights = table.complete(SHIFTS, table.members()), np.ones((1, len(table.accuracy)))
+    rows = prediction.predict(table, benchmarks, shifts, complete, weights, weights[:, complete])
+    return rows.pivot(index=["benchmark", "shift"], columns="measure", values=["value", "models"]).loc[
+        [(benchmark, shift) for benchmark in benchmarks for shift in shifts]
+    ]
 
 
 def test_accuracies_are_those_printed(table):
-    at = table.models.index("resnet50_augmix")
-    found = [table.clean[at], table.mean(table.members())[at], *(table.natural[s].accuracy[at] for s in SHIFTS)]
+    at = table.accuracy.index.get_loc("resnet50_augmix")
+    found = [table[CLEAN][at], table.mean(table.members())[at], *(table.shift(s)[0][at] for s in SHIFTS)]
     assert found == pytest.approx([77.538, 46.961, 65.110, 3.773, 41.040, 28.480, 36.367], abs=5e-4)
-    of_classes = [
-        table.natural[s].clean[table.models.index("resnet50")] for s in ("imagenet_a", "imagenet_r", "objectnet")
-    ]
-    assert of_classes == pytest.approx([91.860, 92.120, 78.864], abs=5e-4)
-    assert (table.standard.sum(), table.shown.sum(), len(table.models)) == (85, 243, 338)
+    of_classes = table.accuracy.loc["resnet50", [f"clean/{s}" for s in ("imagenet_a", "imagenet_r", "objectnet")]]
+    assert of_classes.tolist() == pytest.approx([91.860, 92.120, 78.864], abs=5e-4)
+    assert (table.standard.sum(), table.shown.sum(), len(table.accuracy)) == (85, 243, 338)
 
 
 def test_drops_accuracies_and_residuals_of_194_models(table):
     rows = predict(table, {"mean": table.mean(table.members())})
-    measures = ("drop", "drop_matched", "accuracy", "spearman", "published_units")
-    found = [[getattr(row, measure).value for measure in measures] for row in rows]
+    found = rows["value"][["drop", "drop_matched", "accuracy", "spearman", "published_units"]]
     expected = [
         [0.6486, 0.6486, 0.8720, 0.9233, 0.870],
         [0.5982, 0.5965, 0.7359, 0.8757, 0.734],
@@ -50,19 +51,18 @@ def test_drops_accuracies_and_residuals_of_194_models(table):
         [0.6923, 0.6923, 0.8774, 0.9278, 0.876],
         [0.7080, 0.6077, 0.9194, 0.9297, 0.918],
     ]
-    assert (np.abs(np.subtract(found, expected)) < [5e-4] * 4 + [6e-4]).all()  # the last is known to 3 digits
-    assert {row.models for row in rows} == {194} and rows[1].partial_models == 193
-    partial = [row.partial.value for row in rows]
-    np.testing.assert_allclose(partial, [0.3910, 0.4487, 0.5688, 0.5766, 0.1585], rtol=0, atol=5e-4)
+    assert (np.abs(found.to_numpy() - expected) < [5e-4] * 4 + [6e-4]).all()  # the last is known to 3 digits
+    assert (rows["models"]["drop"] == 194).all() and rows["models"]["partial"]["mean", "imagenet_a"] == 193
+    np.testing.assert_allclose(rows["value"]["partial"], [0.3910, 0.4487, 0.5688, 0.5766, 0.1585], rtol=0, atol=5e-4)
     complete = table.complete(SHIFTS, table.members())[None].astype(float)
-    args = table.natural["imagenet_a"], table.mean(table.members()), table.clean, complete
+    args = *table.shift("imagenet_a"), table.mean(table.members()), table[CLEAN], complete
     clipped, models = prediction.partial_correlation(*args, floor=0.01)
     assert (clipped[0], models) == (pytest.approx(0.3988, abs=5e-4), 194)
 
 
 def test_lines_of_194_models(table):
     complete = table.complete(SHIFTS, table.members())
-    weights = np.ones((1, len(table.models)))
+    weights = np.ones((1, len(table.accuracy)))
     expected = {
         "imagenet_v2": (0.9223, -0.4900, 0.9959),
         "imagenet_r": (0.6488, -1.9917, 0.6104),
@@ -70,9 +70,8 @@ def test_lines_of_194_models(table):
         "objectnet": (0.9638, -1.8984, 0.9540),
     }
     for shift, numbers in expected.items():
-        natural = table.natural[shift]
-        (line,) = effective_robustness(natural.accuracy, natural.clean, complete, weights).lines
-        assert (line.slope, line.intercept, line.r2) == pytest.approx(numbers, abs=5e-4)
+        _, (line,) = effective_robustness(*table.shift(shift), complete, weights)
+        assert (line["slope"], line["intercept"], line["r2"]) == pytest.approx(numbers, abs=5e-4)
 
 
 def test_drops_of_every_corruption(table):
@@ -86,23 +85,22 @@ def test_drops_of_every_corruption(table):
     parts = [part.split() for line in text.strip().splitlines() for part in line.split(";")]
     expected = {f"imagenet_c/{name}": [float(n) for n in numbers] for name, *numbers in parts}
     assert tuple(expected) == table.members()
-    rows = predict(table, {name: table.synthetic[name] for name in expected})
-    found = {name: [row.drop.value for row in rows if row.benchmark == name] for name in expected}
-    np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=0, atol=0.00501)
+    drops = predict(table, {name: table[name] for name in expected})["value"]["drop"]
+    np.testing.assert_allclose(drops.to_numpy().reshape(15, 5), list(expected.values()), rtol=0, atol=0.00501)
 
 
 def test_effective_robustness_by_the_testbeds_protocol(shared, table):
     in_memory = read(shared, "in-memory")
     assert len(in_memory.synthetic) == len(table.synthetic) - 1  # without glass_blur
     others = ("stylized_imagenet", "greyscale", "pgd")
-    both = [c for t in (table, in_memory) for name, c in t.synthetic.items() if name not in others]
+    both = [t[name] for t in (table, in_memory) for name in t.synthetic if name not in others]
     columns = {
         "imagenet_c": table.mean(table.members()),
-        "avg_corruptions": np.mean([*both, table.synthetic["stylized_imagenet"], table.synthetic["greyscale"]], axis=0),
-        **{name: table.synthetic[f"imagenet_c/{name}"] for name in (
+        "avg_corruptions": np.mean([*both, table["stylized_imagenet"], table["greyscale"]], axis=0),
+        **{name: table[f"imagenet_c/{name}"] for name in (
             "brightness", "snow", "defocus_blur", "gaussian_noise", "contrast"
         )},
-        "pgd": table.synthetic["pgd"],
+        "pgd": table["pgd"],
     }  # fmt: skip
     expected = [  # V2, ObjectNet, A, R, Sketch, Vid-Robust, YTBB-Robust
         [0.32, 0.22, 0.10, 0.43, 0.34, 0.62, 0.49],
@@ -116,13 +114,12 @@ def test_effective_robustness_by_the_testbeds_protocol(shared, table):
     ]
     order = ("imagenet_v2", "objectnet", "imagenet_a", "imagenet_r", "imagenet_sketch", "vid_robust", "ytbb_robust")
     rows = predict(table, columns, order)
-    found = np.reshape([row.effective.value for row in rows], (8, 7))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=0.01)
-    shown = {(row.benchmark, row.shift): row.shown for row in rows}
+    np.testing.assert_allclose(rows["value"]["effective"].to_numpy().reshape(8, 7), expected, rtol=0, atol=0.01)
+    shown = rows["models"]["effective"]
     assert shown["imagenet_c", "imagenet_v2"] == 115 and shown["imagenet_c", "imagenet_r"] == 114
     assert shown["pgd", "imagenet_v2"] == 105
-    line = effective_robustness(columns["imagenet_c"], table.clean, table.standard, np.ones((1, 338))).lines[0]
-    assert line.models == 78
+    _, (line,) = effective_robustness(columns["imagenet_c"], table[CLEAN], table.standard, np.ones((1, 338)))
+    assert line["models"] == 78
 
 
 def test_lines_and_examples_by_the_testbeds_protocol(table):
@@ -136,10 +133,10 @@ def test_lines_and_examples_by_the_testbeds_protocol(table):
         "imagenet_a": [(0.6894, -5.1400, 0.410, 33), (2.9560, -10.2774, 0.905, 51)],
     }
     for shift, lines in expected.items():
-        found = [(line.slope, line.intercept, line.r2, line.models) for line in prediction.natural_lines(table, shift)]
+        found = prediction.lines(table, [shift])[["slope", "intercept", "r2", "models"]]
         np.testing.assert_allclose(found, lines, rtol=0, atol=6e-4)
-    weights = np.ones((1, len(table.models)))
-    of = {s: prediction.natural_robustness(table, s, weights).robustness[0] for s in SHIFTS}
+    weights = np.ones((1, len(table.accuracy)))
+    of = {s: prediction.natural_robustness(table, s, weights)[0][0] for s in SHIFTS}
     examples = {
         "resnet50_augmix": [-0.50, -1.87, 2.67, 2.43, 0.14],
         "resnet50_deepaugment": [0.76, -1.13, 4.64, 4.46, 0.67],
@@ -147,18 +144,19 @@ def test_lines_and_examples_by_the_testbeds_protocol(table):
         "vit_b_32_clip_zeroshot": [5.63, 29.21, 38.95, 28.02, 18.10],
     }
     for name, numbers in examples.items():
-        at = table.models.index(name)
+        at = table.accuracy.index.get_loc(name)
         np.testing.assert_allclose([of[shift][at] for shift in SHIFTS], numbers, rtol=0, atol=0.01)
 
 
-def test_a_study_of_the_table_tells_what_predicts_best(table):
+def test_a_study_of_the_table_finds_the_best_predictors(table):
     members = qualified_members("imagenet_c")
     found = study(table, clusters=categories_of(members), resamples=10)
     assert found.shifts == SHIFTS and found.complete == 194
-    assert found.leaders[0].corruption == "imagenet_c/snow" and found.leaders[0].first > 0.9
-    of = {(row.first, row.second): row.correlation.value for row in found.together}
-    assert max(of, key=of.get) == ("imagenet_r", "imagenet_sketch")  # nearly one shift
-    assert found.effects.categories.low > 0 > found.effects.spread.high
+    assert found.leaders.corruption[0] == "imagenet_c/snow" and found.leaders["first"][0] > 0.9
+    of_pairs = found.together.set_index(["first", "second"]).value
+    assert of_pairs.idxmax() == ("imagenet_r", "imagenet_sketch")  # nearly one shift
+    effects = found.effects.set_index("effect")
+    assert effects.low["categories"] > 0 > effects.high["spread"]
 
 
 FIFTEEN = (
@@ -172,5 +170,5 @@ FIFTEEN = (
 def test_drops_of_fifteen_models_like_those_of_the_paper(table):
     fifteen = table.chosen(FIFTEEN)
     rows = predict(fifteen, {"mean": fifteen.mean(fifteen.members())})
-    found = [row.drop.value for row in rows]
+    found = rows["value"]["drop"]
     np.testing.assert_allclose(found, [0.7700, 0.6050, 0.6718, 0.6906, 0.5758], rtol=0, atol=5e-4)

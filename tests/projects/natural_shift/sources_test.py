@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis.natural_shift.counts import read_workdirs
-from analysis.natural_shift.table import Shift, Table
-from analysis.natural_shift.testbed import read_testbed
-from analysis.natural_shift.timm import read_timm, timm_files
-from analysis.tables import Count, write_counts
-from tests.analysis.natural_shift.tables import made_up
+from analysis.tables import CLEAN, Count, write_counts
+from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
+from tests.projects.natural_shift.tables import changed, made_up
 
 
 def write(path, header, *rows):
@@ -39,11 +36,11 @@ def testbed(tmp_path):
 
 def test_the_testbeds_columns_get_our_names(testbed):
     table = read_testbed(*testbed)
-    assert table.models == ("resnet50", "resnet50_batch64", "resnet50_augmix", "resnet50_subsample")
-    assert list(table.natural) == ["imagenet_r"] and list(table.synthetic) == ["imagenet_c/fog"]
-    np.testing.assert_array_equal(table.synthetic["imagenet_c/fog"], [14, 14, 24, np.nan])
-    assert read_testbed(*testbed, kind="in-memory").synthetic["imagenet_c/fog"][0] == 15
-    np.testing.assert_array_equal(table.natural["imagenet_r"].clean, [92.12, 90, np.nan, 80])
+    assert list(table.accuracy.index) == ["resnet50", "resnet50_batch64", "resnet50_augmix", "resnet50_subsample"]
+    assert table.natural == ["imagenet_r"] and table.synthetic == ["imagenet_c/fog"]
+    np.testing.assert_array_equal(table["imagenet_c/fog"], [14, 14, 24, np.nan])
+    assert read_testbed(*testbed, kind="in-memory")["imagenet_c/fog"][0] == 15
+    np.testing.assert_array_equal(table.shift("imagenet_r")[1], [92.12, 90, np.nan, 80])
 
 
 def test_lines_are_of_standard_models_without_other_data(testbed):
@@ -53,7 +50,23 @@ def test_lines_are_of_standard_models_without_other_data(testbed):
     assert not read_testbed(testbed[0]).standard.any()
 
 
-def test_a_broken_testbed_is_refused(testbed, tmp_path):
+@pytest.mark.parametrize(
+    "header, row, message",
+    [
+        (["model", "other"], ["m", 1], "columns val and imagenetv2"),
+        (["model", "val", "imagenet-r"], ["m", "high", 1], "column val: expected numbers, found .*high"),
+        (["model", "val"], ["m", 1, 2], "line 2: expected 2 fields"),
+        (["model", "val"], ["m"], "line 2: expected 2 fields"),
+        (["name", "val"], ["m", 1], r"expected lines with the columns model, found \['name', 'val'\]"),
+        (["model", "val"], None, "expected lines with the columns model"),
+    ],
+)
+def test_a_broken_table_is_refused(tmp_path, header, row, message):
+    with pytest.raises(ValueError, match=message):
+        read_testbed(write(tmp_path / "a.csv", header, *([row] if row else [])))
+
+
+def test_what_does_not_belong_to_the_testbed_is_refused(testbed, tmp_path):
     path, types = testbed
     with pytest.raises(ValueError, match="kind of ImageNet-C of on-disk, in-memory, found 'disk'"):
         read_testbed(path, types, "disk")
@@ -62,14 +75,10 @@ def test_a_broken_testbed_is_refused(testbed, tmp_path):
     few = write(tmp_path / "few.csv", ["model", "type"], ["resnet50", "standard"])
     with pytest.raises(ValueError, match="expected a type of every model, found none of resnet50_batch64"):
         read_testbed(path, few)
-    with pytest.raises(ValueError, match="columns val and imagenetv2"):
-        read_testbed(write(tmp_path / "a.csv", ["model", "other"], ["m", "1"]))
-    with pytest.raises(ValueError, match="column val: expected numbers"):
-        read_testbed(write(tmp_path / "a.csv", ["model", "val", "imagenet-r"], ["m", "high", "1"]))
-    with pytest.raises(ValueError, match="line 2: expected 2 fields"):
-        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", "1", "2"]))
     with pytest.raises(ValueError, match="columns model, type, found"):
         read_testbed(path, path)
+    with pytest.raises(ValueError, match=r"line 3: expected 2 fields, found 3"):
+        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", 1], ["n", 1, 2]))
 
 
 def test_timms_files_are_joined_by_model_and_size(tmp_path):
@@ -82,11 +91,11 @@ def test_timms_files_are_joined_by_model_and_size(tmp_path):
     write(tmp_path / "results-imagenet-r-clean.csv", header, ["resnet50.tv_in1k", 224, 92.15, 0])
     write(tmp_path / "results-imagenet-a.csv", header, ["big", 224, 12, 0])  # whose clean file is not there
     table = read_timm(tmp_path, {"big": "standard"})
-    assert table.models == ("resnet50.tv_in1k", "big") and not table.synthetic
-    assert list(table.natural) == ["imagenet_v2", "imagenet_r"]
-    np.testing.assert_array_equal(table.clean, [76.156, 83])
-    np.testing.assert_array_equal(table.natural["imagenet_v2"].accuracy, [63.19, 73])
-    np.testing.assert_array_equal(table.natural["imagenet_r"].clean, [92.15, np.nan])
+    assert list(table.accuracy.index) == ["resnet50.tv_in1k", "big"] and not table.synthetic
+    assert table.natural == ["imagenet_v2", "imagenet_r"]
+    np.testing.assert_array_equal(table[CLEAN], [76.156, 83])
+    np.testing.assert_array_equal(table.shift("imagenet_v2")[0], [63.19, 73])
+    np.testing.assert_array_equal(table.shift("imagenet_r")[1], [92.15, np.nan])
     assert table.standard.tolist() == [False, True]
     assert timm_files(tmp_path)[0].name == "results-imagenet.csv"
     assert len(timm_files(tmp_path)) == 5
@@ -103,7 +112,7 @@ def test_timm_without_natural_shifts_is_refused(tmp_path):
 def counts(folder, rows):
     folder.mkdir()
     write_counts(folder / "counts.csv", [Count(*row, 200) for row in rows])
-    return folder / "counts.csv"
+    return folder
 
 
 def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
@@ -117,13 +126,12 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
         ("noc/blur", 3, "natural/imagenet_v2", 0, 100),
     ])  # fmt: skip
     table = read_workdirs([first, second])
-    assert table.models == ("first/standard/0", "second/noc/blur/3")
-    np.testing.assert_allclose(table.clean, [90, 85])
-    np.testing.assert_allclose(table.synthetic["imagenet_c/fog"], [60, 60])
-    np.testing.assert_allclose(table.natural["imagenet_r"].accuracy, [30, np.nan])
-    np.testing.assert_allclose(table.natural["imagenet_r"].clean, [95, np.nan])
-    np.testing.assert_allclose(table.natural["imagenet_v2"].clean, [90, 85])  # of all classes
-    assert list(table.synthetic) == ["imagenet_c/fog"] and table.standard.tolist() == [True, False]
+    assert list(table.accuracy.index) == ["first/standard/0", "second/noc/blur/3"]
+    np.testing.assert_allclose(table[CLEAN], [90, 85])
+    np.testing.assert_allclose(table["imagenet_c/fog"], [60, 60])
+    np.testing.assert_allclose(table.shift("imagenet_r"), [[30, np.nan], [95, np.nan]])
+    np.testing.assert_allclose(table.shift("imagenet_v2")[1], [90, 85])  # of all classes
+    assert table.synthetic == ["imagenet_c/fog"] and table.standard.tolist() == [True, False]
     assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
 
 
@@ -154,33 +162,28 @@ def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
 
 def test_a_table_refuses_what_is_no_accuracy_and_a_model_twice():
     base = made_up(4)
-    rest = base.natural, base.synthetic, base.standard, base.shown
-    with pytest.raises(
-        ValueError, match=r"4 accuracies in percent for clean, found shape .4,. and values from 50 to 150"
-    ):
-        Table("x", base.models, np.array([50, 60, 70, 150.0]), *rest)
-    with pytest.raises(ValueError, match="clean images of imagenet_r"):
-        natural = {"imagenet_r": Shift(base.clean, base.clean[:3])}
-        Table("x", base.models, base.clean, natural, *rest[1:])
+    with pytest.raises(ValueError, match=r"accuracies in percent for clean, found 50 to 150"):
+        changed(base, clean=[50, 60, 70, 150.0])
     with pytest.raises(ValueError, match="every model once, found a again"):
-        Table("x", ("a", "a", "b", "c"), base.clean, *rest)
+        dataclasses.replace(base, accuracy=base.accuracy.set_axis(["a", "a", "b", "c"]))
 
 
-def test_a_table_says_what_it_does_not_hold():
+def test_a_table_names_what_it_lacks():
     table = made_up(6)
     assert table.shifts() == ("imagenet_v2", "imagenet_r") and table.shifts(["imagenet_r"]) == ("imagenet_r",)
     assert len(table.members()) == 15 and table.members(["imagenet_c"]) == table.members()
     assert table.members(["imagenet_c/fog"]) == ("imagenet_c/fog",)
     chosen = table.chosen(["model3", "model1"])
-    assert chosen.models == ("model1", "model3") and chosen.clean[1] == table.clean[3]
-    assert chosen.natural["imagenet_r"].accuracy[0] == table.natural["imagenet_r"].accuracy[1]
-    with pytest.raises(ValueError, match="natural shifts, objectnet, found imagenet_r, imagenet_v2"):
-        table.shifts(["objectnet"])
-    with pytest.raises(ValueError, match=r"natural shifts, imagenet_v2, .*cinic10, found none; eval.py"):
-        dataclasses.replace(table, natural={}).shifts()
-    with pytest.raises(ValueError, match="corruptions noc/rain, found imagenet_c/gaussian_noise"):
-        table.members(["noc/rain"])
-    with pytest.raises(ValueError, match=r"models asked for, found no resnet50"):
-        table.chosen(["resnet50"])
-    with pytest.raises(ValueError, match=r"at least 4 models .*, found 2 of 2"):
-        chosen.complete(["imagenet_r"], [])
+    assert list(chosen.accuracy.index) == ["model1", "model3"] and chosen[CLEAN][1] == table[CLEAN][3]
+    assert chosen.standard.tolist() == table.standard[[1, 3]].tolist()
+    without = dataclasses.replace(table, accuracy=table.accuracy[[CLEAN]])
+    assert without.members() == ()
+    for call, message in (
+        (lambda: table.shifts(["objectnet"]), "natural shifts, objectnet, found imagenet_r, imagenet_v2"),
+        (without.shifts, "natural shifts, imagenet_v2, .*cinic10, found none; eval.py"),
+        (lambda: table.members(["noc/rain"]), "corruptions noc/rain, found imagenet_c/gaussian_noise"),
+        (lambda: table.chosen(["resnet50"]), "models of the table, found no resnet50"),
+        (lambda: chosen.complete(["imagenet_r"], []), "at least 4 models .*, found 2 of 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

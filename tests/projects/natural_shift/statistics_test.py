@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.natural_shift import resampling
+from projects.natural_shift import statistics
 
 
 @pytest.fixture
 def sample():
     rng = np.random.default_rng(0)
     x = rng.normal(50, 10, 40).round()  # with ties
-    return x, x + rng.normal(0, 8, 40), resampling.draw(40, 25, seed=1)
+    return x, x + rng.normal(0, 8, 40), statistics.draw(40, 25, seed=1)
 
 
 def repeated(values, weights):
@@ -19,16 +19,16 @@ def repeated(values, weights):
 
 
 def test_weights_are_ones_and_then_samples_with_replacement():
-    weights = resampling.draw(7, 200)
+    weights = statistics.draw(7, 200)
     assert weights.shape == (201, 7) and (weights[0] == 1).all()
     assert (weights.sum(axis=1) == 7).all() and (weights == weights.round()).all()
     assert abs((weights[1:] == 0).mean() - (6 / 7) ** 7) < 0.05
-    assert (weights == resampling.draw(7, 200)).all() and (weights != resampling.draw(7, 200, seed=1)).any()
+    assert (weights == statistics.draw(7, 200)).all() and (weights != statistics.draw(7, 200, seed=1)).any()
 
 
 def test_correlations_are_those_of_repeated_samples(sample):
     x, y, weights = sample
-    for statistic, reference in ((resampling.pearson, stats.pearsonr), (resampling.spearman, stats.spearmanr)):
+    for statistic, reference in ((statistics.pearson, stats.pearsonr), (statistics.spearman, stats.spearmanr)):
         expected = [reference(repeated(x, row), repeated(y, row))[0] for row in weights]
         np.testing.assert_allclose(statistic(x, y, weights), expected, atol=1e-12)
 
@@ -36,20 +36,20 @@ def test_correlations_are_those_of_repeated_samples(sample):
 def test_a_line_is_that_of_repeated_samples(sample):
     x, y, weights = sample
     expected = [np.polyfit(repeated(x, row), repeated(y, row), 1) for row in weights]
-    np.testing.assert_allclose(np.transpose(resampling.line(x, y, weights)), expected, atol=1e-9)
+    np.testing.assert_allclose(np.transpose(statistics.line(x, y, weights)), expected, atol=1e-9)
 
 
 def test_covariances_are_those_of_repeated_samples(sample):
     x, y, weights = sample
     expected = [np.cov([repeated(x, row), repeated(y, row)], ddof=0) for row in weights]
-    np.testing.assert_allclose(resampling.covariances([x, y], weights), expected, atol=1e-9)
+    np.testing.assert_allclose(statistics.covariances([x, y], weights), expected, atol=1e-9)
 
 
 def test_models_without_a_value_take_no_part(sample):
     x, y, weights = sample
     x[3], y[5] = np.nan, np.nan
     kept = np.delete(np.arange(40), [3, 5])
-    for statistic in (resampling.pearson, resampling.spearman):
+    for statistic in (statistics.pearson, statistics.spearman):
         np.testing.assert_allclose(
             statistic(x, y, weights), statistic(x[kept], y[kept], weights[:, kept]), rtol=0, atol=1e-12
         )
@@ -57,22 +57,27 @@ def test_models_without_a_value_take_no_part(sample):
 
 def test_what_does_not_vary_has_no_correlation_and_no_line():
     weights = np.ones((1, 5))
-    assert np.isnan(resampling.pearson(np.full(5, 0.1), np.arange(5.0), weights)).all()
-    assert np.isnan(resampling.pearson(np.full(5, 80.3), np.arange(5.0), weights)).all()
-    assert np.isnan(resampling.line(np.full(5, 0.1), np.arange(5.0), weights)[0]).all()
-    assert np.isnan(resampling.pearson(np.full(5, np.nan), np.arange(5.0), weights)).all()
+    assert np.isnan(statistics.pearson(np.full(5, 0.1), np.arange(5.0), weights)).all()
+    assert np.isnan(statistics.pearson(np.full(5, 80.3), np.arange(5.0), weights)).all()
+    assert np.isnan(statistics.line(np.full(5, 0.1), np.arange(5.0), weights)[0]).all()
+    assert np.isnan(statistics.pearson(np.full(5, np.nan), np.arange(5.0), weights)).all()
 
 
 def test_the_interval_is_about_that_of_fishers_transformation():
     x, noise = np.random.default_rng(0).normal(size=(2, 115))
     y = 0.75 * x + noise
-    found = resampling.estimate(resampling.pearson(x, y, resampling.draw(115, 2000)))
-    low, high = np.tanh(np.arctanh(found.value) + np.array([-1, 1]) * 1.96 / np.sqrt(112))
-    assert found.value == pytest.approx(stats.pearsonr(x, y)[0])
-    assert (found.low, found.high) == (pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05))
+    found = statistics.estimate(statistics.pearson(x, y, statistics.draw(115, 2000)))
+    low, high = np.tanh(np.arctanh(found["value"]) + np.array([-1, 1]) * 1.96 / np.sqrt(112))
+    assert found["value"] == pytest.approx(stats.pearsonr(x, y)[0])
+    assert (found["low"], found["high"]) == (pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05))
 
 
 def test_an_interval_takes_half_of_the_resamples():
-    assert np.isnan(resampling.estimate([0.5, np.nan, np.nan, 0.4]).low)
-    assert resampling.estimate([0.5, 0.3, np.nan, 0.4]).low == pytest.approx(0.3025)
-    assert np.isnan(resampling.estimate([np.nan, np.nan]).high)
+    assert np.isnan(statistics.estimate([0.5, np.nan, np.nan, 0.4])["low"])
+    assert statistics.estimate([0.5, 0.3, np.nan, 0.4])["low"] == pytest.approx(0.3025)
+    assert np.isnan(statistics.estimate([np.nan, np.nan])["high"])
+
+
+def test_p_of_a_sure_correlation_and_of_too_few_models():
+    assert statistics.p_value(1.0, 10) == 0
+    assert np.isnan(statistics.p_value(0.5, 2))

@@ -1,0 +1,223 @@
+"""How well does robustness to a synthetic benchmark predict robustness to natural shifts?
+
+Four answers, each with an interval over resampled models:
+
+- drop: Pearson's r between the accuracy that models lose to the shift and to the benchmark (Laugros, Caplier, Ospici, "Using
+  Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts", BMVC 2021)
+- spearman: Spearman's rho between the accuracies
+- effective: Pearson's r between effective robustness to both, accuracy under a shift beyond the prediction of clean accuracy:
+
+      beta(x) = sigma(slope logit(x) + intercept)        fitted to the standard models alone
+      ER(m)   = accuracy(m) - beta(clean(m))             in points, logit(p) = log(p / (100 - p)) of percent
+
+  (Taori, Dave, Shankar, Carlini, Recht, Schmidt, "Measuring Robustness to Natural Distribution Shifts in Image
+  Classification", NeurIPS 2020, and its code). Accuracies of exactly 0 or 100 have no logit and are left out of the fit.
+- partial: Pearson's r between the residuals of both logits after lines in the logit of clean accuracy: the benchmark's
+  information beyond clean accuracy
+
+The first two are high wherever a better model is better everywhere; the last two are not. Any benchmark is to be compared
+with clean accuracy alone (`from_clean`): accuracy under a shift follows it closely.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analysis.tables import CLEAN
+from projects.natural_shift.sources import Table
+from projects.natural_shift.statistics import estimate, line, pearson, spearman
+
+FILTERED = "imagenet_a"  # images that one model gets wrong: two lines
+
+
+def logit(percent: ArrayLike, floor: float = 0.0) -> np.ndarray:
+    """Computes log(p / (100 - p)); NaN at 0 and 100.
+
+    Args:
+      percent: accuracies.
+      floor: accuracies are clipped to [floor, 100 - floor] first.
+    """
+    percent = np.asarray(percent, float)
+    percent = np.where(np.isnan(percent), np.nan, np.clip(percent, floor, 100 - floor))
+    inside = (percent > 0) & (percent < 100)
+    safe = np.where(inside, percent, 50)
+    return np.where(inside, np.log(safe / (100 - safe)), np.nan)
+
+
+def effective_robustness(
+    accuracy: np.ndarray, clean: np.ndarray, fitted: np.ndarray, weights: np.ndarray, pivot: float | None = None
+) -> tuple[np.ndarray, list[dict]]:
+    """Fits the line of the standard models and subtracts it.
+
+    Args:
+      accuracy: under the shift, percent [N].
+      clean: on clean images of the same classes, percent [N].
+      fitted: bool [N], the models that the line is fitted to.
+      weights: [R, N], from `statistics.draw`.
+      pivot: a clean accuracy at which one line ends and another begins; None fits one line.
+
+    Returns:
+      (effective robustness [R, N] in points, NaN where an accuracy is unknown; lines of all models: part ("", `below` or
+      `above` the pivot), slope, intercept, r2, models, dropped (models of accuracy 0 or 100)).
+    """
+    parts = {"": np.ones(len(clean), bool)} if pivot is None else {"below": clean < pivot, "above": clean > pivot}
+    x, y = logit(clean), logit(accuracy)
+    robustness, lines = np.full(weights.shape, np.nan), []
+    for part, inside in parts.items():
+        fit = weights * (fitted & inside)
+        slope, intercept = line(x, y, fit)
+        expected = 100 / (1 + np.exp(-(slope[:, None] * x + intercept[:, None])))
+        robustness = np.where(inside, accuracy - expected, robustness)
+        known = fitted & inside & ~np.isnan(accuracy) & ~np.isnan(clean)
+        used = int((known & ~np.isnan(x + y)).sum())
+        r2 = float(pearson(x, y, fit[:1])[0] ** 2)
+        numbers = {"slope": float(slope[0]), "intercept": float(intercept[0]), "r2": r2}
+        lines.append({"part": part, **numbers, "models": used, "dropped": int(known.sum()) - used})
+    return robustness, lines
+
+
+def pivot_of(accuracy: np.ndarray, clean: np.ndarray, fitted: np.ndarray) -> float | None:
+    """Finds the clean accuracy of the fitted model that a shift was filtered with, whose accuracy is exactly 0.
+
+    ImageNet-A keeps the images that a ResNet-50 gets wrong, so models below and above it follow two lines. None without
+    such a model.
+    """
+    zero = fitted & (accuracy == 0) & ~np.isnan(clean)
+    return float(clean[zero].max()) if zero.any() else None
+
+
+def natural_robustness(table: Table, shift: str, weights: np.ndarray) -> tuple[np.ndarray, list[dict]]:
+    """Gives the `effective_robustness` to a natural shift, with two lines for ImageNet-A."""
+    accuracy, clean = table.shift(shift)
+    pivot = pivot_of(accuracy, clean, table.standard) if shift == FILTERED else None
+    return effective_robustness(accuracy, clean, table.standard, weights, pivot)
+
+
+def lines(table: Table, shifts: Iterable[str]) -> pd.DataFrame:
+    """Tabulates the lines of the standard models: shift, and the columns of `effective_robustness`."""
+    ones = np.ones((1, len(table.accuracy)))
+    return pd.DataFrame([{"shift": s, **row} for s in shifts for row in natural_robustness(table, s, ones)[1]])
+
+
+def predict(
+    table: Table,
+    benchmarks: Mapping[str, np.ndarray],
+    shifts: Iterable[str],
+    complete: np.ndarray,
+    weights: np.ndarray,
+    of_complete: np.ndarray,
+) -> pd.DataFrame:
+    """Judges benchmarks as predictors of natural shifts.
+
+    Args:
+      table: of N models.
+      benchmarks: {name: accuracy, percent [N]}.
+      shifts: natural shifts of the table.
+      complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.
+      weights: [R, N], from `statistics.draw`.
+      of_complete: [R, complete models], samples of those alone.
+
+    Returns:
+      Rows benchmark, shift, measure, value, low, high, models. Measures: drop (from the accuracy on all clean images),
+      drop_matched (the natural drop from clean images of the same classes), accuracy, spearman, partial, effective,
+      published_units (the drop as the code of the BMVC paper computes it, with clean accuracies as fractions and the others
+      in percent; nearly `accuracy`).
+    """
+    shifts, rows = tuple(shifts), []
+    natural_excess = {shift: natural_robustness(table, shift, weights)[0] for shift in shifts}
+    clean, number = table[CLEAN][complete], int(complete.sum())
+    for benchmark, accuracy in benchmarks.items():
+        excess = effective_robustness(accuracy, table[CLEAN], table.standard, weights)[0]
+        synthetic = accuracy[complete]
+        for shift in shifts:
+            natural, matched = (column[complete] for column in table.shift(shift))
+            shown = table.shown & ~np.isnan(natural_excess[shift][0]) & ~np.isnan(excess[0])
+            partial, partial_models = partial_correlation(natural, matched, synthetic, clean, of_complete)
+            mixed = pearson(clean / 100 - natural, clean / 100 - synthetic, of_complete)
+            measures = {
+                "drop": (pearson(clean - natural, clean - synthetic, of_complete), number),
+                "drop_matched": (pearson(matched - natural, clean - synthetic, of_complete), number),
+                "accuracy": (pearson(natural, synthetic, of_complete), number),
+                "spearman": (spearman(natural, synthetic, of_complete), number),
+                "partial": (partial, partial_models),
+                "effective": (pearson(excess, natural_excess[shift], weights * shown), int(shown.sum())),
+                "published_units": (mixed, number),
+            }
+            head = {"benchmark": benchmark, "shift": shift}
+            rows += [head | {"measure": m, **estimate(r), "models": n} for m, (r, n) in measures.items()]
+    return pd.DataFrame(rows)
+
+
+def partial_correlation(
+    natural: np.ndarray,
+    natural_clean: np.ndarray,
+    synthetic: np.ndarray,
+    clean: np.ndarray,
+    weights: np.ndarray,
+    floor: float = 0.0,
+) -> tuple[np.ndarray, int]:
+    """Correlates the residuals of logit(natural) and logit(synthetic) after lines in the logit of clean accuracy, of the
+    same classes for each.
+
+    With the same clean images for both this is the partial correlation given logit(clean).
+
+    Args:
+      natural, natural_clean, synthetic, clean: percent [N].
+      weights: [R, N].
+      floor: accuracies are raised to it; 0 leaves models of accuracy 0 or 100 out instead.
+
+    Returns:
+      (r [R], models that take part).
+    """
+    pairs = (natural, natural_clean), (synthetic, clean)
+    left = [residuals(*pair, weights, floor) for pair in pairs]
+    known = ~np.isnan(left[0][0] + left[1][0])
+    if not known.all():  # lines of the models that both know
+        left = [residuals(*pair, weights * known, floor) for pair in pairs]
+    return pearson(*left, weights), int((known & (weights[0] > 0)).sum())
+
+
+def residuals(accuracy: np.ndarray, clean: np.ndarray, weights: np.ndarray, floor: float = 0.0) -> np.ndarray:
+    """Computes the residuals of logit(accuracy) after the line in logit(clean): [R, N]."""
+    x, y = logit(clean, floor), logit(accuracy, floor)
+    slope, intercept = line(x, y, weights)
+    return y - slope[:, None] * x - intercept[:, None]
+
+
+def from_clean(table: Table, shifts: Iterable[str], complete: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
+    """Judges clean accuracy as a predictor: rows shift, measure, value, low, high, models.
+
+    Measures: pearson and spearman with the accuracy on all clean images, r2 of logits with clean images of the same classes.
+
+    Args:
+      table: of N models.
+      shifts: natural shifts of the table.
+      complete: bool [N], the models that are compared.
+      weights: [R, complete models].
+    """
+    rows, all_clean = [], table[CLEAN][complete]
+    for shift in shifts:
+        accuracy, clean = (column[complete] for column in table.shift(shift))
+        measures = {
+            "pearson": pearson(accuracy, all_clean, weights),
+            "spearman": spearman(accuracy, all_clean, weights),
+            "r2": pearson(logit(accuracy), logit(clean), weights) ** 2,
+        }
+        number = int(complete.sum())
+        rows += [{"shift": shift, "measure": m, **estimate(r), "models": number} for m, r in measures.items()]
+    return pd.DataFrame(rows)
+
+
+def together(table: Table, shifts: Iterable[str], complete: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
+    """Correlates every pair of shifts beyond clean accuracy, near 1 where they measure the same; arguments as in
+    `from_clean`. Rows first, second, value, low, high.
+    """
+    left = {s: residuals(*(column[complete] for column in table.shift(s)), weights) for s in shifts}
+    rows = [
+        {"first": a, "second": b, **estimate(pearson(left[a], left[b], weights))}
+        for a, b in itertools.combinations(left, 2)
+    ]
+    return pd.DataFrame(rows, columns=["first", "second", "value", "low", "high"])

@@ -1,0 +1,343 @@
+"""Tables of models: accuracies on clean images, under corruptions and under natural shifts, from three sources.
+
+The ImageNet testbed: github.com/modestyachts/imagenet-testbed, MIT (Taori, Dave, Shankar, Carlini, Recht, Schmidt, NeurIPS
+2020), robustness_top1s.csv with 338 models under 213 settings, and a table `model,type` made of plotting/model_types.py.
+PyTorch Image Models: github.com/huggingface/pytorch-image-models, Apache-2.0, results/results-SET.csv for each test set, none
+of them corrupted. Our own workdirs, evaluated with config.eval.natural.
+"""
+
+import csv
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis import derived, frames
+from analysis.errors.joint import record_of
+from analysis.references import BENCHMARKS, PREFIX, qualified_members
+from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
+
+PREFERRED = ("imagenet_v2", "imagenet_a", "imagenet_r", "imagenet_sketch", "objectnet", "cifar10_1", "cinic10")
+"""Default shifts; the others are videos, new labels or variants."""
+FEWEST = 4  # models that a correlation takes
+KINDS = ("on-disk", "in-memory")
+_TESTBED = {  # shift -> (its column, the column of clean images of the same classes)
+    "imagenet_v2": ("imagenetv2-matched-frequency-format-val", "val"),
+    "imagenet_a": ("imagenet-a", "val-on-imagenet-a-classes"),
+    "imagenet_r": ("imagenet-r", "val-on-imagenet-r-classes"),
+    "imagenet_sketch": ("imagenet-sketch", "val"),
+    "objectnet": ("objectnet-1.0-beta", "val-on-objectnet-classes"),
+    "vid_robust": ("imagenet-vid-robust_pm0", "val-on-vid-robust-classes"),
+    "ytbb_robust": ("ytbb-robust_pm0", "val-on-ytbb-robust-classes"),
+}
+_PGD = ["pgd.l2.eps0.1", "pgd.l2.eps0.5", "pgd.linf.eps0.5", "pgd.linf.eps2"]
+_OTHER_DATA = "aws|batch64|subsample"  # in names of models that no line is fitted to
+_TIMM = {  # shift -> (its file, the file of clean images of the same classes)
+    "imagenet_v2": ("imagenetv2-matched-frequency", "imagenet"),
+    "imagenet_a": ("imagenet-a", "imagenet-a-clean"),
+    "imagenet_r": ("imagenet-r", "imagenet-r-clean"),
+    "imagenet_sketch": ("sketch", "imagenet"),
+    "imagenet_real": ("imagenet-real", "imagenet"),
+}
+_ADAPTED = "+bn=test"  # in names of models that have seen the test's images
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Accuracies of N models in percent; NaN where unknown.
+
+    Attributes:
+      source: where they come from, for people.
+      accuracy: a row for each model; columns `clean`, `natural/SHIFT`, `clean/SHIFT` (clean images of the shift's classes),
+        and the corruptions, averaged over severities.
+      standard: bool [N], models trained on the usual images alone; lines are fitted to them.
+      shown: bool [N], models whose effective robustness is compared.
+    """
+
+    source: str
+    accuracy: pd.DataFrame
+    standard: np.ndarray
+    shown: np.ndarray
+
+    def __post_init__(self):
+        if (twice := self.accuracy.index[self.accuracy.index.duplicated()]).size:
+            raise ValueError(f"{self.source}: expected every model once, found {twice[0]} again")
+        low, high = self.accuracy.min(), self.accuracy.max()
+        for name in self.accuracy.columns[(low < 0) | (high > 100)]:
+            raise ValueError(
+                f"{self.source}: expected accuracies in percent for {name}, found {low[name]:g} to {high[name]:g}"
+            )
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Gives a column [N]."""
+        return self.accuracy[name].to_numpy(float)
+
+    def shift(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Gives (accuracy under a natural shift, accuracy on clean images of the same classes), [N] each."""
+        return self[NATURAL + name], self[OF_CLASSES + name]
+
+    @property
+    def natural(self) -> list[str]:
+        """Names of the natural shifts."""
+        return [name.removeprefix(NATURAL) for name in self.accuracy if name.startswith(NATURAL)]
+
+    @property
+    def synthetic(self) -> list[str]:
+        """Names of the corruptions."""
+        return [name for name in self.accuracy if name != CLEAN and not name.startswith((NATURAL, OF_CLASSES))]
+
+    def chosen(self, models: Sequence[str]) -> "Table":
+        """Keeps these models, in the order of the table.
+
+        Raises:
+          ValueError: the table lacks one.
+        """
+        if missing := sorted(set(models) - set(self.accuracy.index)):
+            raise ValueError(f"{self.source}: expected models of the table, found no {', '.join(missing)}")
+        keep = self.accuracy.index.isin(models)
+        return dataclasses.replace(
+            self, accuracy=self.accuracy[keep], standard=self.standard[keep], shown=self.shown[keep]
+        )
+
+    def shifts(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+        """Checks names of natural shifts; without names, lists the `PREFERRED` ones of the table.
+
+        Raises:
+          ValueError: the table lacks one, or has none.
+        """
+        known = self.natural
+        names = tuple(names) or tuple(name for name in PREFERRED if name in known)
+        missing = [name for name in names if name not in known]
+        if missing or not names:
+            expected = ", ".join(missing or PREFERRED)
+            found = ", ".join(known) or "none; eval.py --config.eval.natural=... measures them"
+            raise ValueError(f"{self.source}: expected natural shifts, {expected}, found {found}")
+        return names
+
+    def members(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+        """Lists the corruptions of a synthetic benchmark: corruptions, and the members of benchmarks.
+
+        Without names: the members of ImageNet-C if the table has all of them, else all its corruptions.
+
+        Raises:
+          ValueError: the table lacks one.
+        """
+        known, usual = self.synthetic, qualified_members("imagenet_c")
+        if not names:
+            return usual if set(usual) <= set(known) else tuple(known)
+        import corruptions  # here, because it imports JAX
+
+        benchmarks = corruptions.benchmarks()
+        listed = [m for name in names for m in (corruptions.names(name) if name in benchmarks else (name,))]
+        if missing := [name for name in listed if name not in known]:
+            found = ", ".join(known) or "none"
+            raise ValueError(f"{self.source}: expected the corruptions {', '.join(missing)}, found {found}")
+        return tuple(dict.fromkeys(listed))
+
+    def complete(self, shifts: Sequence[str], members: Sequence[str]) -> np.ndarray:
+        """Marks the models that have all these accuracies, bool [N].
+
+        Raises:
+          ValueError: fewer than 4 have them.
+        """
+        columns = [CLEAN, *members, *(prefix + name for prefix in (NATURAL, OF_CLASSES) for name in shifts)]
+        complete = self.accuracy[columns].notna().all(axis=1).to_numpy()
+        if complete.sum() < FEWEST:
+            raise ValueError(
+                f"{self.source}: expected at least {FEWEST} models with accuracies under {', '.join(shifts)} and every "
+                f"corruption, found {complete.sum()} of {len(complete)}; name fewer shifts, or evaluate more models"
+            )
+        return complete
+
+    def mean(self, members: Sequence[str]) -> np.ndarray:
+        """Averages the accuracies over corruptions: [N], NaN where one is unknown."""
+        return np.mean([self[name] for name in members], axis=0)
+
+
+def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: str = "on-disk") -> Table:
+    """Reads the testbed's table.
+
+    Corruptions get our names, averaged over the severities 1 to 5; `pgd` is the mean of the four attacks. Lines are fitted
+    to models of type `standard` whose name contains none of `aws`, `batch64`, `subsample`; shown are models of other types
+    without `subsample`.
+
+    Args:
+      path: robustness_top1s.csv.
+      types: a CSV file with the header `model,type`; without it no model counts as standard.
+      kind: of ImageNet-C: `on-disk`, the released JPEG files, or `in-memory`, without their compression (and glass_blur).
+
+    Raises:
+      FileNotFoundError, ValueError: no such file, another table, or a model without a type.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"expected a kind of ImageNet-C of {', '.join(KINDS)}, found {kind!r}")
+    raw = (
+        read_csv(path, "model")
+        .set_index("model")
+        .apply(lambda column: _numbers(column, f"{path}, column {column.name}"))
+    )
+    pairs = {name: pair for name, pair in _TESTBED.items() if set(pair) <= set(raw)}
+    if "val" not in raw or not pairs:
+        expected = ", ".join(column for column, _ in _TESTBED.values())
+        raise ValueError(f"{path}: expected the columns val and {expected}, found none")
+    columns = {CLEAN: raw["val"]}
+    for name, pair in pairs.items():
+        columns |= {NATURAL + name: raw[pair[0]], OF_CLASSES + name: raw[pair[1]]}
+    for name in (*BENCHMARKS["imagenet_c"], *BENCHMARKS["imagenet_c_extra"]):
+        settings = [f"imagenet-c.{name}.{severity}_{kind}" for severity in range(1, 6)]
+        if set(settings) <= set(raw):
+            columns[PREFIX["imagenet_c"] + name] = raw[settings].mean(axis=1, skipna=False)
+    columns |= {name: raw[name] for name in ("stylized_imagenet", "greyscale") if name in raw}
+    if set(_PGD) <= set(raw):
+        columns["pgd"] = raw[_PGD].mean(axis=1, skipna=False)
+    type_of = read_types(types) if types else {}
+    if lacking := [name for name in raw.index if types and name not in type_of]:
+        raise ValueError(f"{types}: expected a type of every model, found none of {', '.join(lacking[:5])}")
+    usual = np.array([type_of.get(name) == STANDARD for name in raw.index])
+    fitted = usual & ~raw.index.str.contains(_OTHER_DATA)
+    shown = ~usual & ~raw.index.str.contains("subsample")
+    return Table(f"{path.name}, ImageNet-C {kind}", pd.DataFrame(columns), fitted, shown)
+
+
+def read_timm(folder: pathlib.Path, types: Mapping[str, str] | None = None) -> Table:
+    """Reads the result files of timm that are in a folder.
+
+    A model that was tested at two image sizes counts once, at the size that the file of clean images lists last: two lines
+    of one model are not independent.
+
+    Args:
+      folder: with results-imagenet.csv and some of the others.
+      types: {model: type}; lines are fitted to models of type `standard`.
+
+    Raises:
+      FileNotFoundError, ValueError: no table of clean images, or none of a shift; a broken table.
+    """
+    known = {"imagenet": _timm(folder, "imagenet")}
+    known |= {
+        path.stem.removeprefix("results-"): _timm(folder, path.stem.removeprefix("results-"))
+        for path in timm_files(folder)
+    }
+    pairs = {name: pair for name, pair in _TIMM.items() if set(pair) <= set(known)}
+    if not pairs:
+        raise FileNotFoundError(f"expected results of natural shifts in {folder}, found none of {', '.join(_TIMM)}")
+    tested = (
+        known["imagenet"]
+        .index.to_frame(index=False)
+        .drop_duplicates("model", keep="last")
+        .set_index("model")["img_size"]
+    )
+    tested = tested[known["imagenet"].index.get_level_values("model").unique()]  # models in the order of the file
+    sizes = pd.MultiIndex.from_arrays([tested.index, tested])
+    columns = {CLEAN: known["imagenet"]}
+    for name, (shifted, clean) in pairs.items():
+        columns |= {NATURAL + name: known[shifted], OF_CLASSES + name: known[clean]}
+    accuracy = pd.DataFrame(
+        {name: column.reindex(sizes).to_numpy() for name, column in columns.items()}, index=tested.index
+    )
+    standard = np.array([(types or {}).get(model) == STANDARD for model in accuracy.index])
+    return Table(f"timm results in {folder.name}", accuracy, standard, ~standard)
+
+
+def timm_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Lists the files in a folder that `read_timm` reads."""
+    names = dict.fromkeys(["imagenet", *(name for pair in _TIMM.values() for name in pair)])
+    return [path for name in names if (path := folder / f"results-{name}.csv").is_file()]
+
+
+def _timm(folder, name):
+    """Top-1 in percent by model and image size; the last line of a pair counts."""
+    path = folder / f"results-{name}.csv"
+    rows = read_csv(path, "model", "img_size", "top1").drop_duplicates(["model", "img_size"], keep="last")
+    return _numbers(rows.set_index(["model", "img_size"])["top1"], f"{path}, column top1")
+
+
+def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | None = None) -> Table:
+    """Reads the models of workdirs that eval.py evaluated with config.eval.natural.
+
+    A model is called FOLDER/MODEL/SEED, with the last part of its workdir's name. Accuracies of a corruption are averaged
+    over its severities, which must be the same for all models. Clean images of a shift's classes are all clean images where
+    the evaluation has no others. Models adapted to the test's images are left out.
+
+    Args:
+      folders: of different names.
+      types: {name: type}; lines are fitted to models of type `standard`. None takes the models called `standard`, which were
+        trained without corruption or scheme.
+
+    Raises:
+      SettingsError: a module that the evaluation imported is not found.
+      FileNotFoundError, ValueError: broken answers, folders of the same name, a model without clean images, or severities
+        that differ.
+    """
+    names = [folder.resolve().name for folder in folders]
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"expected workdirs in folders of different names, found {', '.join(names) or 'none'}")
+    parts = []
+    for folder, name in zip(folders, names, strict=True):
+        record_of(folder)  # for the names of benchmarks that modules of the user's registered
+        part = frames.of_counts(derived.read_counts(folder / "counts.csv"))
+        parts.append(part.assign(name=[f"{name}/{model}/{seed}" for model, seed in zip(part.model, part.seed)]))
+    counts = pd.concat(parts)
+    counts = counts[~counts.model.str.contains(_ADAPTED, regex=False)]
+    counts = counts.assign(percent=100 * counts.correct / counts.total, severity=counts.severity.map(str))
+    if lacking := sorted(set(counts.name) - set(counts.name[counts.corruption == CLEAN])):
+        raise ValueError(f"expected every model on clean images, found none of {', '.join(lacking[:5])}")
+    levels = counts.groupby(["corruption", "name"], sort=False).severity.agg(lambda values: sorted(set(values)))
+    for condition, of_models in levels.groupby("corruption", sort=False):
+        (_, first), expected = of_models.index[0], of_models.iloc[0]
+        for (_, name), found in of_models.items():
+            if found != expected:
+                raise ValueError(
+                    f"expected {condition} at the same severities for all models, found {expected} for {first} and {found} for {name}"
+                )
+    accuracy = (
+        counts.groupby(["name", "corruption"], sort=False)
+        .percent.agg(lambda values: np.mean(values.to_numpy()))
+        .unstack()
+    )
+    accuracy = accuracy.reindex(index=counts.name.unique(), columns=counts.corruption.unique())
+    for condition in [name for name in accuracy if name.startswith(NATURAL)]:
+        clean = OF_CLASSES + condition.removeprefix(NATURAL)
+        accuracy[clean] = accuracy[clean if clean in accuracy else CLEAN]
+    if types is None:
+        standard = np.array([name.split("/", 1)[1].rpartition("/")[0] == STANDARD for name in accuracy.index])
+    else:
+        standard = np.array([types.get(name) == STANDARD for name in accuracy.index])
+    return Table(f"{len(names)} workdirs" if len(names) > 1 else names[0], accuracy, standard, ~standard)
+
+
+def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
+    """Reads a CSV file as text, with the columns `keys` and others.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: a column is missing, the table is empty, or a line has another width.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"expected a table at {path}, found no file")
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header, *rows = reader
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}, line {reader.line_num}: expected a CSV table, found {error}") from None
+    if not rows or not set(keys) <= set(header):
+        raise ValueError(f"{path}: expected lines with the columns {', '.join(keys)}, found {header}")
+    for number, row in enumerate(rows, 2):  # which pandas would fill up
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {number}: expected {len(header)} fields, found {len(row)}")
+    return pd.DataFrame(rows, columns=header, dtype=str)
+
+
+def read_types(path: pathlib.Path) -> dict[str, str]:
+    """Reads a table `model,type`: {model: type}."""
+    return read_csv(path, "model", "type").set_index("model")["type"].to_dict()
+
+
+def _numbers(column, place):
+    """Text as float64; empty cells are NaN."""
+    try:
+        return column.replace("", "nan").astype(float)
+    except ValueError as error:
+        raise ValueError(f"{place}: expected numbers, found {error}") from None
