@@ -68,5 +68,4 @@ COMPARISON = {
     "inputs": Maybe({str: str}),
 }
 TIMING = {"training_seconds": {str: float}}
-_ESTIMATE = (_NUMBER, _NUMBER, _NUMBER)
 SECTION = {"title": str, "facts": [str], "header": [str], "rows": [[str]], "figures": [str]}

@@ -179,9 +179,8 @@ def _of_projects(sections):
     parts = []
     for content, pictures in sections:
         parts += [tag("h3", content["title"]), *(tag("p", fact) for fact in content["facts"])]
-        if content["rows"]:
-            rows = [(name, *_numbers(*cells)) for name, *cells in content["rows"]]
-            header = (content["header"][0], *_numbers(*content["header"][1:]))
+        header, *rows = [(*row[:1], *_numbers(*row[1:])) for row in (content["header"], *content["rows"])]
+        if header and rows:
             parts.append(table(header, rows, label=content["title"]))
         for name, picture in pictures.items():
             parts.append(tag("p", tag("img", src=data_uri(picture), alt=f"{content['title']}: {name}")))

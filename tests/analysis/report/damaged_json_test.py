@@ -28,7 +28,6 @@ _ENTRY = {
 _MATRICES = dict.fromkeys(("spearman", "pearson", "mean_difference", "standardised"), 0.5)
 _BENCHMARKS = {"threshold": 0.1, "first": ["x/a"], "second": ["x/a"], "shared": ["x/a"], "jaccard": 1.0}
 _COVERED = {"overlap": 0.5, "se": None, "member": "x/a", "p": 0.01, "verdict": "covered"}
-_ESTIMATE = [0.5, 0.4, None]
 CONTENTS = {  # field of Study -> what the file holds, its shape
     "config": (
         {
@@ -81,21 +80,9 @@ CONTENTS = {  # field of Study -> what the file holds, its shape
         },
         shapes.COMPARISON,
     ),
-    "natural": (
-        {
-            "source": "a table",
-            "models": 4,
-            "complete": 3,
-            "resamples": 10,
-            "from_clean": [{"shift": "s", "r2": _ESTIMATE}],
-            "leaders": [{"corruption": "x/a", "mean": _ESTIMATE, "first": 0.5}],
-            "bins": [{"categories": 2, "size": 4, "spread": 0.0, "mean": _ESTIMATE}],
-            "effects": dict.fromkeys(("categories", "size", "spread"), _ESTIMATE),
-            "benchmark": [
-                {"shift": "s", "models": 3, **dict.fromkeys(("drop", "spearman", "partial", "effective"), _ESTIMATE)}
-            ],
-        },
-        shapes.NATURAL,
+    "sections": (
+        {"title": "t", "facts": ["f"], "header": ["shift", "r"], "rows": [["s", "0.5"]], "figures": ["lines"]},
+        shapes.SECTION,
     ),
     "timing": ({"training_seconds": {"standard|0": 100.0}}, shapes.TIMING),
 }
@@ -107,7 +94,14 @@ def study(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("damaged") / "work"
     report_studies.write(workdir, NAMES, number=60, resamples=2)
     found = inputs.read(workdir)
-    return found._replace(**{field: content for field, (content, _) in CONTENTS.items()})
+    return replaced(found, **{field: content for field, (content, _) in CONTENTS.items()})
+
+
+def replaced(study, **contents):
+    """The study with the contents of other JSON files."""
+    if "sections" in contents:
+        contents["sections"] = ((contents["sections"], {}),)
+    return study._replace(**contents)
 
 
 def places(value, path=()):
@@ -144,8 +138,8 @@ def test_damage_anywhere_is_refused_by_name_or_harmless(study, field):
     assert refused >= 3
     for other in shown:
         try:
-            replaced = study._replace(**{field: other})
-            document(replaced, benchmark.sweep(replaced), "No pictures.")
+            other_study = replaced(study, **{field: other})
+            document(other_study, benchmark.sweep(other_study), "No pictures.")
         except ValueError:  # the reason is said
             pass
 
