@@ -8,11 +8,10 @@ counts = corruptions.evaluate(predict, images, labels)  # any classifier, from i
 
 from corruptions import augment, cbar, imagenet_c, noc
 from corruptions.batch import corrupt
-from corruptions.combine import compose, random_choice
+from corruptions.choice import compose, random_choice
+from corruptions.labels import coordinates, move_boxes, move_masks
 from corruptions.levels import Fraction, Levels
-from corruptions.many_sizes import corrupt_each
-from corruptions.moved import coordinates, move_boxes, move_masks
-from corruptions.one_image import corrupt_image
+from corruptions.one_image import corrupt_each, corrupt_image
 from corruptions.record import Corruption, Parameter
 from corruptions.registry import (
     benchmarks,
@@ -59,3 +58,8 @@ __all__ = [
     "severities",
     "write_dataset",
 ]
+
+
+def __dir__() -> list[str]:
+    """Lists the public names; modules such as `corruptions.levels` are imported by name."""
+    return __all__

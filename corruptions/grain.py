@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, forks, keys, one_image, registry
+from corruptions import batch, checks, devices, keys, one_image, registry
 from corruptions.record import Corruption
 
 try:
@@ -65,11 +65,11 @@ class CorruptRecord(transforms.RandomMap):
         static = self._corruption, checks.static_options(self._options), self._severity is None
         program = ("record", *static, image.shape, str(image.dtype)), 1
         alone: contextlib.AbstractContextManager = (
-            contextlib.nullcontext() if program in batch.COMPILED else _FIRST_CALL
+            contextlib.nullcontext() if program in devices.COMPILED else _FIRST_CALL
         )
         with jax.default_device(_cpu(self._made_in)), alone:
             corrupted = one_image.corrupt_image(image, self._corruption, self._severity, seed, **self._options)
-        batch.COMPILED.add(program)
+        devices.COMPILED.add(program)
         return {**element, self._image: corrupted}
 
 
@@ -138,7 +138,7 @@ def _cpu(made_in: int) -> jax.Device:
     """Finds the CPU. In a worker, another process than the one that made the transform, JAX starts
     there alone.
     """
-    if os.getpid() != made_in and not forks.jax_started():
+    if os.getpid() != made_in and not devices.jax_started():
         jax.config.update("jax_platforms", "cpu")
     return jax.local_devices(backend="cpu")[0]
 

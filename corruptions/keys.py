@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import forks
+from corruptions import devices
 
 _WORD = 2**32
 
@@ -33,7 +33,7 @@ def seed_key(seed: int) -> jax.Array:
     if not 0 <= seed < _WORD**2:
         raise ValueError(f"expected a seed from 0 to 2**64 - 1, found {seed}")
     high, low = divmod(int(seed), _WORD)
-    forks.refuse()
+    devices.refuse_forked()
     key = jax.random.key(np.uint32(low))
     return jax.random.fold_in(key, np.uint32(high)) if high else key
 
@@ -85,21 +85,6 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
         return index.astype(np.int32)  # one dtype, one compile; no value turns negative, so that it may be given again
     index = index.astype(np.uint64)  # a word more than uint32 can say
     return np.stack([index % _WORD, index // _WORD], axis=1).astype(np.uint32)
-
-
-def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
-    """Folds the identity of one image into a key: `fold_in(key, position)`, and the upper word
-    where it is not zero.
-
-    Args:
-      key: a typed key.
-      position: an integer of at most 32 bits, or uint32 [2], see `image_index`.
-    """
-    if position.ndim == 0:
-        return jax.random.fold_in(key, position)
-    low, high = position
-    lower = jax.random.fold_in(key, low)
-    return jax.lax.cond(high == 0, lambda: lower, lambda: jax.random.fold_in(lower, high))
 
 
 def integers(index: Any) -> jax.Array | np.ndarray:

@@ -1,18 +1,31 @@
-"""One image for code without JAX: NumPy in and out, grey or coloured, with or without alpha."""
+"""Images one at a time, NumPy out: one image for code without JAX, or many images of any sizes.
 
-from typing import Any, Protocol
+Images of many sizes take a program for each size, or few programs for squares that images are
+padded to.
+"""
 
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, channels, checks, keys, registry
+from corruptions import batch, checks, devices, keys, padded, record, registry
 from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
+# Images read ahead and worked on at the same time, at most, and their values together.
+_WINDOW = 64
+_VALUES = 2**26
+_END: Any = object()
 
 
 class PilImage(Protocol):
-    """What is asked of a Pillow image, which this package does not import."""
+    """The part of a Pillow image that is used here; Pillow itself is not imported."""
 
     @property
     def mode(self) -> str: ...
@@ -30,15 +43,15 @@ def corrupt_image(
 ) -> np.ndarray:
     """Corrupts one image, for code without JAX: NumPy out, whatever came in.
 
-    Of an RGB image it gives what `corrupt(jax.random.key(seed), image[None], name, severity)[0]`
-    gives. It compiles once for each size of image, corruption and set of options, uint8 and floats
-    apart; another severity or seed, grey or alpha compile nothing.
+    An RGB image gives `corrupt(jax.random.key(seed), image[None], name, severity)[0]`. It compiles
+    once for each size of image, corruption and set of options, uint8 and floats apart; another
+    severity or seed, grey or alpha compile nothing.
 
     A grey image is shown to the corruption as three equal channels and comes back as the green one
     of the result: noise that is drawn for each channel keeps its strength, which a mean over
-    channels would take from it, and of a tint green is nearest to the luminance. What changes hue
-    or the balance of colours alone leaves a grey image as it is. Repeat the channel three times
-    yourself to keep the colours that frost, spatter or saturate add.
+    channels would take from it, and of a tint green is nearest to the luminance. A corruption that
+    changes hue or the balance of colours alone leaves a grey image as it is. Repeat the channel
+    three times yourself to keep the colours that frost, spatter or saturate add.
 
     Args:
       image: [H, W] or [H, W, C], H and W at least 16; C is 1 (grey), 3 (RGB), 2 or 4 (with alpha,
@@ -54,31 +67,27 @@ def corrupt_image(
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
-      A new array of the image's shape and dtype. Floats are worked on in float32.
+      A new array of the image's shape and dtype. Floats are computed in float32.
 
     Raises:
       ValueError, TypeError: wrong shape, dtype, range, name, severity, seed or option; the message
-        names what was expected and what was found.
+        names the expected and the found value.
     """
-    corruption = _find(name)
-    checks.options(corruption.qualified_name, corruption.options, options)
-    given = as_array(image)
-    shown = as_shown(given)
-    key = keys.seed_key(seed)
-    corrupted = batch.corrupt(key, shown[None], corruption, severity, validate=False, **options)
-    return given_back(corrupted[0], given)
-
-
-def _find(name: str | Corruption) -> Corruption:
     in_imagenet_c = f"imagenet_c/{name}"
-    return registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
+    corruption = registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
+    checks.options(corruption.qualified_name, corruption.options, options)
+    array = as_array(image)
+    pixels = as_seen(array)
+    key = keys.seed_key(seed)
+    corrupted = batch.corrupt(key, pixels[None], corruption, severity, validate=False, **options)
+    return _as_given(corrupted[0], array)
 
 
 def as_array(image: Any) -> np.ndarray:
-    """Makes an array of an image whose type, shape and dtype are as `corrupt_image` takes them.
+    """Makes an array of an image; checks type, shape and dtype as `corrupt_image` takes them.
 
     Raises:
-      ValueError, TypeError: they are not; the message names what was expected and what was found.
+      ValueError, TypeError: they are wrong; the message names the expected and the found value.
     """
     if checks.is_traced(image):
         raise TypeError("expected an image with values, found a traced one; inside a jit use corruptions.corrupt")
@@ -110,25 +119,25 @@ def as_array(image: Any) -> np.ndarray:
     return array
 
 
-def as_shown(image: np.ndarray) -> np.ndarray:
-    """Makes of an image of `as_array` what corruptions see: uint8 or float32 [H, W, 3], checked.
+def as_seen(image: np.ndarray) -> np.ndarray:
+    """Converts an image of `as_array` to the pixels that corruptions see, uint8 or float32 [H, W, 3].
 
     Raises:
       ValueError: it is too small, or its values are outside [0, 1].
     """
-    shown = channels.shown(_pixels(image))
-    shown = shown if image.dtype == np.uint8 else shown.astype(np.float32)
-    checks.image_batch(shown[None], True)
-    return shown
+    pixels = record.seen(_with_channels(image))
+    pixels = pixels if image.dtype == np.uint8 else pixels.astype(np.float32)
+    checks.image_batch(pixels[None], True)
+    return pixels
 
 
-def given_back(corrupted: Any, image: np.ndarray) -> np.ndarray:
-    """Makes a new array of the image's shape and dtype of what became of `as_shown(image)`."""
-    found = np.asarray(corrupted).astype(image.dtype)
-    return channels.restored(found, _pixels(image)).reshape(image.shape)
+def _as_given(corrupted: Any, image: np.ndarray) -> np.ndarray:
+    """Converts corrupted pixels of `as_seen(image)` to a new array of the image's shape and dtype."""
+    pixels = np.asarray(corrupted).astype(image.dtype)
+    return record.restored(pixels, _with_channels(image)).reshape(image.shape)
 
 
-def _pixels(image: np.ndarray) -> np.ndarray:
+def _with_channels(image: np.ndarray) -> np.ndarray:
     return image[..., None] if image.ndim == 2 else image
 
 
@@ -142,3 +151,215 @@ def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
     if array.min() < 0 or array.max() > 255:
         raise ValueError(f"expected levels from 0 to 255, found values from {array.min()} to {array.max()}")
     return array.astype(np.uint8)
+
+
+class _Task(NamedTuple):
+    """One image to corrupt: its program, whose first call goes alone; the call; its number of values."""
+
+    program: Hashable
+    run: Callable[[], np.ndarray]
+    values: int
+
+
+def corrupt_each(
+    key: jax.Array,
+    images: Iterable[Array | list[Any] | tuple[Any, ...] | PilImage],
+    name: str | Corruption,
+    severity: ArrayLike | None = None,
+    sizes: Literal["bucket", "exact"] = "bucket",
+    *,
+    index: Iterable[int] | None = None,
+    **options: Any,
+) -> Iterator[np.ndarray]:
+    """Corrupts images of any sizes, one after another, with few compiled programs.
+
+    Image i is corrupted with the key `fold_in(key, i)`, whatever the other images:
+    `sizes="exact"` gives `corrupt(key, image[None], name, severity, index=[i])[0]`, and compiles a
+    program for each size (in threads, as many as there are cores). With `sizes="bucket"`, images
+    are padded at their lower and right border to squares with sides 32, 64, 128, 256, 512, 640,
+    768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are
+    its own too, and results are cropped. They equal the exact ones but for rounding and for frost,
+    which has other draws (benchmarks/results/many_sizes_differences.md). Corruptions without
+    `get(name).padding` (docs/howto.md lists them, with reasons), and options other than `table` and
+    `levels`, go the exact way in any case.
+
+    Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is
+    bounded (see `corruptions.devices`), and so are the images read ahead: 64, or 2^26 values.
+
+    Args:
+      key: a typed PRNG key (`jax.random.key(seed)`).
+      images: a list or iterator of images as `corrupt_image` takes them, H and W at least 16.
+      name: a name (see `corruptions.names`), or a `Corruption`.
+      severity: `None` (each image draws its own) or a scalar, a level or a fraction of the range.
+      sizes: "bucket" or "exact".
+      index: the identity of each image, integers of up to 64 bits, none negative; by default 0, 1,
+        2, ...
+      **options: static options of the corruption (`get(name).options`).
+
+    Returns:
+      An iterator of new NumPy arrays, in the order of the images, of their shapes and dtypes.
+
+    Raises:
+      ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image at its
+        turn, with its place in `images`.
+      OSError: a file behind an image that cannot be read, likewise.
+    """
+    devices.refuse_forked()
+    corruption = registry.get(name)
+    checks.options(corruption.qualified_name, corruption.options, options)
+    if sizes not in ("bucket", "exact"):
+        raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
+    if severity is not None:
+        severity = corruption.scale.check(severity, {**corruption.fixed, **options})
+        if severity.shape != ():
+            raise ValueError(f"expected a scalar severity, found one of shape {severity.shape}")
+    exact = sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels"}
+    prepare = functools.partial(_exact if exact else _padded, key, corruption, severity, options)
+    return _in_order(_tasks(images, index, prepare))
+
+
+def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
+    """Picks the side of the square that an image is padded to, from its size alone.
+
+    Args:
+      shape: (H, W, ...).
+      reach: pixels of padding needed, unless a side is that of the square.
+    """
+    return next(s for s in _ladder() if all(n == s or n + reach <= s for n in shape[:2]))
+
+
+def _ladder() -> Iterator[int]:
+    """Powers of two; from 512 on two more between, where work costs more than compilation."""
+    yield from (32, 64, 128, 256)
+    for power in itertools.count(9):
+        yield from (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1))
+
+
+def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
+    """Yields the results of tasks, which threads work on a window at a time; then, where the tasks
+    ended with an error, raises it.
+    """
+    failed = None
+    while failed is None:
+        window, failed = _window(tasks)
+        if not window:
+            break
+        devices.bound_programs()
+        # The first call of a program goes alone: threads that start together would each compile it.
+        new = {task.program: task for task in window if (task.program, 1) not in devices.COMPILED}
+        done = dict(zip(map(id, new.values()), devices.threads().map(_run, new.values())))
+        devices.COMPILED.update((program, 1) for program in new)
+        rest = [task for task in window if id(task) not in done]
+        done |= zip(map(id, rest), devices.threads().map(_run, rest))
+        yield from (done[id(task)] for task in window)
+    if failed is not None:
+        raise failed
+
+
+def _run(task: _Task) -> np.ndarray:
+    return task.run()
+
+
+def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
+    """Reads the next tasks, as many as run at the same time, and the error that ends them."""
+    found: list[_Task] = []
+    try:
+        for task in tasks:
+            found.append(task)
+            if len(found) == _WINDOW or sum(task.values for task in found) > _VALUES:
+                break
+    except Exception as error:  # noqa: BLE001 - reading an image may raise anything; raised at its turn
+        return found, error
+    return found, None
+
+
+def _tasks(
+    images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
+) -> Iterator[_Task]:
+    """Prepares images, each when it is read."""
+    positions = itertools.count() if index is None else iter(index)
+    read = iter(images)
+    for place in itertools.count():
+        with _placed(place):
+            image = next(read, _END)
+        if image is _END:
+            break
+        position = next(positions, _END)
+        if position is _END:
+            raise ValueError(f"expected as many positions in index as images, found {place} and more images")
+        with _placed(place):
+            task = prepare(as_array(image), keys.image_index([position], 1))
+        yield task
+    if index is not None and next(positions, _END) is not _END:
+        raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
+
+
+@contextlib.contextmanager
+def _placed(place: int) -> Iterator[None]:
+    """Puts the place of an image into the errors of checking it or of reading its file."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        # Not the error's own type, such as UnicodeDecodeError: that may take other arguments.
+        kind = next(kind for kind in (OSError, TypeError, ValueError) if isinstance(error, kind))
+        raise kind(f"image {place}: {error}") from error
+
+
+def _exact(
+    key: jax.Array, corruption: Corruption, severity: Any, options: Mapping[str, Any], image: np.ndarray, index: Array
+) -> _Task:
+    """Makes the task that corrupts an image as a batch of one."""
+    pixels = as_seen(image)
+
+    def run() -> np.ndarray:
+        found = batch.corrupt(key, pixels[None], corruption, severity, index=index, validate=False, **options)
+        return _as_given(found[0], image)
+
+    static = corruption, checks.static_options(options)
+    program = "exact", *static, pixels.shape, str(pixels.dtype), severity is None, index.shape
+    return _Task(program, run, pixels.size)
+
+
+def _padded(
+    key: jax.Array, corruption: Corruption, severity: Any, options: Mapping[str, Any], image: np.ndarray, index: Array
+) -> _Task:
+    """Makes the task that pads an image to a square; images of alike severity tables share a program."""
+    pixels = as_seen(image)
+    options = corruption.options_for(pixels.shape, options)
+    padding = corruption.padding
+    assert padding is not None
+    side = side_of(pixels.shape, padding.reach)
+    name, number = padding.table_of(pixels.shape, options.get("table"), side)
+    static = checks.static_options({**options, "table": name} if name else options)
+
+    def run() -> np.ndarray:
+        height, width = pixels.shape[:2]
+        square = np.pad(pixels, ((0, side - height), (0, side - width), (0, 0)), padding.mode)
+        tables = {"table": number, **padding.tables_of(pixels.shape, options.get("table"), side)}
+        size = np.array([height, width], np.int32)
+        found = _corrupt_padded(key, square, size, tables, severity, index[0], corruption, static)
+        return _as_given(np.asarray(found)[:height, :width], image)
+
+    program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
+    return _Task(program, run, side * side * 3)
+
+
+@functools.partial(jax.jit, static_argnames=("corruption", "options"))
+def _corrupt_padded(
+    key: jax.Array,
+    image: jax.Array,
+    size: jax.Array,
+    tables: Mapping[str, jax.Array],
+    severity: jax.Array | None,
+    position: jax.Array,
+    corruption: Corruption,
+    options: tuple[tuple[str, Any], ...],
+) -> jax.Array:
+    shape = padded.Shape(image.shape, (size[0], size[1], image.shape[2]), tables)
+    params = record.sample_checked(batch.image_key(key, position), severity, corruption, shape, options)
+    params = padded.with_own_size(params, shape)
+    corrupted = record.apply_checked(batch.to_float(image), params, corruption)
+    return batch.from_float(corrupted, image.dtype, corruption.rounding)
+
+
+devices.drop_with(_corrupt_padded.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -1,19 +1,19 @@
-"""The contract of every corruption: `sample` draws all that is random, `apply` draws nothing.
+"""The record of a corruption: two halves, `sample` and `apply`, and all that is known about them.
 
-One image at a time: `float32[H, W, 3]` in [0, 1] in, the same shape and dtype out, values in
-[0, 1]. Grey, alpha and other floats are led past the two halves as the user wrote them, which see
-float32 of three channels, or of five and more where each is treated alone (see `channels`).
+`sample` draws everything random, `apply` draws nothing. Both work on one image: `float32[H, W, 3]`
+in [0, 1] in, the same shape and dtype out, values in [0, 1]. They are pure, `jit`- and `vmap`-able,
+and compile once for all severities, because a severity may be a traced scalar. Grey images, alpha
+and other floats are converted before and after them.
 
-Both halves are pure, `jit`- and `vmap`-able, and compile once for all severities because severity
-may be a traced scalar. Given concrete arrays each half runs as one compiled program: operation by
-operation XLA rounds products and sums apart that it fuses in a program, which shows where a result
-is floored. Batches live in `corruptions.batch`; nothing else in this package knows about them.
+Given concrete arrays, each half runs as one compiled program: operation by operation XLA rounds
+products and sums apart that it fuses in a program, which shows where a result is floored. Batches
+live in `corruptions.batch`.
 """
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import channels, checks, forks, gradients, padded, programs
+from corruptions import checks, devices, padded
 from corruptions.levels import Fraction, Levels
-from corruptions.padded import Padding, with_own_size
+from corruptions.padded import Padding
 
-Array = jax.Array | np.ndarray
+Array = devices.Array
 Key = jax.Array
 Image = jax.Array
 Severity = jax.Array
@@ -36,10 +36,13 @@ Sampler = Callable[..., Params]
 Applier = Callable[[Any, Any], jax.Array]
 Mapper = Callable[[Sequence[int], Any], Positions]
 
+STRAIGHT_THROUGH = "straight_through"
+_GREEN = slice(1, 2)
+
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One parameter of a corruption: its name, unit and where its values come from."""
+    """One parameter of a corruption: its name, its unit and the source of its values."""
 
     name: str
     unit: str
@@ -48,30 +51,33 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Corruption:
-    """A corruption and what is known about it. Calling it corrupts one image.
+    """A corruption and all that is known about it. Calling it corrupts one image.
 
     Attributes:
       name: unqualified name, e.g. `fog`.
       benchmark: the prefix of the qualified name: `imagenet_c`, `noc` or `cbar`.
-      family: what kind it is: `noise`, `blur`, `weather`, `digital`, `geometry`, `occlusion`, ...
+      family: its kind: `noise`, `blur`, `weather`, `digital`, `geometry`, `occlusion`, ...
       sampler: `(key, shape, severity, **options) -> params`; severity is a float32 scalar, possibly
         traced.
       applier: `(image, params) -> image`, deterministic.
-      scale: what a severity means, `Levels` or `Fraction`.
+      scale: the meaning of a severity, `Levels` or `Fraction`.
       rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or
         `nearest`.
       parameters: the parameters with units and sources.
       aliases: other spellings under which the registry finds it.
-      mixes: how it mixes the channels of an image, in words that follow "which"; empty where the
-        result of each channel depends on that channel alone, so that it takes any number of them.
+      mixes: how it mixes the channels of an image, in words that follow "which"; empty where each
+        channel of the result depends on that channel alone (see `per_channel`).
       padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
-      straight_through: where roundings take the gradient of `applier`, the same function with another:
-        that of `gradient="straight_through"`.
-      moves: how it moves what is in the image, in words that follow "which"; empty where everything
-        stays in its place, but for what a blur to all sides or a mosaic spreads.
-      mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the position in the image
-        of what each pixel of the result shows, which `applier` looks up; None where nothing moves, or
-        a pixel shows more than one place.
+      straight_through: the same images, with the gradient of the formula without its roundings;
+        None where it does not round.
+      moves: how it displaces the content of the image, in words that follow "which"; empty where
+        everything stays in its place, apart from a blur to all sides or a mosaic.
+      mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the positions in the
+        image at which `applier` looks up each pixel of the result; None where nothing moves, or
+        where a pixel shows more than one place.
+      fixed: options that its benchmark fixes: a value, or a function of the shape (H, W, ...).
+      by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such
+        as the severity table; for `describe`.
     """
 
     name: str
@@ -88,11 +94,12 @@ class Corruption:
     straight_through: Applier | None = None
     moves: str = ""
     mapper: Mapper | None = None
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.rounding not in ("truncate", "nearest"):
             raise ValueError(f"rounding must be 'truncate' or 'nearest', found {self.rounding!r}")
-        # What it does to an image, then what it draws.
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
         object.__setattr__(self, "__doc__", "\n\n".join(filter(None, docs)))
 
@@ -101,23 +108,87 @@ class Corruption:
         """The name by which the registry knows it, `benchmark/name`."""
         return f"{self.benchmark}/{self.name}"
 
+    @property
+    def per_channel(self) -> bool:
+        """Whether it treats each channel alone, and so takes any number of channels."""
+        return not self.mixes
+
     @functools.cached_property
-    def options(self) -> Mapping[str, Any]:
-        """Static options and their defaults: the sampler's keyword-only arguments."""
+    def _defaults(self) -> Mapping[str, Any]:
+        """The sampler's keyword-only arguments, and the options of every corruption with levels."""
         signature = inspect.signature(self.sampler)
-        options = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
-        return options | (
+        defaults = {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
+        return defaults | (
             {"interpolate": False, "range": None, "levels": None} if isinstance(self.scale, Levels) else {}
         )
+
+    @functools.cached_property
+    def options(self) -> Mapping[str, Any]:
+        """Static options and their defaults, those of its benchmark included."""
+        return {**self._defaults, **self.fixed}
+
+    def options_for(self, shape: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Adds to `options` those that its benchmark fixes, for images of a shape."""
+        return {n: value(shape) if callable(value) else value for n, value in self.fixed.items()} | dict(options)
+
+    def describe(self, shape: Sequence[int], options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Lists the options with which it corrupts images of a shape, for records of results.
+
+        Args:
+          shape: (H, W, ...) of the images.
+          options: static options as passed to `corrupt`.
+
+        Returns:
+          {option: value}, JSON-ready: those passed or fixed by its benchmark that differ from their
+          default, and those that the image size decides (the severity table, a range in pixels).
+        """
+        used = self.options_for(shape, dict(checks.static_options(options or {})))
+        used = {option: value for option, value in used.items() if value != self._defaults.get(option)}
+        if self.by_size is not None:
+            used |= {o: value for o, value in self.by_size(shape, used).items() if o in self._defaults}
+        return {option: list(value) if isinstance(value, tuple) else value for option, value in used.items()}
+
+    def check_request(self, channels: int, options: Iterable[str]) -> None:
+        """Refuses a number of channels or options that it does not take.
+
+        Raises:
+          ValueError: more than four channels, which it mixes; or an unknown option.
+        """
+        if channels > 4 and not self.per_channel:
+            raise ValueError(
+                f"expected 1 to 4 channels for {self.qualified_name}, which {self.mixes}; found {channels}"
+            )
+        checks.options(self.qualified_name, self.options, options)
+
+    def with_gradient(self, gradient: str | None) -> "Corruption":
+        """Returns the record that makes the same images and has the derivative `gradient`.
+
+        Args:
+          gradient: None, the derivative of the computation, zero where it rounds; or
+            `straight_through`, that of the same formula without rounding, by the image alone.
+
+        Raises:
+          ValueError: another word.
+        """
+        if gradient is None:
+            return self
+        if gradient != STRAIGHT_THROUGH:
+            raise ValueError(f"expected gradient=None or {STRAIGHT_THROUGH!r}, found {gradient!r}")
+        return self if self.straight_through is None else self._with_straight_through
+
+    @functools.cached_property
+    def _with_straight_through(self) -> "Corruption":
+        assert self.straight_through is not None
+        return dataclasses.replace(self, applier=self.straight_through)
 
     def sample(self, key: jax.Array, shape: Sequence[int], severity: ArrayLike | None = None, **options: Any) -> Params:
         """Draws every random choice for one image.
 
         Args:
-          key: a typed PRNG key. An explicit severity leaves the other draws what they were with
+          key: a typed PRNG key. An explicit severity leaves the other draws as they are with
             `severity=None`.
           shape: (H, W, C), H and W at least 16, C as `corrupt` takes it. Grey is drawn for as three
-            channels, of which `apply` gives one.
+            channels, of which `apply` returns one.
           severity: a level or fraction (see `scale`), a traced scalar, or `None` to draw it.
           **options: static options of this corruption, see `options`.
 
@@ -127,48 +198,44 @@ class Corruption:
         Raises:
           ValueError: a shape, severity or option that is not as described.
         """
-        forks.refuse()
+        devices.refuse_forked()
         checks.image_shape(shape, any_kind=True)
-        channels.check(self.qualified_name, self.mixes, shape[-1])
-        checks.options(self.qualified_name, self.options, options)
+        self.check_request(shape[-1], options)
+        options = self.options_for(shape, options)
         level = None if severity is None else self.scale.check(severity, options)
-        static = (
-            self,
-            channels.seen(shape if isinstance(shape, tuple) else tuple(shape)),
-            checks.static_options(options),
-        )
+        shape = seen_shape(shape if isinstance(shape, tuple) else tuple(shape))
+        static = self, shape, checks.static_options(options)
         if checks.any_traced((key, level)):
-            return _sample(key, level, *static)
-        programs.bound()
+            return sample_checked(key, level, *static)
+        devices.bound_programs()
         return _compiled_sample(key, level, *static)
 
     def apply(self, image: Array, params: Params, *, gradient: str | None = None) -> jax.Array:
         """Applies drawn `params` to one image.
 
         Args:
-          image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], worked on in float32; C as
+          image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], computed in float32; C as
             `corrupt` takes it.
           params: from `sample`, for the image's shape.
           gradient: see `corrupt`.
 
         Returns:
-          The corrupted image, same shape, range and dtype (of NumPy's float64 float32, as JAX has
-          it).
+          The corrupted image, same shape, range and dtype (float32 for NumPy's float64, as in JAX).
 
         Raises:
           ValueError, TypeError: an image that is not as described.
         """
-        forks.refuse()
+        devices.refuse_forked()
         checks.one_image(image, any_kind=True)
-        channels.check(self.qualified_name, self.mixes, image.shape[-1])
-        corruption = gradients.chosen(self, gradient)
+        self.check_request(image.shape[-1], ())
+        corruption = self.with_gradient(gradient)
         if checks.any_traced((image, params)):
-            return _apply(image, params, corruption)
-        programs.bound()
+            return apply_checked(image, params, corruption)
+        devices.bound_programs()
         return _compiled_apply(image, params, corruption)
 
     def coordinates(self, shape: Sequence[int], params: Params) -> jax.Array:
-        """Tells where in the image lies what each pixel of the result shows, for labels to follow.
+        """Finds where in the image each pixel of the result comes from, for labels to follow.
 
         Args:
           shape: (H, W, ...), of the image.
@@ -176,13 +243,12 @@ class Corruption:
 
         Returns:
           float32 [H, W, 2], row and column in pixels, pixel centres at whole numbers: the positions
-          that `apply` looks up, outside of the image where it shows something else (black). Of one
-          look-up after another the mean of the positions that a pixel is made of; of what stays in
-          its place the pixel's own.
+          that `apply` looks up, outside of the image where the pixel is black. After several
+          look-ups the mean position of a pixel's parts; where nothing moves the pixel's own position.
 
         Raises:
-          ValueError: a corruption that moves what is in the image, yet has no such map: a pixel shows
-            several places, or another one in each channel.
+          ValueError: a corruption that displaces content without such a map, because a pixel shows
+            several places, or another place in each channel.
         """
         if self.moves and self.mapper is None:
             raise ValueError(
@@ -191,7 +257,7 @@ class Corruption:
         sides = tuple(shape[:2])
         if checks.any_traced(params):
             return _coordinates(params, self, sides)
-        programs.bound()
+        devices.bound_programs()
         return _compiled_coordinates(params, self, sides)
 
     def __call__(
@@ -218,27 +284,52 @@ class Corruption:
         return f"<Corruption {self.qualified_name}: {self.family}>"
 
 
+def straight_through_estimator(exact: Applier, unrounded: Applier) -> Applier:
+    """Makes a function with the values of `exact` and the derivative of `unrounded` by the image."""
+
+    @jax.custom_jvp
+    @functools.wraps(exact)
+    def apply(image: jax.Array, params: Any) -> jax.Array:
+        return exact(image, params)
+
+    @apply.defjvp
+    def derive(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+        image, params = primals
+        return apply(image, params), jax.jvp(lambda x: unrounded(x, params), (image,), tangents[:1])[1]
+
+    return apply
+
+
 def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Splits the key of `sample`: (of the severity that is drawn, of all else)."""
-    of_severity, rest = jax.random.split(key)
-    return of_severity, rest
+    """Splits the key of `sample` into the severity's key and the key of all other draws."""
+    severity_key, rest = jax.random.split(key)
+    return severity_key, rest
 
 
-def _sample(key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: tuple) -> Params:
-    """Draws for `Corruption.sample`, whose arguments are checked; `options` are pairs."""
-    given, scale = dict(options), corruption.scale
-    of_severity, key = split_key(key)
+def sample_checked(
+    key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]
+) -> Params:
+    """Draws as `Corruption.sample`, for checked arguments.
+
+    Args:
+      key, severity, corruption: as of `Corruption.sample`.
+      shape: a `seen_shape`.
+      options: pairs, from `Corruption.options_for`.
+    """
+    used, scale = dict(options), corruption.scale
+    severity_key, key = split_key(key)
     if severity is None:
-        severity = scale.draw(of_severity, given)
+        severity = scale.draw(severity_key, used)
     if isinstance(scale, Levels):
-        given = {name: value for name, value in given.items() if name not in ("interpolate", "range", "levels")}
-    return with_own_size(corruption.sampler(key, shape, severity, **given), shape)
+        used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
+    return corruption.sampler(key, shape, severity, **used)
 
 
-def _apply(image: Any, params: Params, corruption: Corruption) -> jax.Array:
+def apply_checked(image: Any, params: Params, corruption: Corruption) -> jax.Array:
+    """Applies as `Corruption.apply`, whose arguments are checked."""
     image = jnp.asarray(image)
-    corrupted = corruption.applier(channels.shown(image).astype(jnp.float32), params)
-    return channels.restored(corrupted.astype(image.dtype), image)
+    corrupted = corruption.applier(seen(image).astype(jnp.float32), params)
+    return restored(corrupted.astype(image.dtype), image)
 
 
 def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...]) -> jax.Array:
@@ -247,9 +338,44 @@ def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...])
     return jnp.stack(list(places), axis=-1)
 
 
-_compiled_sample: Any = jax.jit(_sample, static_argnames=("corruption", "shape", "options"))
-_compiled_apply: Any = jax.jit(_apply, static_argnames="corruption")
-programs.on_drop(_compiled_sample.clear_cache)
-programs.on_drop(_compiled_apply.clear_cache)
+def _seen_unchanged(channels: int) -> bool:
+    """Whether a corruption sees an image of so many channels unchanged: neither grey nor with alpha."""
+    return channels == 3 or channels > 4
+
+
+def seen_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape (H, W, C) of `seen(image)`: C is 3 for grey and for images with alpha."""
+    return shape if _seen_unchanged(shape[-1]) else (*shape[:-1], 3)
+
+
+def seen(image: Any) -> Any:
+    """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without
+    alpha, grey as three equal channels; five and more as they are.
+    """
+    number = image.shape[-1]
+    if _seen_unchanged(number):
+        return image
+    if number == 4:
+        return image[..., :3]
+    return image.__array_namespace__().broadcast_to(image[..., :1], seen_shape(image.shape))
+
+
+def restored(corrupted: Any, image: Any) -> Any:
+    """Converts a corrupted `seen(image)` back to the channels of the image: grey takes the green
+    channel, alpha is copied from the image.
+
+    Noise that is drawn per channel keeps its strength in one channel, not in a mean; of a tint,
+    green is nearest to the luminance.
+    """
+    number = image.shape[-1]
+    if _seen_unchanged(number):
+        return corrupted
+    kept = corrupted if number == 4 else corrupted[..., _GREEN]
+    return kept if number == 1 else kept.__array_namespace__().concatenate([kept, image[..., -1:]], -1)
+
+
+_compiled_sample: Any = jax.jit(sample_checked, static_argnames=("corruption", "shape", "options"))
+_compiled_apply: Any = jax.jit(apply_checked, static_argnames="corruption")
 _compiled_coordinates: Any = jax.jit(_coordinates, static_argnames=("corruption", "sides"))
-programs.on_drop(_compiled_coordinates.clear_cache)
+for _compiled in (_compiled_sample, _compiled_apply, _compiled_coordinates):
+    devices.drop_with(_compiled.clear_cache)

@@ -1,12 +1,14 @@
 """Names of corruptions and of the benchmarks made of them."""
 
+import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from corruptions import checks, gradients
+from corruptions import checks
 from corruptions.levels import Fraction, Levels
 from corruptions.padded import Padding
-from corruptions.record import Applier, Corruption, Parameter, Sampler
+from corruptions.record import Applier, Corruption, Parameter, Sampler, straight_through_estimator
 
 _Decorator = Callable[[Applier], Corruption]
 _CORRUPTIONS: dict[str, Corruption] = {}
@@ -35,7 +37,12 @@ def register(corruption: Corruption) -> Corruption:
 
 
 def registrar(
-    benchmark: str, scale: Levels | Fraction, rounding: str, source: str, padding: Padding | None = None
+    benchmark: str,
+    scale: Levels | Fraction,
+    rounding: str,
+    source: str,
+    padding: Padding | None = None,
+    by_size: Callable[[str, Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Callable[..., _Decorator]:
     """Makes the decorator by which the modules of a benchmark register their corruptions.
 
@@ -47,6 +54,8 @@ def registrar(
       scale, rounding: of all its corruptions, see `Corruption`.
       source: of all parameters that name no other.
       padding: of the corruptions that name no other, see `Corruption`.
+      by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides,
+        for `Corruption.describe`.
 
     Returns:
       `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None,
@@ -65,15 +74,16 @@ def registrar(
         **known: Any,
     ) -> _Decorator:
         parameters = tuple(u if isinstance(u, Parameter) else Parameter(p, u, source) for p, u in units.items())
-
-        known.setdefault("padding", padding)
+        fields = {"padding": padding, **known}
 
         def registered(applier: Applier) -> Corruption:
+            own_name = name or applier.__name__
             if straight_through is not None:
-                known["straight_through"] = gradients.with_derivative(applier, straight_through)
-            called = name or applier.__name__
+                fields["straight_through"] = straight_through_estimator(applier, straight_through)
+            if by_size is not None:
+                fields["by_size"] = functools.partial(by_size, own_name)
             return register(
-                Corruption(called, benchmark, family, sampler, applier, scale, rounding, parameters, **known)
+                Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
             )
 
         return registered
@@ -81,23 +91,46 @@ def registrar(
     return member
 
 
-def register_benchmark(name: str, members: Iterable[str], levels: Mapping[str, Sequence[int]] | None = None) -> None:
+def register_benchmark(
+    name: str,
+    members: Iterable[str],
+    levels: Mapping[str, Sequence[int]] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> None:
     """Names an ordered list of corruptions.
+
+    A benchmark that fixes options has members of its own: each member with such an option is
+    registered again as `NAME/MEMBER`, with the benchmark's option as its default.
 
     Args:
       name: of the benchmark.
       members: qualified names of its corruptions, in published order.
       levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None
         where the benchmark has the severities of its members.
+      options: static options that the benchmark fixes for the members that have them, such as
+        `{"table": "cifar"}`: a value, or a function of the image's shape (H, W, C).
 
     Raises:
-      ValueError: a member that is not registered.
+      ValueError: a member that is not registered, or an option that no member has.
     """
     members = tuple(members)
     missing = [m for m in members if m not in _CORRUPTIONS]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
-    _BENCHMARKS[name] = {member: None if levels is None else tuple(levels[member]) for member in members}
+    known = {option for member in members for option in _CORRUPTIONS[member].options}
+    checks.options(f"benchmark {name!r}", known, options or ())
+    selected = {member: None if levels is None else tuple(levels[member]) for member in members}
+    _BENCHMARKS[name] = {_with_options(member, name, options or {}): own for member, own in selected.items()}
+
+
+def _with_options(member: str, benchmark: str, options: Mapping[str, Any]) -> str:
+    """Registers a member again with the options that a benchmark fixes; returns its qualified name."""
+    corruption = _CORRUPTIONS[member]
+    own = {option: value for option, value in options.items() if option in corruption.options}
+    if not own:
+        return member
+    fixed = {**corruption.fixed, **own}
+    return register(dataclasses.replace(corruption, benchmark=benchmark, aliases=(), fixed=fixed)).qualified_name
 
 
 def benchmarks() -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from corruptions.batch import cpu_count
+from corruptions.devices import cpu_count
 
 
 def use_all_cores() -> None:

@@ -50,9 +50,9 @@ def pytest_collection_finish():
 def few_programs():
     """Keeps the compiled programs of a worker's tests within what the kernel allows a process."""
     yield
-    from corruptions import programs
+    from corruptions import devices
 
-    programs.bound()
+    devices.bound_programs()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 """
 
 import ast
+import graphlib
 import pathlib
 import subprocess
 import sys
@@ -55,6 +56,33 @@ def test_imports_point_one_way(package):
     for path in files:
         wrong = imported(path, but=REFERENCES if package == "benchmarks" else ()) & OURS - ALLOWED[package] - {package}
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports at the top of a file, those for types included; inside a function they run later."""
+    files = [path for package in sorted(ALLOWED) for path in (ROOT / package).rglob("*.py")]
+    imports = {str(path.relative_to(ROOT)): set(files_imported_at_the_top(path)) for path in files}
+    assert sum(map(len, imports.values())) > len(imports)
+    graphlib.TopologicalSorter(imports).prepare()  # raises CycleError, which names a circle
+
+
+def files_imported_at_the_top(path):
+    """Yields the files of ours that a file imports outside of its functions and classes."""
+    statements = list(ast.parse(path.read_text()).body)
+    while statements:
+        statement = statements.pop()
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for name in names_in(statement):
+                found = [file for file in map(file_of, (name, name.rpartition(".")[0])) if file]
+                yield from found[:1]
+        elif not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            statements += [child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt)]
+
+
+def file_of(module):
+    """The file of a dotted name, or None where it is not a module of ours."""
+    path = module.replace(".", "/")
+    return next((file for file in (f"{path}.py", f"{path}/__init__.py") if module and (ROOT / file).is_file()), None)
 
 
 def test_the_four_scripts_are_the_only_ones_at_the_top_and_do_not_import_each_other():

@@ -6,8 +6,7 @@ from typing import Any
 
 import corruptions
 from analysis.errors.summary import ORIGINAL, PROCEDURAL
-from corruptions import cbar, imagenet_c
-from corruptions.noc import severities
+from corruptions import imagenet_c
 
 FROST = "imagenet_c/frost"
 SHAPE = {  # of `Conditions` in JSON
@@ -18,7 +17,6 @@ SHAPE = {  # of `Conditions` in JSON
     "corruptions": {str: {}},
 }
 FIELDS = ("dataset", "classes", "image_shape", "preprocessing")
-_TABLES = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 _SAID = {  # as the settings call them, for sentences
     "image_shape": "image size",
     "table": "severity table",
@@ -75,28 +73,21 @@ def of_corruption(
       levels: those that random severities are drawn from, where a benchmark selects some.
 
     Returns:
-      `table` of its severities, `range` in use, `levels` drawn from, `frost` source, and `options`
-      besides, each where it has one; nothing for a name that is no corruption of ours.
+      `table` of its severities, `range` in use, `levels` drawn from, source of `frost`, and the other
+      `options` (`Corruption.describe`), each where it has one; nothing for a name of no corruption.
     """
     try:
         corruption = corruptions.get(name)
     except ValueError:
         return {}
-    given = {key: value for key, value in (options or {}).items() if value != corruption.options.get(key)}
-    described: dict[str, Any] = {}
-    if corruption.benchmark in _TABLES and "table" in corruption.options:
-        described["table"] = _TABLES[corruption.benchmark](shape, given.pop("table", None))
-    bounds = given.pop("range", None)
-    if corruption.benchmark == "noc":
-        bounds = severities.resolve(corruption.name, shape, bounds)
-    if bounds is not None:
-        described["range"] = list(bounds)
-    if drawn := given.pop("levels", None) or levels:
+    used = corruption.describe(shape, options)
+    described: dict[str, Any] = {key: used.pop(key) for key in ("table", "range") if key in used}
+    if drawn := used.pop("levels", None) or levels:
         described["levels"] = list(drawn)
     if corruption.qualified_name == FROST:
-        described["frost"] = frost_source(given.pop("photographs", None))
-    if given:
-        described["options"] = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+        described["frost"] = frost_source(used.pop("photographs", None))
+    if used:
+        described["options"] = used
     return described
 
 

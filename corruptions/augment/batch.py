@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import checks, forks, keys, placement, programs
+from corruptions import checks, devices, keys
 from corruptions.augment import naming
 from corruptions.augment.scheme import Scheme
-from corruptions.batch import dispatched, from_float, to_float
+from corruptions.batch import from_float, image_key, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
 
@@ -56,7 +56,7 @@ def augment(
         expected and what was found.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
-    forks.refuse()
+    devices.refuse_forked()
     scheme = naming.get(name)
     checks.image_batch(images, validate)
     checks.options(scheme.name, scheme.options, options)
@@ -66,15 +66,12 @@ def augment(
     number = images.shape[0]
     index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
-    traced = any(map(checks.is_traced, (key, images, index)))
-    if not traced:
-        programs.bound()
-        key, *arrays = placement.together(key, images, index)
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
-    if traced:
+    if any(map(checks.is_traced, (key, images, index))):
         return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
     program = static, images.shape[1:], str(images.dtype)
-    return dispatched(lambda *rows: _augment(key, *rows, scheme.choices, *static), key, arrays, program)
+    run = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731
+    return devices.dispatched(run, key, (images, index), program)
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))
@@ -83,7 +80,7 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
 
     def augment_share(argument, images, index):
         key, choices = argument
-        own_keys = jax.vmap(keys.image_key, (None, 0))(key, index)
+        own_keys = jax.vmap(image_key, (None, 0))(key, index)
         params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
         return jax.lax.platform_dependent(images, params, cpu=one_by_one, default=all_at_once)
 
@@ -102,7 +99,7 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         image, params = args
         return from_float(applier(to_float(image), params), dtype, rounding)
 
-    return placement.over_shards(augment_share, (key, choices), images, index)
+    return devices.sharded(augment_share, images)((key, choices), images, index)
 
 
-programs.on_drop(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
+devices.drop_with(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

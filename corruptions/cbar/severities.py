@@ -116,7 +116,13 @@ def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> flo
     return RANGES[table_for(shape, table)][name][1]
 
 
-candidate = registry.registrar("cbar", levels.Levels(STEPS), "truncate", "Mintun, Kirillov & Xie (2021), released code")
+candidate = registry.registrar(
+    "cbar",
+    levels.Levels(STEPS),
+    "truncate",
+    "Mintun, Kirillov & Xie (2021), released code",
+    by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},
+)
 
 
 def to_image(levels: jax.Array) -> jax.Array:

@@ -24,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks, forks, programs
-from corruptions.batch import dispatched, from_float, to_float
+from corruptions import checks, devices
+from corruptions.batch import from_float, to_float
 from corruptions.checks import suggest
 from corruptions.enhance import clahe, clahe_skimage, denoise
 
@@ -91,13 +91,12 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     check(name)
     if name not in _OF_PIXELS:
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
-    forks.refuse()
+    devices.refuse_forked()
     checks.image_batch(images, validate)
     if checks.is_traced(images):
         return _enhance(jnp.asarray(images), name)
-    programs.bound()
     program = name, images.shape[1:], str(images.dtype)
-    return dispatched(lambda part: _enhance(part, name), None, (images,), program)
+    return devices.dispatched(lambda _, part: _enhance(part, name), None, (images,), program)
 
 
 @functools.partial(jax.jit, static_argnames=("name",))
@@ -113,7 +112,7 @@ def _enhance(images, name):
     return jax.lax.platform_dependent(images, cpu=in_chunks(_CPU_CHUNK), default=in_chunks(_CHUNK))
 
 
-programs.on_drop(_enhance.clear_cache)
+devices.drop_with(_enhance.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
 
 
 def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[[jax.Array], jax.Array]:

@@ -48,4 +48,11 @@ def _of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str
 
 padding = functools.partial(padded.Padding, _of_program)
 _SOURCE = "Hendrycks & Dietterich (2019), appendix B and released code"
-member = registry.registrar("imagenet_c", levels.Levels(5), "truncate", _SOURCE, padding())
+member = registry.registrar(
+    "imagenet_c",
+    levels.Levels(5),
+    "truncate",
+    _SOURCE,
+    padding(),
+    by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},
+)

@@ -28,7 +28,14 @@ def padding(scaled: str = "", **fields: Any) -> Padding:
 
 
 _SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
-candidate = registry.registrar("noc", Fraction(), "nearest", _SOURCE, padding())
+candidate = registry.registrar(
+    "noc",
+    Fraction(),
+    "nearest",
+    _SOURCE,
+    padding(),
+    by_size=lambda name, shape, options: {"range": severities.resolve(name, shape, options.get("range"))},
+)
 
 
 def integer(key: jax.Array, low: jax.Array | int, high: jax.Array | int, shape: Sequence[int] = ()) -> jax.Array:

@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from corruptions import cbar, checks, imagenet_c, registry
+from corruptions import cbar, checks, registry
 from corruptions.write import files
 from corruptions.write.files import WriteError
 
@@ -31,7 +31,6 @@ FORMAT = 2
 # The settings that decide the pixels: a folder is continued only with equal ones.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
 _SETTINGS = ("path", "severities", "levels", "table", "options", "rounding")
-_TABLE_FOR = {"imagenet_c": imagenet_c.table_for, "cbar": cbar.table_for}
 
 
 def new(identity: Manifest, corruptions: dict[str, Entry]) -> Manifest:
@@ -172,12 +171,11 @@ def entries(
         checks.options(name, corruption.options, own)
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
         listed = _severities(corruption, listed, own, selected)
-        table_for = _TABLE_FOR.get(corruption.benchmark)
         planned[name] = {
             "path": corruption.name + suffix,
             "severities": listed,
             "levels": None if selected is None else [selected[severity - 1] for severity in listed],
-            "table": table_for(shape, own.get("table")) if table_for and "table" in corruption.options else None,
+            "table": corruption.describe(shape, own).get("table"),
             "options": own,
             "rounding": corruption.rounding,
             "written": [],

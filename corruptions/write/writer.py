@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import checks, forks
-from corruptions.batch import corrupt, cpu_batch
+from corruptions import checks, devices
+from corruptions.batch import corrupt
 from corruptions.keys import named_key, prng, seed_key
 from corruptions.write import files, manifests, sources
 from corruptions.write.files import WriteError
@@ -80,7 +80,7 @@ def write_dataset(
       WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
       ValueError, TypeError: an argument is not as described.
     """
-    forks.refuse()
+    devices.refuse_forked()
     if layout not in LAYOUTS:
         raise ValueError(f"expected a layout among {', '.join(LAYOUTS)}, found {layout!r}")
     if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
@@ -208,7 +208,7 @@ def _batch_size(images):
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
     # On a CPU a padded image costs as much as any other: take only as many as all cores work on at a time.
-    return min(number, cpu_batch(images.shape))
+    return min(number, devices.cpu_batch(images.shape))
 
 
 def _check_space(layout, entries):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import batch
+from corruptions import batch, devices
 
 KEY = jax.random.key(0)
 IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
@@ -26,13 +26,13 @@ def test_rounding():
     np.testing.assert_array_equal(batch.from_float(values, jnp.uint8, "nearest"), [0, 1, 2, 255, 255])
 
 
-@pytest.mark.parametrize("bound", ["_CPU_PIECE", "_CHUNK"])
+@pytest.mark.parametrize("bound", [(devices, "_CPU_PIECE"), (batch, "_CHUNK")], ids=str)
 @pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
 def test_pieces_give_what_one_batch_gives(monkeypatch, bound, convert):
     images = np.random.default_rng(0).integers(0, 256, (7, 16, 16, 3)).astype(np.uint8)
     levels = np.linspace(0, 1, 7).astype(np.float32)
     whole = corruptions.corrupt(KEY, images, "noc/border", levels)
-    monkeypatch.setattr(batch, bound, 3 * 16 * 16 * 3)
+    monkeypatch.setattr(*bound, 3 * 16 * 16 * 3)
     batch._corrupt.clear_cache()
     parts = corruptions.corrupt(KEY, convert(images), "noc/border", levels)
     batch._corrupt.clear_cache()

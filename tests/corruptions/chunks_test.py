@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from corruptions import chunks
+from corruptions import choice
 
 NUMBER = 37
 BRANCHES = (lambda key, severity, image: image + severity, lambda key, severity, image: severity * image[::-1])
@@ -26,12 +26,12 @@ def expected(which, key, severity, images):
 
 @pytest.mark.parametrize("size", [1, 5, 8, 64])
 def test_chunks_of_any_size_give_each_image_its_own(size):
-    found = chunks._by_chunks(BRANCHES, size, *map(jnp.asarray, arguments()))
+    found = choice._by_chunks(BRANCHES, size, *map(jnp.asarray, arguments()))
     np.testing.assert_allclose(found, expected(*arguments()), rtol=1e-6)
 
 
 def test_a_tpu_takes_eight_images_at_once():
-    dealt = jax.jit(jax.vmap(chunks.dealt(BRANCHES)))
+    dealt = jax.jit(jax.vmap(choice.chosen(BRANCHES)))
     np.testing.assert_allclose(dealt(*arguments()), expected(*arguments()), rtol=1e-6)
     traced = dealt.trace(*arguments())
     cpu, tpu = (traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "tpu"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import keys
+from corruptions import batch
 from evaluation.distances import transforms
 from tests.pages import example_of
 from tests.reference.photographs import photographs
@@ -25,7 +25,7 @@ def registered(monkeypatch):
 
 def drawn_for(corruption, number):
     """What each image of a batch draws."""
-    return [corruption.sample(keys.image_key(KEY, jnp.int32(i)), (32, 32, 3)) for i in range(number)]
+    return [corruption.sample(batch.image_key(KEY, jnp.int32(i)), (32, 32, 3)) for i in range(number)]
 
 
 def alone(params, names, image):

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions import batch, many_sizes
+from corruptions import batch, devices, one_image
 from corruptions.levels import Fraction
 from corruptions.padded import Padding
 from corruptions.record import Corruption
@@ -87,10 +87,10 @@ def test_an_image_does_not_depend_on_its_neighbours(sizes):
 
 def test_one_program_for_a_square():
     each(IMAGES, "imagenet_c/contrast", 3)
-    before = many_sizes._corrupt_padded._cache_size()
+    before = one_image._corrupt_padded._cache_size()
     each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
     each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
-    assert many_sizes._corrupt_padded._cache_size() == before
+    assert one_image._corrupt_padded._cache_size() == before
 
 
 def test_squares_depend_on_the_size_alone():
@@ -103,9 +103,9 @@ def test_squares_depend_on_the_size_alone():
         (700, 700): 768,
         (770, 9): 1024,
     }
-    assert {shape: many_sizes.side_of(shape) for shape in shapes} == shapes
-    assert many_sizes.side_of((1025, 1)) == 1280 and many_sizes.side_of((3000, 4000)) == 4096
-    assert [many_sizes.side_of((n, 64), 12) for n in (52, 53, 64)] == [64, 128, 64]
+    assert {shape: one_image.side_of(shape) for shape in shapes} == shapes
+    assert one_image.side_of((1025, 1)) == 1280 and one_image.side_of((3000, 4000)) == 4096
+    assert [one_image.side_of((n, 64), 12) for n in (52, 53, 64)] == [64, 128, 64]
 
 
 def test_any_image_comes_back_as_it_came():
@@ -126,7 +126,7 @@ def test_any_image_comes_back_as_it_came():
 
 
 def test_images_are_read_a_window_at_a_time(monkeypatch):
-    monkeypatch.setattr(many_sizes, "_WINDOW", 2)
+    monkeypatch.setattr(one_image, "_WINDOW", 2)
     read = []
 
     def stream():
@@ -143,13 +143,11 @@ def test_images_are_read_a_window_at_a_time(monkeypatch):
 
 def test_programs_of_many_sizes_are_forgotten(monkeypatch):
     """50 maps a program and room for 8: the exact way takes 12 sizes."""
-    from corruptions import programs
-
     count = batch._corrupt._cache_size
-    monkeypatch.setattr(programs, "memory_maps", lambda: 100 + 50 * count())
-    monkeypatch.setattr(programs, "most_maps", lambda: 500)
-    monkeypatch.setattr(programs, "_EVERY", 1)
-    monkeypatch.setattr(many_sizes, "_WINDOW", 3)
+    monkeypatch.setattr(devices, "memory_maps", lambda: 100 + 50 * count())
+    monkeypatch.setattr(devices, "most_maps", lambda: 500)
+    monkeypatch.setattr(devices, "_EVERY", 1)
+    monkeypatch.setattr(one_image, "_WINDOW", 3)
     sizes = pictures([(16, 16 + k) for k in range(12)])
     kept = [count() for _ in corruptions.corrupt_each(KEY, sizes, "noc/brightness", 0.5, "exact")]
     assert len(kept) == 12 and max(kept) <= 8

@@ -56,14 +56,12 @@ def test_the_first_use_in_a_child_of_a_process_that_computes_is_refused():
 
 
 def test_children_that_never_compute_or_that_exec_are_let_through():
-    exec_child = (
-        "lambda: subprocess.run([sys.executable, '-c', 'from corruptions import forks; forks.refuse()'], check=True)"
-    )
+    exec_child = "lambda: subprocess.run([sys.executable, '-c', 'from corruptions import devices; devices.refuse_forked()'], check=True)"
     assert run(
-        "in_child(corruptions.forks.refuse)\n"  # before JAX has started, a child may start it itself
+        "in_child(corruptions.devices.refuse_forked)\n"  # before JAX has started, a child may start it itself
         "jax.devices()\n"
         f"in_child({exec_child})\n"
         "in_child(lambda: corruptions.names('imagenet_c') + (corruptions.get('fog').family,))\n"
-        "corruptions.forks.refuse()\n"  # the parent goes on
+        "corruptions.devices.refuse_forked()\n"  # the parent goes on
         "print('parent')\n"
     ) == ["done", "done", "done", "parent"]

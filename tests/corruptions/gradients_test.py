@@ -103,4 +103,4 @@ def test_another_word_is_refused_and_others_are_as_they_were(pair):
     with pytest.raises(ValueError, match="gradient=None or 'straight_through', found 'smooth'"):
         corruptions.noc.quantization(KEY, pair[0], gradient="smooth")
     fog = corruptions.get("imagenet_c/fog")
-    assert corruptions.gradients.chosen(fog, WORD) is fog
+    assert fog.with_gradient(WORD) is fog

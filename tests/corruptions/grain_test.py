@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import batch, forks, keys
+from corruptions import devices, keys
 from corruptions.grain import CorruptBatch, CorruptRecord
 from tests.pages import example_of
 
@@ -47,7 +47,7 @@ def worker(monkeypatch):
     """Settings of JAX that are changed in a process other than the one that made the transforms."""
     changed = []
     monkeypatch.setattr(jax.config, "update", lambda *setting: changed.append(setting))
-    monkeypatch.setattr(forks, "jax_started", lambda: False)
+    monkeypatch.setattr(devices, "jax_started", lambda: False)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     return changed
 
@@ -76,7 +76,7 @@ def test_a_program_is_compiled_by_one_thread(monkeypatch):
     monkeypatch.setattr(
         corruptions.grain.one_image, "corrupt_image", lambda *a, **k: held.append(lock.locked()) or given_back(*a, **k)
     )
-    monkeypatch.setattr(batch, "COMPILED", set())
+    monkeypatch.setattr(devices, "COMPILED", set())
     for _ in range(2):
         transform.random_map(RECORDS[0], np.random.default_rng(0))
     assert held == [True, False]

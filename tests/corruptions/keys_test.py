@@ -9,7 +9,7 @@ import pytest
 
 import corruptions
 import data
-from corruptions import keys
+from corruptions import batch, keys
 from corruptions.write import write_dataset
 from eval import evaluate
 
@@ -76,7 +76,7 @@ def test_without_validation_an_index_on_the_device_is_not_read_back():
 def test_small_integers_give_the_keys_of_jax():
     assert bits(keys.seed_key(5)) == bits(jax.random.key(5))
     assert bits(keys.seed_key(2**32 - 1)) == bits(jax.random.key(2**32 - 1))
-    assert bits(keys.image_key(KEY, jnp.int32(5))) == bits(jax.random.fold_in(KEY, 5))
+    assert bits(batch.image_key(KEY, jnp.int32(5))) == bits(jax.random.fold_in(KEY, 5))
 
 
 def test_seeds_beyond_32_bits_are_seeds_of_their_own():

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import programs
+from corruptions import devices
 
-pytestmark = pytest.mark.skipif(programs.memory_maps() is None, reason="the system does not tell a process its maps")
+pytestmark = pytest.mark.skipif(devices.memory_maps() is None, reason="the system does not tell a process its maps")
 
 
 def test_the_bound_is_half_of_what_the_kernel_allows():
-    assert 0 < programs.memory_maps() < programs.most_maps() <= 2**30
+    assert 0 < devices.memory_maps() < devices.most_maps() <= 2**30
 
 
 @pytest.mark.slow
 def test_a_thousand_programs_in_one_process():
     """Small ones of two maps each, under a bound that holds about a fourth of them."""
     jax.clear_caches()
-    most = programs.memory_maps() + 500
+    most = devices.memory_maps() + 500
 
     @functools.partial(jax.jit, static_argnames="number")
     def program(x, number):
@@ -29,9 +29,9 @@ def test_a_thousand_programs_in_one_process():
 
     highest = drops = 0
     for number in range(1000):
-        drops += programs.bound(most)
+        drops += devices.bound_programs(most)
         assert float(program(2.0, number)) == 2 * number
-        highest = max(highest, programs.memory_maps())
+        highest = max(highest, devices.memory_maps())
     assert drops >= 2, "each program takes maps, so the bound was reached"
     assert highest < most + 50, "not more than one program's maps above it"
 
@@ -39,9 +39,9 @@ def test_a_thousand_programs_in_one_process():
 def test_programs_that_are_forgotten_give_their_maps_back():
     images = np.full((1, 16, 23, 3), 100, np.uint8)
     corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", 1)  # also what stays: threads, constants
-    compiled = programs.memory_maps()
-    assert programs.bound(1)
-    assert programs.memory_maps() < compiled - 10  # 27 fewer as tests are compiled, 140 as users do
+    compiled = devices.memory_maps()
+    assert devices.bound_programs(1)
+    assert devices.memory_maps() < compiled - 10  # 27 fewer as tests are compiled, 140 as users do
 
 
 def test_corrupt_forgets_its_own_programs_first(monkeypatch):
@@ -54,9 +54,9 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
 
     of_the_user(jnp.ones(3))
     number_of_programs = corruptions.batch._corrupt._cache_size
-    monkeypatch.setattr(programs, "memory_maps", lambda: 100 + 50 * number_of_programs())
-    monkeypatch.setattr(programs, "most_maps", lambda: 400)
-    monkeypatch.setattr(programs, "_EVERY", 1)
+    monkeypatch.setattr(devices, "memory_maps", lambda: 100 + 50 * number_of_programs())
+    monkeypatch.setattr(devices, "most_maps", lambda: 400)
+    monkeypatch.setattr(devices, "_EVERY", 1)
     results, kept = {}, []
     for width in range(16, 30):
         images = np.full((1, 16, width, 3), 100, np.uint8)
@@ -70,17 +70,17 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
 
 
 def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
-    programs.bound(10**9)
-    monkeypatch.setattr(programs, "memory_maps", lambda: pytest.fail("counted"))
-    assert not programs.bound(0)
+    devices.bound_programs(10**9)
+    monkeypatch.setattr(devices, "memory_maps", lambda: pytest.fail("counted"))
+    assert not devices.bound_programs(0)
 
 
 def test_maps_are_counted_after_sixteen_programs(monkeypatch):
     counted = []
-    monkeypatch.setattr(programs, "memory_maps", lambda: counted.append(None) or 0)
-    programs.bound(10**9)
+    monkeypatch.setattr(devices, "memory_maps", lambda: counted.append(None) or 0)
+    devices.bound_programs(10**9)
     del counted[:]
     for number in range(1, 33):
-        programs._count_compile(programs._COMPILE_EVENT, 0.1)
-        programs.bound()
+        devices._count_compile(devices._COMPILE_EVENT, 0.1)
+        devices.bound_programs()
         assert len(counted) == number // 16

@@ -24,7 +24,7 @@ _THOUSANDTH = 1e-3 / 255
 def case(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
     """A corruption, a shape and a type drawn at random, see `attack`."""
     del folder
-    corruptions.programs.bound()
+    corruptions.devices.bound_programs()
     return attack(rng, str(rng.choice(NAMES)), SHAPES[rng.integers(len(SHAPES))], str(rng.choice(_TYPES)))
 
 

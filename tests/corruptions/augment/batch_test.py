@@ -48,7 +48,7 @@ def test_depends_on_the_index_alone(name):
 
 def test_pieces_of_large_batches_equal_the_whole(monkeypatch):
     whole = np.asarray(augment.augment(KEY, IMAGES, "augmix"))
-    monkeypatch.setattr(corruptions.batch, "cpu_piece", lambda shape: 3)
+    monkeypatch.setattr(corruptions.devices, "cpu_piece", lambda shape: 3)
     np.testing.assert_array_equal(augment.augment(KEY, jnp.asarray(IMAGES), "augmix"), whole)
 
 

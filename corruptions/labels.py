@@ -1,6 +1,4 @@
-"""Labels that follow their image: the positions that a corruption shows, and masks and boxes moved
-by them.
-"""
+"""Labels that follow their image: the position that each pixel shows, and masks and boxes moved by it."""
 
 import functools
 from collections.abc import Sequence
@@ -10,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, forks, keys, programs, registry, rows
-from corruptions.record import Array, Corruption
+from corruptions import batch, checks, devices, registry
+from corruptions.record import Array, Corruption, sample_checked, seen_shape
 
 
 def coordinates(
@@ -23,34 +21,36 @@ def coordinates(
     index: Array | Sequence[int] | None = None,
     **options: Any,
 ) -> jax.Array:
-    """Tells where in each image lies what each pixel shows after `corrupt` with the same arguments.
+    """Finds where in each image each pixel comes from after `corrupt` with the same arguments.
 
-    They are the positions by which the corruption itself looks the image up, from the same draws; of
-    what interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`) the mean of the
-    positions a pixel is made of. `get(name).moves` says how a corruption moves what is in the image,
-    in words, empty where everything stays in its place: there a pixel's position is its own.
+    These are the positions at which the corruption itself looks the image up, from the same draws.
+    Where it interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`), the mean
+    of the positions that a pixel is made of. `get(name).moves` says how a corruption displaces the
+    content of the image, in words, empty where everything stays in its place: a pixel's position is
+    then its own.
 
     Args:
       key, name, severity, index, **options: as of `corrupt`.
-      images: [N, H, W, C]; only their shape and dtype are looked at, so that a
-        `jax.ShapeDtypeStruct` does. The frames of a clip have the positions of one image of it.
+      images: [N, H, W, C]; only their shape and dtype are used, so that a `jax.ShapeDtypeStruct`
+        does. The frames of a clip have the positions of one image of it.
 
     Returns:
       float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the
       image where a pixel shows nothing of it. For `move_masks` and `move_boxes`.
 
     Raises:
-      ValueError: a corruption that moves what is in the image without such a map, as a pixel shows
-        several places (`zoom_blur`, `motion_blur`, `glass_blur`) or another one in each channel
-        (the two chromatic aberrations); also one that `random_choice` or `compose` made of any that
-        moves. Other errors as of `corrupt`.
+      ValueError: a corruption that displaces content without such a map, because a pixel shows
+        several places (`zoom_blur`, `motion_blur`, `glass_blur`) or another place in each channel
+        (the two chromatic aberrations); also a corruption that `random_choice` or `compose` made of
+        any that displaces content. Other errors as of `corrupt`.
     """
-    forks.refuse()
+    devices.refuse_forked()
     corruption = registry.get(name)
     checks.image_batch(images, validate=False, any_kind=True)
-    checks.options(corruption.qualified_name, corruption.options, options)
-    levels, index = rows.of_images(corruption, images.shape[0], severity, index, True, options)
-    programs.bound()
+    corruption.check_request(images.shape[-1], options)
+    options = corruption.options_for(images.shape[1:], options)
+    levels, index = batch.levels_and_index(corruption, images.shape[0], severity, index, True, options)
+    devices.bound_programs()
     return _coordinates(key, levels, index, corruption, tuple(images.shape[1:]), checks.static_options(options))
 
 
@@ -63,15 +63,15 @@ def _coordinates(
     shape: tuple[int, ...],
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
-    given = batch.sample_options(corruption, severity, options)
-
     def of_image(position: Any, level: Any) -> jax.Array:
-        return corruption.coordinates(shape, corruption.sample(keys.image_key(key, position), shape, level, **given))
+        own_key = batch.image_key(key, position)
+        params = sample_checked(own_key, level, corruption, seen_shape(shape), options)
+        return corruption.coordinates(shape, params)
 
     return batch.in_chunks(of_image, (index, severity), shape)
 
 
-programs.on_drop(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
+devices.drop_with(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
 
 
 def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Array:
@@ -103,18 +103,18 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
 
 
 def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
-    """Moves boxes as their images were moved: the smallest box of whole pixels around all whose
-    position lies in the old one.
+    """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels
+    whose position lies in the old box.
 
-    A box around an object that is turned comes out larger than the object then is; with masks at
-    hand take the boxes of moved masks.
+    A box around a rotated object comes out larger than the object; where masks are at hand, take
+    the boxes of moved masks.
 
     Args:
       boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.
       coordinates: [N, H, W, 2], from `coordinates`.
 
     Returns:
-      float32 [N, K, 4]; four zeros where no pixel shows any of a box.
+      float32 [N, K, 4]; four zeros where no pixel shows any part of a box.
 
     Raises:
       ValueError: shapes that do not go together.
@@ -138,6 +138,6 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
 
 
 def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """First and behind the last place that is taken, both 0 where none is."""
+    """Returns the first True place and the place behind the last one; both 0 where none is True."""
     last = taken.shape[0] - jnp.argmax(taken[::-1])
     return jnp.argmax(taken), jnp.where(taken.any(), last, 0)

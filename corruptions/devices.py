@@ -1,0 +1,292 @@
+"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch,
+how many programs a process keeps, and forked children in which JAX cannot compute.
+
+On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a
+large corruption. Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler
+dies of a segmentation fault: after some 460 large programs, as many image sizes need. So maps are
+counted after new programs were compiled, and at half the limit programs are dropped. JAX compiles
+them again when they are needed.
+"""
+
+import concurrent.futures
+import functools
+import math
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeGuard
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+Array = jax.Array | np.ndarray
+
+# Values in one call on a CPU, where the working set should stay in the caches. Pieces are separate
+# calls of one program: XLA runs a loop's body on one core, without splitting it over the others.
+_CPU_PIECE = 2**20
+
+# Programs that have been called, hence compiled, with the size of their piece.
+COMPILED: set[tuple[Hashable, int]] = set()
+
+_MAPS = pathlib.Path("/proc/self/maps")
+_LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
+_EVERY = 16  # programs between two counts, which take 1 ms for 1,000 maps: no more than 2,240 maps
+_COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+_clear_caches: list[Callable[[], Any]] = [COMPILED.clear]
+_compiles = 0
+_counted_at = 0
+
+_jax_had_started = False
+_forked = False
+
+
+def dispatched(
+    call: Callable[..., jax.Array], key: jax.Array | None, arrays: Sequence[Array | None], program: Hashable
+) -> jax.Array:
+    """Calls a compiled function of a batch: on the devices of its images, and on a CPU in pieces.
+
+    Args:
+      call: `(key, *arrays)` to an array [N, ...]; also takes the same rows of each array.
+      key: a typed key, or None where the function draws nothing.
+      arrays: [N, ...] each, none traced, the images first; a None is passed on as it is.
+      program: identifies the compiled program, whose first call runs alone.
+
+    Returns:
+      An array [N, ...]; if the images are split over devices, split as they are.
+    """
+    bound_programs()
+    if key is not None:
+        key, *arrays = together(key, *arrays)
+    images = arrays[0]
+    assert images is not None
+    if is_split(images):
+        return jax.device_put(call(key, *arrays), images.sharding)
+    piece = cpu_piece(images.shape)
+    if images.shape[0] <= piece or platform(key, images) != "cpu":
+        return call(key, *arrays)
+    return _in_pieces(functools.partial(call, key), arrays, piece, program)
+
+
+def _in_pieces(
+    function: Callable[..., jax.Array], arrays: Sequence[Array | None], piece: int, program: Hashable
+) -> jax.Array:
+    """Calls `function` on pieces of the first axis, one thread per core; concatenates the results."""
+    assert arrays[0] is not None
+    number = arrays[0].shape[0]
+
+    def run(start: int) -> jax.Array:
+        # The last piece begins earlier, so that all have one shape, and gives only its tail.
+        begin = min(start, number - piece)
+        part = (None if x is None else _rows(x, begin, piece) for x in arrays)
+        return jax.block_until_ready(function(*part)[start - begin :])
+
+    starts = list(range(0, number, piece))
+    # The first call goes alone: threads that start together would each compile the program.
+    first = [] if (program, piece) in COMPILED else [run(starts.pop(0))]
+    COMPILED.add((program, piece))
+    return jnp.concatenate(first + list(threads().map(run, starts)))
+
+
+def _rows(array: Array, begin: int, number: int) -> jax.Array:
+    if isinstance(array, np.ndarray):
+        return jnp.asarray(array[begin : begin + number])
+    return jax.lax.dynamic_slice_in_dim(array, begin, number)
+
+
+@functools.cache
+def threads() -> concurrent.futures.ThreadPoolExecutor:
+    """Returns the pool of threads in which compiled programs run at the same time on a CPU."""
+    # A thread for each core: a call of a compiled program keeps one core busy, seldom more.
+    return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="corrupt")
+
+
+def cpu_count() -> int:
+    """Counts the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_batch(shape: Sequence[int]) -> int:
+    """Counts the images of a batch [N, H, W, 3] that fit the caches of all cores together."""
+    return cpu_count() * max(1, _CPU_PIECE // math.prod(shape[1:]))
+
+
+def cpu_piece(shape: Sequence[int]) -> int:
+    """Counts the images of a batch [N, H, W, 3] in one call on a CPU, equally many per core."""
+    rounds = -(-shape[0] // cpu_batch(shape))
+    return max(1, -(-shape[0] // (rounds * cpu_count()))) if rounds else 1
+
+
+def together(key: jax.Array, images: Array | None, *rows: Any) -> tuple[Any, ...]:
+    """Brings the arrays of a call, none of them traced, to the devices that compute it.
+
+    Split images stay on their devices. Otherwise the call runs on the device that the key was put
+    on (`jax.device_put`); else on the device that the images were put on, except the host's memory
+    where an accelerator is the default device; else on the default device.
+
+    Args:
+      key: a typed key.
+      images: [N, ...].
+      *rows: [N] or [N, ...], small; a None is passed on as it is.
+
+    Returns:
+      (key, images, *rows); an array on other devices was fetched from there.
+    """
+    if not any(_is_put(x) for x in (key, images, *rows)):
+        return key, images, *rows
+    if not is_split(images):
+        if _is_put(key):
+            images = jax.device_put(images, key.sharding) if _is_put(images) else images
+        elif _is_put(images) and platform(images) == "cpu" != platform(key):
+            images = np.asarray(images)
+    lead = next((x for x in (images, key) if _is_put(x)), None)
+    devices = lead.sharding.device_set if lead is not None else None
+    if _is_put(key) and key.sharding.device_set != devices:
+        words = jnp.asarray(np.asarray(jax.random.key_data(key)))
+        key = jax.random.wrap_key_data(words, impl=jax.random.key_impl(key))
+    found = (np.asarray(x) if _is_put(x) and x.sharding.device_set != devices else x for x in rows)
+    return key, images, *found
+
+
+def is_split(images: Any) -> TypeGuard[jax.Array]:
+    """Tells whether a batch that is not traced lies on several devices."""
+    return isinstance(images, jax.Array) and len(images.sharding.device_set) > 1
+
+
+def platform(*arrays: Array | None) -> str:
+    """Names the platform that computes with arrays, none traced: `cpu`, `gpu` or `tpu`."""
+    on_device = sorted((x for x in arrays if isinstance(x, jax.Array)), key=_is_put)
+    devices: Any = on_device[-1].sharding.device_set if on_device else jax.devices()
+    return next(iter(devices)).platform
+
+
+def _is_put(array: Any) -> TypeGuard[jax.Array]:
+    return isinstance(array, jax.Array) and array.committed
+
+
+def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[..., jax.Array]:
+    """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
+
+    This concerns meshes with Explicit axes: there the type of an array says how it is split, and
+    every operation must say so too. For other batches the function is returned as it is.
+
+    Args:
+      function: treats each row by itself; `common` are arrays for all images, such as a key; returns
+        an array of the shape of `images`.
+      images: [N, ...]; if axes after the first are split too, each device gets whole images.
+    """
+    sharding = jax.typeof(images).sharding
+    mesh, spec = sharding.mesh, sharding.spec
+    if not any(spec):
+        return function
+    split = PartitionSpec(spec[0])
+
+    def run(common: Any, *rows: Array) -> jax.Array:
+        rows = tuple(jax.sharding.reshard(x, NamedSharding(mesh, split)) for x in rows)
+        local = jax.shard_map(
+            function,
+            mesh=mesh,
+            in_specs=(PartitionSpec(), *(split for _ in rows)),
+            out_specs=split,
+            axis_names=set(mesh.explicit_axes),
+            check_vma=False,
+        )
+        return jax.sharding.reshard(local(common, *rows), NamedSharding(mesh, spec))
+
+    return run
+
+
+def memory_maps() -> int | None:
+    """Counts the memory maps of this process; None where the system does not tell."""
+    if not _MAPS.exists():
+        return None
+    with _MAPS.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def most_maps() -> int:
+    """Returns the number of memory maps at which programs are dropped: half the kernel's limit."""
+    return int(_LIMIT.read_text()) // 2 if _LIMIT.exists() else 65530 // 2
+
+
+def drop_with(clear_cache: Callable[[], Any]) -> None:
+    """Registers `clear_cache()`, which drops compiled programs of this library, for `bound_programs`."""
+    _clear_caches.append(clear_cache)
+
+
+def bound_programs(most: int | None = None) -> bool:
+    """Drops compiled programs when this process holds too many memory maps.
+
+    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs
+    nothing unless 16 programs were compiled since the last count, or one if `most` is given. The
+    library drops all its own programs first, because JAX cannot name the oldest; if that is not
+    enough, it drops those of the whole process (`jax.clear_caches`). Arrays and running programs
+    stay.
+
+    Args:
+      most: the number of maps not to exceed; by default `most_maps()`.
+
+    Returns:
+      Whether programs were dropped; False where maps cannot be counted.
+    """
+    global _counted_at
+    if _compiles - _counted_at < (_EVERY if most is None else 1):
+        return False
+    _counted_at = _compiles
+    most = most_maps() if most is None else most
+    maps = memory_maps()
+    if maps is None or maps < most:
+        return False
+    for clear_cache in _clear_caches:
+        clear_cache()
+    # Half the bound, or the few programs that are left would soon reach it again.
+    if (memory_maps() or 0) > most // 2:
+        jax.clear_caches()
+    return True
+
+
+def _count_compile(event: str, duration_secs: float, **details: Any) -> None:
+    global _compiles
+    del duration_secs, details
+    _compiles += event == _COMPILE_EVENT
+
+
+def jax_started() -> bool:
+    """Tells whether JAX runs in this process, with the devices that it found."""
+    started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
+    return started is not None and started()
+
+
+def refuse_forked() -> None:
+    """Refuses to compute in a child that was forked after JAX had started: JAX's threads are missing
+    there, and the first computation would hang.
+
+    Children that were spawned, that call exec, or whose parent never computed with JAX may go on.
+
+    Raises:
+      RuntimeError: this is such a child.
+    """
+    if _forked:
+        raise RuntimeError(
+            "expected a process in which JAX can compute, found a child that was forked after JAX had started, where it "
+            "hangs; start workers with multiprocessing.get_context('spawn') (PyTorch: DataLoader(..., "
+            "multiprocessing_context='spawn')), or corrupt in the parent, batches that the workers have collated"
+        )
+
+
+def _before_fork() -> None:
+    """Notes in the parent, where JAX's lock can be waited for, whether a backend is running."""
+    global _jax_had_started
+    _jax_had_started = jax_started()
+
+
+def _after_fork_in_child() -> None:
+    global _forked
+    _forked = _forked or _jax_had_started
+
+
+jax.monitoring.register_event_duration_secs_listener(_count_compile)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
