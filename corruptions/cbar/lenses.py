@@ -102,7 +102,7 @@ def _map_fish_eye(shape: Shape, params: Params) -> Positions:
     mapper=_map_fish_eye,
 )
 def fish_eye(image: Image, params: Params) -> Image:
-    """Looks through the lenses one after the other, each on what those before have left: the pixel at the offset
+    """Looks through the lenses one after the other, each on the result of the one before: the pixel at the offset
     (v_y, v_x) from the centre, within R = max(0.05 N, 3) pixels, N = min(H, W), takes the colour at p - (s(v_y),
     s(v_x)), bilinear, zero outside the image (C-bar, fish_eye).
 
@@ -134,7 +134,7 @@ def _through_lenses(padded, params, shape):
         y, x = first[0] + jnp.arange(box)[:, None], first[1] + jnp.arange(box)[None, :]
         v_y, v_x = y.astype(jnp.float32) - centre[0], x.astype(jnp.float32) - centre[1]
         square = radius**2 - v_y**2 - v_x**2
-        # The margin stays as it is.
+        # The margin does not change.
         inside = (square > 0) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
         square = jnp.where(inside, square, 0.0)
         shift_y, shift_x = _shift(v_y, square, params["index"]), _shift(v_x, square, params["index"])

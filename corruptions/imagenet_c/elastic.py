@@ -73,15 +73,9 @@ def elastic_transform(image: Image, params: Params) -> Image:
 
 
 def _warped(image, params):
-    sides, stride = padded.own_sides(image.shape, params), image.shape[1]
-
-    def looked_up(image, positions, mode):
-        # Positions in one axis: a TPU would rearrange the pixels of each look-up by positions in two.
-        near = warps.neighbours(*map(jnp.ravel, positions), sides, mode, stride=stride)
-        return warps.interpolate(image, near).reshape(image.shape)
-
+    sides = padded.own_sides(image.shape, params)
     y, x = warps.affine_coordinates(params["points"], anchors(sides), image.shape)
     down, right = ((v & 31).astype(jnp.float32) * np.float32(1 / 32) for v in (y, x))
     # Staged: the second warp would compute the first again in each of its four look-ups.
-    warped = staging.stage(looked_up(image, (y >> 5, x >> 5, down, right), "reflect"))
-    return looked_up(warped, warps.displaced(params["dy"], params["dx"]), "symmetric")
+    warped = staging.stage(warps.mirrored(image, y >> 5, x >> 5, down, right, sides, "reflect"))
+    return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, "symmetric")

@@ -113,7 +113,7 @@ def _smooth(image: Image, params: Params) -> Image:
     {"radius": "pixels", "sigma": "pixels", "angle": "degrees"},
     padding=padding("edge"),
     straight_through=_smooth,
-    moves="smears what it shows to one side",
+    moves="smears the image to one side",
 )
 def motion_blur(image: Image, params: Params) -> Image:
     """Blurs the image, rounded to 8 bits, along `angle` as ImageMagick (see `motion_blur_levels`).

@@ -39,7 +39,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
 def _padded_blocks(shape, table, severity):
     """Looks up the blocks of a padded image."""
     level = jnp.round(severity).astype(jnp.int32) - 1
-    # As many blocks as the square has at the finest scale of the tables that share a program.
+    # The number of blocks of the square at the finest scale of the tables that share a program.
     room = math.ceil(shape[0] * max(_SCALE["imagenet"][0], _SCALE[table_for(shape, table)][0]))
     rows = {name: values[level] for name, values in shape.tables.items() if name != "table"}
     return {name: x if name.endswith("shown") else x[:room] for name, x in rows.items()}

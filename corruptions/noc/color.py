@@ -51,8 +51,8 @@ def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, rang
 )
 def color_distortion(image: Image, params: Params) -> Image:
     """Shifts one channel: clip(x + d). Source: ImageNet-NOC, color_disortion as released."""
-    shown = jnp.arange(3) == params["channel"]
-    return jnp.clip(image + (params["shift"] * shown.astype(jnp.float32))[None, None, :], 0.0, 1.0)
+    chosen = (jnp.arange(3) == params["channel"]).astype(jnp.float32)
+    return jnp.clip(image + (params["shift"] * chosen)[None, None, :], 0.0, 1.0)
 
 
 def _sample_gray_scale(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:

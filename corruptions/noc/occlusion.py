@@ -94,7 +94,7 @@ def _covered(params, shape):
     offset = jnp.arange(shape[1])[None, :] - centres
     columns = jnp.abs(offset) <= mark.half_length
     for tail in filter(None, (mark.left, mark.right)):
-        # A tail that would leave the image is left out as a whole.
+        # A tail that does not fit into the image is not painted at all.
         fits = (centres + tail[0] >= 0) & (centres + tail[-1] < shape[1])
         dots = (offset >= tail[0]) & (offset <= tail[-1]) & ((offset - tail[0]) % 2 == 0)
         columns |= dots & fits & tailed
@@ -218,7 +218,7 @@ def rain(image: Image, params: Params) -> Image:
     covering = painting.covering(
         params["rows"], params["columns"], params["number"], stamps.disc(image.shape), image.shape
     )
-    # In this form a pixel that no disc covers is left exactly as it is.
+    # This form leaves a pixel that no disc covers exactly as it was.
     return jnp.clip(image + (1 - image) * (1 - jnp.exp2(-covering))[..., None], 0.0, 1.0)
 
 

@@ -4,7 +4,7 @@ A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter
 integer parameter is mild + floor(f (severe - mild + 1)), capped at severe, so that a uniform f draws the integers
 uniformly with both ends. Quantization is the one range that runs downwards (8 to 3).
 
-The ranges are those of the released code of "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+The ranges come from the released code of "Increasing the Coverage and Balance of Robustness Benchmarks by Using
 Non-Overlapping Corruptions" (2021), made for 224x224 images. They are *defined* by the robustness they leave a
 standard model, so for another dataset or size the scaled values are only a start: calibrate, then pass `range=`.
 """

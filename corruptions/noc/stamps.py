@@ -1,7 +1,7 @@
 """The small shapes that NOC corruptions paint, scaled to the image: disc, lozenge, dashed mark.
 
 All were published for 224x224 images. At another size the scale is s = min(H, W) / 224 and shapes shrink or grow with
-s down to what a pixel grid can show: a plus of 5 pixels, a dash of 3. A disc or lozenge is a tuple of runs, one per
+s down to the smallest shape of a pixel grid: a plus of 5 pixels, a dash of 3. A disc or lozenge is a tuple of runs, one per
 row from top to bottom: row offset, leftmost and rightmost column offset, both included.
 """
 
@@ -46,7 +46,7 @@ def lozenge(shape: Sequence[int]) -> Runs:
 
 
 def area(runs: Runs) -> int:
-    """Counts the pixels of a shape given as runs."""
+    """Counts the pixels of a shape."""
     return sum(right - left + 1 for _, left, right in runs)
 
 

@@ -214,7 +214,7 @@ def mirrored_matrix(
 ) -> jax.Array:
     """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
 
-    The weights are those of `gaussian_weights`; the axis is mirrored about its half-sample ends, again and again
+    `gaussian_weights` computes the weights; the axis is mirrored about its half-sample ends, again and again
     where the radius exceeds its length.
 
     Args:
@@ -251,7 +251,7 @@ def mirrored_matrix(
 def _separable_by_halves(image, rows, columns):
     """Does what `separable` does for one channel and mirrored symmetric filters, by half the multiplications.
 
-    A turn by 180 degrees leaves the matrices [H, H] and [W, W] of such filters as they are.
+    A turn by 180 degrees does not change the matrices [H, H] and [W, W] of such filters.
     """
     return _by_halves(columns, _by_halves(rows, image).T).T
 

@@ -64,7 +64,7 @@ def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]
 def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | None = None) -> jax.Array:
     """Writes an image as JPEG and reads it back.
 
-    Bit for bit what Pillow's `save(..., "JPEG", quality=quality)` and `open` give (libjpeg-turbo).
+    Equals Pillow's `save(..., "JPEG", quality=quality)` and `open` (libjpeg-turbo) bit for bit.
 
     Args:
       levels: [H, W, 3], RGB levels 0..255: integers, or float32 with whole values.
@@ -100,7 +100,7 @@ def without_rounding(image: jax.Array) -> jax.Array:
       image: float32[H, W, 3] in [0, 1].
 
     Returns:
-      The image, same shape and range; luma as it is, chroma averaged over 2x2 and interpolated.
+      The image, same shape and range; luma unchanged, chroma averaged over 2x2 and interpolated.
     """
     height, width, _ = image.shape
     highest = jax.lax.Precision.HIGHEST

@@ -1,9 +1,9 @@
 """Painting many copies of one small shape: counting the copies over a pixel, and finding the last grey.
 
 A shape is a tuple of runs (row offset, leftmost, rightmost column offset; both ends included): consecutive rows, each
-run contained in or containing every other. Centres are entered into one map by a product of one-hot matrices, which
-is then spread over the shape by shifts of the whole map, first along rows, then along columns: work and memory are
-those of a few images whatever the number of shapes, without scatters or loops.
+run contained in or containing every other. A product of one-hot matrices enters the centres into one map, and shifts
+of the whole map spread it over the shape, along rows, then along columns. Work and memory are a few images, whatever
+the number of shapes, without scatters or loops.
 """
 
 from collections.abc import Sequence

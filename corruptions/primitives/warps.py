@@ -6,7 +6,6 @@ than one value, a quarter of a millisecond for 224 x 224 positions.
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -121,40 +120,33 @@ def _mirror(size, mode):
     raise ValueError(f"expected a boundary mode among {', '.join(MODES)}, found {mode!r}")
 
 
-class Neighbours(NamedTuple):
-    """The square of four pixels around each position.
-
-    Attributes:
-      upper_left: number of its upper left pixel, row by row, int32 [...].
-      down, right: distance of the position from that pixel, float32 [...] in [0, 1].
-    """
-
-    upper_left: jax.Array
-    down: jax.Array
-    right: jax.Array
-
-
-def neighbours(
+def mirrored(
+    image: jax.Array,
     row: jax.Array,
     column: jax.Array,
     row_fraction: jax.Array,
     column_fraction: jax.Array,
-    shape: Sequence[int] | jax.Array,
+    sides: Sequence[int] | jax.Array,
     mode: str,
-    stride: int | None = None,
-) -> Neighbours:
-    """Finds the pixels (row, column) to (row + 1, column + 1), brought inside the image.
+) -> jax.Array:
+    """Interpolates in an image mirrored about its border.
 
     Args:
-      row, column: int32 [...], any integers.
-      row_fraction, column_fraction: float32 [...] in [0, 1], the distance from (row, column) in pixels.
-      shape: (H, W, ...) of the image, at least 2 each; may be traced.
+      image: float32 [H, W, C].
+      row, column: int32 [H', W'], any integers.
+      row_fraction, column_fraction: float32 [H', W'] in [0, 1], the distance from (row, column) in pixels.
+      sides: own height and width of the image, at least 2 each; may be traced.
       mode: how the image continues beyond its border, see `fold`.
-      stride: pixels in a row of the array, if more than W.
+
+    Returns:
+      float32 [H', W', C].
     """
-    top, down = _pair(row, row_fraction, shape[0], mode)
-    left, right = _pair(column, column_fraction, shape[1], mode)
-    return Neighbours(top * (shape[1] if stride is None else stride) + left, down, right)
+    # In one axis: a TPU would rearrange the pixels of each look-up by positions in two.
+    top, down = _pair(row.ravel(), row_fraction.ravel(), sides[0], mode)
+    left, right = _pair(column.ravel(), column_fraction.ravel(), sides[1], mode)
+    stride, channels = image.shape[1:]
+    seen = look_up(image.reshape(-1, channels), stride, top * stride + left, down, right)
+    return seen.reshape(*row.shape, channels)
 
 
 def _pair(index, fraction, size, mode):
@@ -168,13 +160,8 @@ def _pair(index, fraction, size, mode):
     return jnp.clip(first, 0, size - 2), fraction
 
 
-def interpolate(image: jax.Array, near: Neighbours) -> jax.Array:
-    """Weights the neighbours of each position: image [H, W, C], near of shape [...] to [..., C]."""
-    return look_up(image.reshape(-1, image.shape[-1]), image.shape[1], *near)
-
-
 def displaced(dy: jax.Array, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Splits (y + dy, x + dx) for every pixel (y, x) as `neighbours` takes it; dy, dx float32 [H, W] in pixels.
+    """Splits (y + dy, x + dx) for every pixel (y, x) as `mirrored` takes it; dy, dx float32 [H, W] in pixels.
 
     The displacement is split before y is added, which keeps all bits of its fraction.
     """

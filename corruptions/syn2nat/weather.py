@@ -26,8 +26,8 @@ def _sample_random_sun_flare(key: Key, shape: Shape, severity: Severity) -> Para
     """Draws the `sun`, uniform in the upper half of the image, and 6 to 10 `ghosts` of it.
 
     Ghosts lie on a line through the sun at any angle, at columns uniform among the multiples of 10 pixels. Their
-    `opacity` is from U[0.05, 0.2), 0 of those that are not there; their `radius` is 1 or 8 pixels, their `shade` in
-    each channel a whole level from 205 to 255.
+    `opacity` is from U[0.05, 0.2), and 0 for ghosts beyond their number; their `radius` is 1 or 8 pixels, their
+    `shade` in each channel a whole level from 205 to 255.
     """
     keys = jax.random.split(key, 8)
     height, width = shape[:2]

@@ -150,7 +150,7 @@ def test_perlin_draws():
 def test_lines_meet_their_middle():
     ends = draws("lines")["ends"].astype(float)
     length = np.hypot(ends[..., 2] - ends[..., 0], ends[..., 3] - ends[..., 1])
-    assert np.all(abs(length - 64) < 3)  # of ends cut to whole pixels
+    assert np.all(abs(length - 64) < 3)  # ends are cut to whole pixels
     middle = (ends[..., :2] + ends[..., 2:]).reshape(-1, 2)[::5] / 2
     for axis in (0, 1):
         assert scipy.stats.kstest(middle[:, axis], "uniform", (0, 32)).statistic < 0.03

@@ -1,4 +1,4 @@
-"""Features of corrupted photographs agree with those of the authors' released definitions."""
+"""Corrupted photographs have the features of the authors' released definitions."""
 
 import json
 

@@ -18,7 +18,7 @@ from tests.reference.imagenet_c.pixelate import SCALES
 from tests.reference.imagenet_c.snow import LEVELS, reference_flakes, reference_streaks
 from tests.reference.photographs import photograph
 
-# Degrees; the range of motion_blur and that of snow. At multiples of 30 offsets are exact halves,
+# Degrees, in the ranges of motion_blur and of snow. At multiples of 30 offsets are exact halves,
 # decided by the last bit of the sine, so the test stays beside them.
 ANGLES = (0.0, 0.3, 13.7, 44.9, 45.0, -17.2, -45.0, -60.7, -90.0, -91.3, -133.3)
 
@@ -171,7 +171,7 @@ def test_relief_is_exact(shape):
 
 
 def test_relief_of_a_batch_looks_up_along_one_axis_in_a_table_of_each_image():
-    # Else a TPU's compiler takes twelve seconds of CPU time for a look-up.
+    # A TPU's compiler takes twelve seconds of CPU time for any other look-up.
     traced = jax.jit(jax.vmap(relief)).trace(jnp.zeros((2, 16, 20), jnp.int32))
     lowered, text = traced.lower(lowering_platforms=("tpu",)).as_text(), str(traced.jaxpr)
     found = (

@@ -9,8 +9,8 @@ from corruptions import noc
 from tests.corruptions.noc import references
 from tests.corruptions.noc.running import NAMES, SQUARE, compiled, photograph
 
-# Of a middle size those that change with scale: masks, passes and blocks are neither the published
-# nor the smallest.
+# Candidates that change with scale, at a middle size: masks, passes and blocks are neither the published ones nor the
+# smallest.
 SCALED = ("blur", "pixelate", "artifacts", "vertical_artifacts", "rhombus", "rain", "circle", "arlequin", "elastic")
 CASES = [(name, shape) for shape in (SQUARE, (32, 32, 3), (40, 16, 3)) for name in NAMES]
 CASES += [(name, (176, 240, 3)) for name in SCALED]

@@ -77,10 +77,10 @@ BAD_RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "message"), BAD_RANGES)
-def test_bad_ranges_are_named(name, given, message):
+@pytest.mark.parametrize(("name", "bounds", "message"), BAD_RANGES)
+def test_bad_ranges_are_named(name, bounds, message):
     with pytest.raises(ValueError, match=f"{name}.*expected.*{message}.*found"):
-        getattr(noc, name).sample(jax.random.key(0), (224, 224, 3), range=given)
+        getattr(noc, name).sample(jax.random.key(0), (224, 224, 3), range=bounds)
 
 
 def test_other_bad_options():
@@ -103,7 +103,7 @@ def test_batches_are_rounded_to_nearest():
 
 @pytest.mark.parametrize("name", NAMES[:-1])
 def test_distribution_equals_the_released_code(name, shared):
-    """Features of our corrupted photographs against those of the authors' released definitions."""
+    """Our corrupted photographs have the features of the authors' released definitions."""
     golden = json.loads((shared / "golden" / "noc_stats_224.json").read_text())["corruptions"]
     reference = golden[{"color_distortion": "color_disortion"}.get(name, name)]
     if name == "color_distortion":

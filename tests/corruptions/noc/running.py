@@ -1,4 +1,4 @@
-"""What the NOC tests share: names, a procedural photograph, compiled corruptions and draws."""
+"""The common parts of the NOC tests: names, a procedural photograph, compiled corruptions and draws."""
 
 import functools
 

@@ -149,7 +149,7 @@ def test_zooms_by_products_and_by_tiles_are_zooms_by_taps():
         offsets.append(np.float32([first + fraction - np.arange(size) for first, fraction in taps]))
     forms = resizing._sum_of_taps, resizing._sum_of_products, resizing._sum_of_tiles
     expected, *found = jax.jit(lambda *args: [form(*args) for form in forms])(image, *offsets, weights)
-    np.testing.assert_allclose(found, [expected] * 2, atol=1e-6)  # of levels in [0, 1]
+    np.testing.assert_allclose(found, [expected] * 2, atol=1e-6)  # levels in [0, 1]
     # Layers without weight in either image are left out, others are not.
     images, layers = np.stack([image, image[::-1]]), np.float32([[0.5, 0, 0], [0.5, 0, 0.5]])
     both = jax.jit(jax.vmap(resizing._sum_of_tiles, (0, None, None, 0)))(images, *offsets, layers)

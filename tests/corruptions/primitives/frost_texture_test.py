@@ -107,7 +107,7 @@ def test_statistics_of_the_reduced_textures(table, side, column):
     step = abs(np.diff(luminance, axis=2)).mean((1, 2))
     assert abs(luminance.std((1, 2)).mean() / (mixture @ expected_std) - 1) < 0.2
     assert abs(step.mean() / (mixture @ expected_step) - 1) < 0.2
-    assert abs(luminance.mean() - 162) < 8  # of the mixture
+    assert abs(luminance.mean() - 162) < 8  # mean of the mixture
     # Shares of the looks, told apart by the differences of the mean colours: red and blue of the
     # four photographs.
     red_blue = images.mean((1, 2))[:, [0, 2]]

@@ -21,7 +21,7 @@ def test_what_none_of_a_batch_needs_is_a_branch_that_is_not_run():
         return jax.lax.cond(staging.largest(count) > 0, jnp.sin, lambda x: x, x)
 
     found = jax.make_jaxpr(jax.vmap(corrupt))(jnp.zeros(2, jnp.int32), jnp.zeros(2))
-    # Of a count of its own each image would get both branches, and a choice between the results.
+    # With a count per image `cond` would run both branches and choose between the results.
     assert "cond[" in str(found) and "select_n" not in str(found)
 
 

@@ -65,29 +65,27 @@ def test_neighbours_interpolate_as_scipy(mode, shape):
     y, x = rng.uniform(-25, 35, (2, 40, 30)).astype(np.float32)
     y[0], x[1] = np.arange(30) - 10, np.arange(30) - 8  # on pixel centres
     top, left = np.floor(y), np.floor(x)
-    near = warps.neighbours(top.astype(int), left.astype(int), y - top, x - left, image.shape, mode)
+    found = jax.jit(warps.mirrored, static_argnums=(5, 6))(
+        image, top.astype(np.int32), left.astype(np.int32), y - top, x - left, shape, mode
+    )
     planes = [scipy.ndimage.map_coordinates(image[..., k], (y, x), order=1, mode=SCIPY_MODES[mode]) for k in range(3)]
-    np.testing.assert_allclose(jax.jit(warps.interpolate)(image, near), np.stack(planes, -1), atol=2e-6)
+    np.testing.assert_allclose(found, np.stack(planes, -1), atol=2e-6)
 
 
 def test_displaced_keeps_the_fraction_of_small_displacements():
     image = np.random.default_rng(0).random((300, 16, 1)).astype(np.float32)
     shift = np.full((300, 16), 1e-6, np.float32)
-    near = warps.neighbours(*warps.displaced(shift, -shift), image.shape, "symmetric")
-    inner = (slice(299), slice(1, None))  # at the end, the pixel itself is the second of two
-    np.testing.assert_array_equal(near.down[inner], shift[inner])
-    np.testing.assert_allclose(1 - near.right[inner], shift[inner], rtol=0, atol=1e-7)
-    np.testing.assert_allclose(warps.interpolate(jnp.asarray(image), near), image, atol=3e-6)
-
-
-def _reflected(dy, dx, shape):
-    return warps.neighbours(*warps.displaced(dy, dx), shape, "reflect")
+    row, column, down, right = warps.displaced(shift, -shift)
+    np.testing.assert_array_equal(down, shift)
+    np.testing.assert_allclose(1 - right, shift, rtol=0, atol=1e-7)
+    found = warps.mirrored(jnp.asarray(image), row, column, down, right, (300, 16), "symmetric")
+    np.testing.assert_allclose(found, image, atol=3e-6)
 
 
 def test_displaced_reads_from_the_displaced_position():
     image = np.random.default_rng(0).random((8, 11, 3)).astype(np.float32)
     down, right = np.full((8, 11), 2.0, np.float32), np.full((8, 11), -3.0, np.float32)
-    found = warps.interpolate(jnp.asarray(image), _reflected(down, right, image.shape))
+    found = warps.mirrored(jnp.asarray(image), *warps.displaced(down, right), (8, 11), "reflect")
     expected = np.pad(image, ((0, 2), (3, 0), (0, 0)), mode="reflect")[2:, :-3]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
