@@ -36,7 +36,7 @@ def run(config, workdir):
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     opened = workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE)
     with opened as workdir, compiles.counting() as compiled:
-        dataset, train_split, test_split = study.load_for_training(config, mesh, workdir.path)
+        dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
         warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
             workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")

@@ -22,8 +22,8 @@ from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
 from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError
 from runtime.imports import import_all
+from runtime.json_shapes import NULL, Either, mismatch
 from runtime.log import log
-from runtime.shapes import NULL, Either, mismatch
 
 FOLDER = "answers"
 Key = tuple[str, int]

@@ -1,6 +1,6 @@
 """What the JSON files of a study must hold for those who read them; any of them may hold more."""
 
-from runtime.shapes import NULL, Either, Maybe
+from runtime.json_shapes import NULL, Either, Maybe
 
 _NUMBER = Either(float, NULL)  # null stands for NaN
 

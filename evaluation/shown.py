@@ -24,6 +24,7 @@ from data.corrupted import CorruptedDataset
 from evaluation import measured
 from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
 from training import augmentation, stream
+from training.sections import TrainSettings
 
 Piece = tuple[jax.Array, jax.Array]
 """(images uint8 [n, H, W, 3], labels int32 [n])."""
@@ -68,7 +69,7 @@ class Shown:
           mesh: devices that corrupt and classify.
           dataset: of the test images, for their digests and names.
         """
-        options = augmentation.static_options(config.train)
+        options = TrainSettings.of(config.train).corruption_options
         digests = dataset.provenance.get("test", {}).get("sha256", {}) if dataset else {}
         about = measured.of_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)

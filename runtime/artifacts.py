@@ -92,7 +92,7 @@ def read_record(
     Args:
       path: file to read.
       remedy: how to mend the file, for errors.
-      shape: expected shape of the content, see `runtime.shapes`; None takes any.
+      shape: expected shape of the content, see `runtime.json_shapes`; None takes any.
       by_hand: accept a file without a digest, which a user wrote.
 
     Raises:

@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-from runtime import shapes
+from runtime import json_shapes
 
 _ASIDE = ".part-"
 REMEDY = "move it away and repeat the command that wrote it"
@@ -99,7 +99,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
       path: of the file.
       kind: type that the whole content must have, `dict` or `list`; None takes any.
       remedy: what a reader of the error should do.
-      shape: of the content, see `runtime.shapes`; None takes any.
+      shape: of the content, see `runtime.json_shapes`; None takes any.
 
     Raises:
       FileNotFoundError: no such file.
@@ -112,7 +112,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
     if kind is not None and not isinstance(content, kind):
         found = _JSON_TYPES.get(type(content), type(content).__name__)
         raise DamagedFileError(f"{path}: expected a JSON {_JSON_TYPES[kind]}, found {found}; {remedy}")
-    if shape is not None and (wrong := shapes.mismatch(content, shape)):
+    if shape is not None and (wrong := json_shapes.mismatch(content, shape)):
         raise DamagedFileError(f"{path}: {wrong}; {remedy}")
     return content
 

@@ -29,6 +29,7 @@ from runtime.progress import bar
 from runtime.provenance import provenance
 from training import augmentation, cli, ranges, study
 from training.checkpoint import digest
+from training.sections import TrainSettings
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
 
 def _frost(trained: ConfigDict) -> dict[str, str]:
     """The digest of the photographs of frost, where there are some."""
-    options = augmentation.static_options(trained.train).get(FROST, {})
+    options = TrainSettings.of(trained.train).corruption_options.get(FROST, {})
     return {"frost": options["photographs"]} if "photographs" in options else {}
 
 

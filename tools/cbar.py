@@ -96,7 +96,7 @@ def _pairs(config: ConfigDict) -> list[tuple[int, int]]:
 
 
 def _train_and_count(
-    config: ConfigDict, pairs: list[tuple[int, int]], conditions: list[Condition], path: pathlib.Path
+    config: ConfigDict, pairs: list[tuple[int, int]], conditions: list[Condition], path: workdirs.Workdir
 ) -> list[Count]:
     """Trains the networks that are missing and counts the right answers of each M."""
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)

@@ -75,7 +75,8 @@ from runtime import workdirs
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
-from training import augmentation, cli
+from training import cli
+from training.sections import TrainSettings
 
 _NETWORK = ("model", "model_seed", "seed")
 _LEAST = {"images": 1, "transforms": 1, "draws": 1, "halves": 0}
@@ -94,7 +95,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_ranges(trained, config)
-        schemes = transforms.find(asked.schemes, augmentation.static_options(trained.train))
+        schemes = transforms.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)
         determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
         measured = Measured.by(trained, asked, workdir, asked.out, determining)
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])

@@ -50,17 +50,6 @@ def canonical(augmentation: str) -> str:
     return names[0] if len(names) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
 
 
-def static_options(recipe: Any) -> dict[str, dict[str, Any]]:
-    """Reads {corruption: its options} from config.train, hashable.
-
-    Lists, which JSON makes of tuples, become tuples again.
-    """
-    return {
-        name: {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        for name, values in recipe.corruption_options.to_dict().items()
-    }
-
-
 def augment(
     mesh: Mesh,
     augmentation: str,

@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models import condensenet
-from runtime import files, meshes, shapes
+from runtime import files, json_shapes, meshes
 from runtime.log import log
 from runtime.progress import bar
 from runtime.workdirs import Workdir, read_final, write_final
@@ -268,7 +268,7 @@ def _lines(path, shape):
             line = json.loads(text)
         except json.JSONDecodeError:
             return  # no complete line follows
-        if wrong := shapes.mismatch(line, shape):
+        if wrong := json_shapes.mismatch(line, shape):
             raise _damaged(path, number, wrong)
         yield line
 

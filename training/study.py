@@ -15,10 +15,10 @@ import corruptions
 import data
 from corruptions import imagenet_c
 from data.dataset import Dataset, Split, union
-from runtime import distributed, meshes, settings
+from runtime import meshes, settings
 from runtime.progress import bar
 from runtime.provenance import summary
-from runtime.workdirs import TRAINED, open_workdir, read_json, write_json
+from runtime.workdirs import TRAINED, Workdir, open_workdir, write_json
 from training import augmentation, loop, names, ranges, run, states, stream
 from training.plan import keeps_levels, scheme_of
 from training.sections import TrainSettings
@@ -117,14 +117,14 @@ def _load_mixed_in(given):
         raise type(error)(f"config.train.mix_in: {error}") from None
 
 
-def load_for_training(config: ConfigDict, mesh: Mesh, path: pathlib.Path) -> tuple[Dataset, Split, Split]:
+def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple[Dataset, Split, Split]:
     """Loads data as `load_data` for a run in a workdir, with the images of config.train.mix_in.
 
-    Mixed images are recorded in the workdir (`record_data`).
+    Mixed images are recorded in data.json of the workdir; a run that began with other ones is refused (WorkdirError).
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
     if config.train.mix_in.name:
-        record_data(path, dataset)
+        _record_data(workdir, dataset)
     return dataset, *splits
 
 
@@ -259,22 +259,13 @@ def refuse_unnamed(config: ConfigDict) -> None:
                 )
 
 
-def record_data(path: pathlib.Path, dataset: Dataset) -> None:
-    """Records the training images in data.json; refuses to go on with other ones.
-
-    Args:
-      path: workdir of the run.
-      dataset: data of the run.
-
-    Raises:
-      WorkdirError: the run was started with other images.
-    """
+def _record_data(workdir, dataset):
+    """Records the training images in data.json; refuses (WorkdirError) to go on with other ones."""
     record = {"name": dataset.name, **dataset.provenance}
-    stored = path / "data.json"
-    before = distributed.from_main(lambda: read_json(stored) if stored.exists() else None)
-    if before:
-        settings.check_equal(_digests(before), _digests(record), f"{path} was trained on other images")
-    write_json(stored, record)
+    if workdir.exists("data.json"):
+        before = workdir.read_json("data.json")
+        settings.check_equal(_digests(before), _digests(record), f"{workdir} was trained on other images")
+    workdir.write_json("data.json", record)
 
 
 def _digests(record):
@@ -287,11 +278,11 @@ class Trainings:
     """The models of a study, one for each training and seed, and their training images.
 
     Attributes:
-      config: config of the
+      config: config of the study.
       trainings: augmentations (see `augmentation.members`) or schemes (`training.names`),
         `standard` among them where others start from it.
       seeds: seeds of the models of each training.
-      workdir: folder of the
+      workdir: folder of the study.
       dataset: gives the number of classes.
       split: training images, replicated over `mesh`.
       mesh: with one row, see `meshes.study_mesh`.

@@ -16,7 +16,7 @@ from analysis.lines import as_name
 from analysis.tables import CLEAN
 from runtime.files import read_json
 from runtime.imports import import_all
-from runtime.shapes import Maybe
+from runtime.json_shapes import Maybe
 
 COLUMNS = (*MEASURES, GAP)
 _SHAPE = {"provenance": Maybe({}), "eval": Maybe({"imports": Maybe([str])})}

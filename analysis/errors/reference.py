@@ -20,7 +20,7 @@ from analysis.errors.summary import ORIGINAL
 from analysis.lines import as_name
 from analysis.tables import CLEAN, STANDARD
 from runtime import files
-from runtime.shapes import Maybe
+from runtime.json_shapes import Maybe
 
 Severity = int | float | str
 ALEXNET = "alexnet"

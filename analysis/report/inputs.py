@@ -23,7 +23,7 @@ from analysis.overlap.score import Overlap
 from analysis.tables import Count
 from runtime.files import DamagedFileError, read_json
 from runtime.imports import import_all
-from runtime.shapes import mismatch
+from runtime.json_shapes import mismatch
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")

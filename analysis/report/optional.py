@@ -11,7 +11,7 @@ from analysis.report.html import Html, data_uri, join, missing, section, table, 
 from analysis.report.inputs import Study
 from analysis.rounding import fixed, with_error
 from analysis.shapes import CALIBRATED
-from runtime.shapes import mismatch
+from runtime.json_shapes import mismatch
 
 
 def optional_section(study: Study) -> Html:

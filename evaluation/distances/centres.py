@@ -30,8 +30,9 @@ from evaluation.distances.running import Running
 from evaluation.distances.transforms import Transform
 from runtime import artifacts, meshes, settings
 from runtime.log import log
-from training import augmentation, study
+from training import study
 from training.checkpoint import digest
+from training.sections import TrainSettings
 
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
@@ -92,7 +93,7 @@ class Measured:
           ValueError: a model or a number of images that is not there.
           WorkdirError: the folder holds results of other settings.
         """
-        options = augmentation.static_options(trained.train)
+        options = TrainSettings.of(trained.train).corruption_options
         extractor, split = _extractor(trained, asked, workdir, dataset)
         folder = workdir / out
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,9 @@ from configs import default
 from evaluation.robustness import Robustness
 from runtime import meshes
 from tests.training import tiny
-from training import augmentation, cli, states, study
+from training import cli, states, study
 from training.ranges import read_ranges
+from training.sections import TrainSettings
 
 NUMBER = 64
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -103,7 +104,7 @@ def test_ranges_become_options_and_given_options_win(tmp_path):
     with config.unlocked():
         config.train.corruption_options = {"noc/border": {"range": (3, 4)}, "noc/gaussian": {"half_normal": False}}
     cli.use_ranges(config)
-    assert augmentation.static_options(config.train) == {
+    assert TrainSettings.of(config.train).corruption_options == {
         "noc/border": {"range": (3, 4)},
         "noc/quantization": {"range": (9, 2)},
         "noc/gaussian": {"half_normal": False},

@@ -11,7 +11,7 @@ from analysis import shapes
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from runtime.files import DamagedFileError, read_json
-from runtime.shapes import mismatch
+from runtime.json_shapes import mismatch
 from tests.tools import report_studies
 
 NAMES = ("x/a", "x/b", "x/c")

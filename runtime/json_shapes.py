@@ -1,5 +1,4 @@
-"""Shapes of JSON: what a file must hold for its reader, said as a value of types, and where it
-differs.
+"""Shapes of JSON: the expected content of a file, written with types, and the first place where it differs.
 
 {"range": [float], "capped": (bool, bool)}    an object with at least these keys
 {str: float}                                  an object of any keys
@@ -17,7 +16,7 @@ _NAMES |= {int: "a whole number", float: "a number"}
 
 
 class Either:
-    """A value of one of several shapes."""
+    """Any of several shapes."""
 
     def __init__(self, *shapes: Any) -> None:
         self.shapes = shapes
@@ -30,9 +29,7 @@ class Maybe(NamedTuple):
 
 
 def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
-    """Says where a value differs from a shape: `expected a number as sizes.3, found null`; None
-    where it does not.
-    """
+    """Says where a value differs from a shape, `expected a number as sizes.3, found null`; None if it fits."""
     if isinstance(shape, Either):
         problems = [mismatch(value, alternative, where) for alternative in shape.shapes]
         return None if None in problems else problems[0]
