@@ -4,8 +4,8 @@ ImageNet-C.
     python -m benchmarks.fit_frost_texture
 
 Prints AMPLITUDES and QUANTILES, and how close the textures come: some minutes. Bands are
-differences of Gaussians of standard deviation 0.6 * 2^(k-1) and 0.6 * 2^k (the first: of the image
-and 0.6); the residual is what is left.
+differences of Gaussians of standard deviation 0.6 * 2^(k-1) and 0.6 * 2^k (the first band: the image
+less the Gaussian of 0.6); the residual is the rest.
 """
 
 import itertools
@@ -16,8 +16,8 @@ from scipy import ndimage, optimize
 
 from corruptions.primitives import frost_texture
 
-# Of the luminance: standard deviation of the bands, and of the residual; mean absolute step between
-# neighbours.
+# Measured on the luminance: standard deviations of the bands and of the residual; mean absolute step
+# between neighbours.
 BANDS = (
     (4.1, 3.8, 2.7, 1.9, 2.0, 2.5, 3.0, 3.9),
     (4.2, 4.4, 4.1, 3.9, 3.2, 2.6, 2.3, 3.2),
@@ -42,7 +42,7 @@ def band_deviations(image):
 
 
 def parts_of(key, rows, columns, patchiness):
-    """What each field adds at amplitude 1, [fields, H, W]."""
+    """Computes the contribution of each field at amplitude 1, [fields, H, W]."""
     unit = np.eye(len(frost_texture.SCALES), dtype=np.float32)
     return np.stack([frost_texture.height(key, rows, columns, row, patchiness) for row in unit])
 

@@ -41,8 +41,8 @@ only, not for one image.
 
 The table compares J v of `jax.jvp` with finite differences D over 6 levels to both sides, at the middle severity:
 |J v - D| / |D|, which is 0 where they agree and 1 where the gradient is zero. Numbers between belong to corruptions with kinks and
-jumps within 6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops): their gradient is that of the
-piece. The steps of `quantization` and `color_dither` are larger than 6 levels. Made by `python -m benchmarks.gradients`.
+jumps within 6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops): their gradient is the
+piece's own. The steps of `quantization` and `color_dither` are larger than 6 levels. Made by `python -m benchmarks.gradients`.
 
 | corruption | default | straight_through |
 |---|---|---|

@@ -2,7 +2,7 @@
 
     python -m benchmarks.loader [--photographs=TREE] --out=benchmarks/results/loader_cpu.md
 
-Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn ones, or those of a tree.
+Preparation reads photographs of ImageNet's usual size (500x375, about 110 kB of JPEG): drawn ones, or the files of a tree.
 Streaming reads random places of a store of 2,000 images (from the page cache, not the disk) and puts whole blocks on the
 device. The network is trained on images in device memory, then on streamed ones.
 """
@@ -117,7 +117,7 @@ def main(argv):
             return [*(f"{rate:,.1f}" for rate in rates), *["-"] * (2 - len(rates)), f"{os.getloadavg()[0]:.1f}"]
 
         header = ("work", "images/s", "images per CPU second", "load")
-        top = f"# Preparing and streaming ImageNet\n\n{timing.title()}. `load`: of the machine, by other work too.\n"
+        top = f"# Preparing and streaming ImageNet\n\n{timing.title()}. `load`: load average, other work included.\n"
         tables.continued(given.out, top, header, [prepared, streamed, resident, fed], measure)
 
 

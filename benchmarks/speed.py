@@ -152,7 +152,7 @@ def cells(name, images, peer, given):
 
 def main(argv):
     given = command.given(argv)
-    timing.without_cache()
+    timing.keep_programs(False)
     names, shape = names_of(given.works), [int(side) for side in given.size.split("x")]
     height, width = shape if len(shape) == 2 else shape * 2
     batch = given.batch or max(24, min(1024, 2**22 // (height * width * 3) // 8 * 8))
@@ -171,8 +171,8 @@ def main(argv):
         version = peer.hello["version"] if peer else "NumPy definitions" if given.numpy else "none"
         top = (
             f"# Speed: {batch} images of {height}x{width}\n\n{timing.title()}. Peer: {version}. Medians of the repetitions; "
-            "`CPU`: seconds of all threads; `MiB`: growth of the process in its first call, which compiles; `load`: of the machine, "
-            "by other work too.\n"
+            "`CPU`: seconds of all threads; `MiB`: growth of the process in its first call, which compiles; `load`: load average, "
+            "other work included.\n"
         )
         rows = tables.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
     ratios = [

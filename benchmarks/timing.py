@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.experimental.compilation_cache import compilation_cache
 
 from models import costs
 from runtime import meshes, provenance
@@ -33,11 +34,11 @@ PEAK = {  # device_kind of JAX (the first prefix that fits) -> dense bfloat16 FL
     **{"TPU v4": 275e12, "TPU v5 lite": 197e12, "TPU v5e": 197e12, "TPU v5p": 459e12, "TPU v5": 459e12},
     **{"TPU v6 lite": 918e12, "TPU v6e": 918e12},
 }
-_SIDE = 2048  # of the matrices whose product measures a CPU's peak
+_SIDE = 2048  # side of the matrices whose product measures a CPU's peak
 
 
 class Spent(NamedTuple):
-    """Seconds of one call: of the clock, and of the CPU over all threads."""
+    """Seconds of one call: by the clock, and CPU seconds of all threads."""
 
     wall: float
     cpu: float
@@ -105,9 +106,11 @@ def measure(works: Mapping[str, Callable[[int], Any]], rounds: int = 0) -> dict[
     return {name: Times(first[name], *np.array(times).T) for name, times in spent.items()}
 
 
-def without_cache() -> None:
-    """Switches JAX's cache of programs on disk off: a program that is read takes no time to compile."""
-    jax.config.update("jax_enable_compilation_cache", False)
+def keep_programs(keep: bool) -> None:
+    """Switches JAX's cache of programs on disk: a program that is read from it takes no time to compile."""
+    if jax.config.jax_enable_compilation_cache != keep:
+        jax.config.update("jax_enable_compilation_cache", keep)
+        compilation_cache.reset_cache()  # JAX asks for the setting once
 
 
 def process_memory(work: Callable[[], Any]) -> int | None:
@@ -218,7 +221,7 @@ class Peer:
     Args:
       python: the Python that has the peer's packages.
       script: name of a file in benchmarks/peers.
-      *arguments: of the script.
+      *arguments: the script's arguments.
 
     Attributes:
       hello: its first line, such as {"version": ...}.

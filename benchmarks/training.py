@@ -100,7 +100,7 @@ def main(argv):
     top = (
         f"# Speed of training\n\n{timing.title()}; {threads} threads. Peer: {peer.hello['version'] if peer else 'none'}. Medians of the "
         f"repetitions; `CPU`: images in a second of each thread's CPU time times the threads; `half corrupted`: half of each batch under "
-        f"{given.corruption}; `of the peak`: {timing.peak_flops()[1]}; `load`: of the machine, by other work too.\n"
+        f"{given.corruption}; `of the peak`: {timing.peak_flops()[1]}; `load`: load average, other work included.\n"
     )
     header = [*HEADER, *(_PEER if peer else ()), "load"]
     tables.continued(

@@ -42,7 +42,7 @@ class Record:
 
     Args:
       folder: where it lies.
-      identity: of the machine and the code; a file of another identity is left alone.
+      identity: machine, versions and revision; a file of another identity is left alone.
     """
 
     def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):
@@ -93,14 +93,14 @@ def _digest(identity):
 def measure(
     record: Record, pieces: Mapping[str, Mapping[str, Any]], sizes: contract.Scale, end: float, data_dir: str = ""
 ) -> None:
-    """Measures what is missing: each part up to its share of the time, then all in order.
+    """Measures the missing pieces: each part up to its share of the time, then all in order.
 
     Args:
-      record: of the machine.
-      pieces: of `contract.pieces`.
-      sizes: of the works.
-      end: of the time, on the clock of `time.monotonic`.
-      data_dir: of the tfds datasets.
+      record: the machine's record.
+      pieces: see `contract.pieces`.
+      sizes: sizes of the works.
+      end: when the time is over, by `time.monotonic`.
+      data_dir: folder of the tfds datasets.
     """
     begin, tried = time.monotonic(), set()
     turns = np.cumsum(list(contract.PARTS.values())) * (end - begin) + begin
@@ -109,7 +109,7 @@ def measure(
             if name in tried or record.finished(name) or limit - time.monotonic() <= sizes.needs[part]:
                 continue
             tried.add(name)
-            jax.config.update("jax_enable_compilation_cache", part not in sizes.compiled_anew)
+            timing.keep_programs(part not in sizes.compiled_anew)
             start = time.monotonic()
             try:
                 measured = works.run(pieces[name], data_dir)

@@ -28,7 +28,7 @@ class Scale(NamedTuple):
       features: (network, side, images, transforms in a call) of MSD.
       each: (images of different sizes, names) of `corrupt_each`.
       cifar10: (variant of configs/fast_cifar10.py, seeds).
-      dtype: of the networks.
+      dtype: type of the networks' computation.
       compiled_anew: parts whose time to compile is a result, which therefore do without JAX's cache of programs on disk.
       needs: {part: seconds that must be left to begin one of its pieces}.
       reduced: differences from the contract for accelerators, a sentence each.
@@ -51,7 +51,7 @@ def scale(kind: str, memory: float = 0) -> Scale:
     """Returns the sizes for `accelerator`, `cpu`, or `smoke`, which shows in seconds that the command runs.
 
     Args:
-      kind: of the device.
+      kind: kind of the device.
       memory: bytes that JAX may use on an accelerator, 0 where it does not tell.
     """
     published = corruptions.names("imagenet_c")
@@ -111,7 +111,7 @@ def pieces(sizes: Scale, compared: tuple[str, ...]) -> dict[str, dict[str, Any]]
     """Lists the pieces in the order of the measurement.
 
     Args:
-      sizes: of the works.
+      sizes: sizes of the works.
       compared: names of the corruptions whose pixels are compared.
 
     Returns:

@@ -126,7 +126,7 @@ def model_rates(device: str, kind: str, shape: str, results: pathlib.Path) -> di
                 for name, rate in columns_of(text, "program", RATE)
                 if rate[:1].isdigit()
             }
-            # Networks: NAME:SIDE:BATCH:MODELSxCHIPS; the first row of a network is that of one model on one chip.
+            # Networks: NAME:SIDE:BATCH:MODELSxCHIPS; a network's first row has one model on one chip.
             return (
                 rates if kind == "corruptions" else {k.rsplit(":", 2)[0]: rate for k, rate in reversed(rates.items())}
             )

@@ -29,8 +29,8 @@ from training import augmentation, states, steps, study
 from training import loop as loops
 
 SGD = optax.chain(optax.add_decayed_weights(5e-4), optax.sgd(0.1, momentum=0.9))
-CALLS = 8  # of a corruption on an accelerator, back to back
-CLASSES = {224: 1000}  # of a side; 10 at others
+CALLS = 8  # calls of a corruption back to back on an accelerator
+CLASSES = {224: 1000}  # side -> classes of a network; 10 at other sides
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
@@ -38,7 +38,7 @@ def run(piece: Mapping[str, Any], data_dir: str) -> dict[str, Any]:
     """Measures a piece. A batch that does not fit the device is halved, and the record says so.
 
     Args:
-      piece: of `contract.pieces`.
+      piece: see `contract.pieces`.
       data_dir: folder of the tfds datasets; "" for the default.
     """
     settings = {key: value for key, value in piece.items() if key != "work"}
@@ -117,7 +117,8 @@ class Training:
     """A block of training steps on random images, compiled; call it for the next block.
 
     Args:
-      name, side, batch, dtype: of the network and its batches.
+      name, dtype: the network and the type of its computation.
+      side, batch: side of its images, and images in a batch.
       number: steps in a block.
       corruption: on half of each batch, before the block; "" for none.
 

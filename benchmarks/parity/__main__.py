@@ -3,10 +3,9 @@
     python -m benchmarks.parity --shared=FOLDER --out=docs/parity.md
     python -m benchmarks.parity --sections=errors --workdir=runs/MODEL --peer_python=PATH --out=docs/parity.md
 
-FOLDER/golden holds figures and pictures made by the original code. `--workdir` is one of train.py
-on CIFAR-10, `--peer_python` a Python that has imagecorruptions-imaug. The numbers are kept in the
-file of --data; a section that is not asked for is reported from there, one that was never measured
-is reported as not measured. Needs the `dev` extra.
+FOLDER/golden holds figures and pictures made by the original code. `--workdir` is a workdir of train.py on CIFAR-10,
+`--peer_python` a Python that has imagecorruptions-imaug. The file of `--data` keeps the numbers: the report takes the
+sections that are not measured now from there, and says which were never measured. Needs the extra `dev`.
 """
 
 import importlib.metadata
@@ -30,12 +29,12 @@ _SECTIONS = ("pixels", "golden", "features", "errors")
 _SHARED = flags.DEFINE_string("shared", "", "Folder with golden/; empty leaves out the sections golden and features.")
 _WORKDIR = flags.DEFINE_string("workdir", "", "Workdir of a trained model; empty leaves out the section errors.")
 _PEER = flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, for the section errors.")
-_SECTION = flags.DEFINE_list("sections", list(_SECTIONS), "What to measure now.")
+_SECTION = flags.DEFINE_list("sections", list(_SECTIONS), "Sections to measure now.")
 _TABLES = flags.DEFINE_list("tables", list(references.SIDES), "Severity tables of the section pixels.")
 _NAMES = flags.DEFINE_list("names", ["imagenet_c", "imagenet_c_extra"], "Corruptions or benchmarks.")
 _NUMBER = flags.DEFINE_integer("number", 1000, "Test images of the section errors.", lower_bound=2)
-_DATA_DIR = flags.DEFINE_string("data_dir", "", "Where prepared datasets are; empty: as the workdir's config says.")
-_PEER_IMAGES = flags.DEFINE_string("peer_images", "runs/peer_images", "Where the peer's images are kept.")
+_DATA_DIR = flags.DEFINE_string("data_dir", "", "Folder of the datasets; empty: the folder in the workdir's config.")
+_PEER_IMAGES = flags.DEFINE_string("peer_images", "runs/peer_images", "Folder of the peer's images.")
 _DATA = flags.DEFINE_string("data", "benchmarks/results/parity.json", "The numbers, between runs.")
 _OUT = flags.DEFINE_string("out", "docs/parity.md", "The report.")
 

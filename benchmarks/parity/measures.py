@@ -147,12 +147,12 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     """Measures a model's errors under the levels `imagenet`, on our and on the peer's images.
 
     Args:
-      workdir: of train.py or overlap.py, on CIFAR-10 or another dataset of small images; its standard model counts.
+      workdir: workdir of train.py or overlap.py on CIFAR-10 or another dataset of small images; its standard model counts.
       names: qualified names.
       python: a Python with imagecorruptions-imaug.
-      number: of test images.
+      number: number of test images.
       folder: where the peer's images are kept.
-      data_dir: of the datasets; "" as the workdir's config says.
+      data_dir: folder of the datasets; "" for the folder in the workdir's config.
 
     Returns:
       {"clean": error, per cent, "model", "peer": version, "number", "rows": {name: {"ours": [5], "peer": [5] (per cent),

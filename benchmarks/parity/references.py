@@ -1,4 +1,4 @@
-"""What the original would give for our draws: NumPy, SciPy and Pillow definitions as one function.
+"""The original's results for our draws: NumPy, SciPy and Pillow definitions as one function.
 
 `expected(name, image, params, table, severity)` returns float64 levels 0..255 before truncation.
 The references share no code with the library; here they only get their arguments.

@@ -64,8 +64,7 @@ def report(data):
     """Markdown of all sections.
 
     Args:
-      data: {section: {"record": ..., "rows": ...}} for those of `pixels`, `golden`, `features`,
-        `errors` that were measured.
+      data: {section: {"record": ..., "rows": ...}}, measured sections among `pixels`, `golden`, `features`, `errors`.
     """
     writers = {"pixels": _pixels, "golden": _golden, "features": _features, "errors": _errors}
     titles = {"pixels": _PIXELS, "golden": _GOLDEN, "features": _FEATURES, "errors": _ERRORS}

@@ -285,7 +285,7 @@ def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
     assert {"REVISION", "train.py", "benchmarks/timing.py"} <= set(names)
     times = {path: path.stat().st_mtime_ns for path in (archive, folder / "cifar10.zip")}
     pack.main([])
-    assert times == {path: path.stat().st_mtime_ns for path in times}  # what is there stays
+    assert times == {path: path.stat().st_mtime_ns for path in times}  # nothing is packed twice
     monkeypatch.setattr(pack, "LIMIT", 1e3)
     with pytest.raises(ValueError, match=r"expected at most 0 MB, found \d+ MB in .*, most of it in checkout-"):
         pack.main([])

@@ -1,5 +1,7 @@
 """Tables of speed: the count of operations, rows that are continued, the works and their peers, each at a small size."""
 
+import pathlib
+import subprocess
 import sys
 import types
 
@@ -18,7 +20,7 @@ from benchmarks.timing import training_flops
 
 @pytest.mark.parametrize(
     "name, image_size, multiplications",
-    [  # of the forward pass, as widely reported (torchvision's table gives GFLOPS counted this way)
+    [  # multiplications of a forward pass, as widely reported (torchvision's table gives GFLOPS counted this way)
         ("resnet18", 224, 1.814e9),
         ("resnet50", 224, 4.089e9),
         ("densenet121", 224, 2.834e9 - 3 * 0.0771e9),  # ours halves the maps before the 1x1 convolutions of transitions
@@ -80,6 +82,23 @@ def test_rows_are_read_or_named_as_wrong():
         with pytest.raises(ValueError, match=f"expected NAME:SIDE:BATCH, found '{text}'"):
             training.parsed(text)
     assert speed.names_of(["imagenet_c", "augmix", "imagenet_c/fog"]) == [*corruptions.names("imagenet_c"), "augmix"]
+
+
+def test_programs_are_compiled_anew_after_the_cache_was_used(tmp_path):
+    """In a process of its own: a program is read from the disk, compiled, and read again."""
+    code = (
+        "import jax, sys; from benchmarks import timing\n"
+        "jax.config.update('jax_compilation_cache_dir', sys.argv[1])\n"
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.0)\n"
+        "seen = []; jax.monitoring.register_event_listener(lambda event, **_: seen.append(event))\n"
+        "for keep in (True, True, False, True):\n"
+        "    timing.keep_programs(keep); jax.clear_caches(); seen.clear(); jax.jit(lambda x: x + 1)(1.0)\n"
+        "    print(sum(event.endswith('cache_hits') for event in seen))\n"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, cwd=pathlib.Path(__file__).parents[2])
+    hits = [int(line) > 0 for line in done.stdout.split()]
+    assert hits == [False, True, False, True], done.stderr
 
 
 class Peer:
