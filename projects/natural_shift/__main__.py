@@ -20,6 +20,7 @@ import pathlib
 from absl import flags
 
 from analysis import figures as drawing
+from analysis.answers import FOLDER
 from analysis.overlap.files import read_overlap
 from analysis.selection.categories import categories
 from projects.natural_shift import figures
@@ -64,7 +65,7 @@ def read_table(given):
     if given.timm:
         folder = pathlib.Path(given.timm)
         return read_timm(folder, of_type), [*timm_files(folder), *types]
-    folders = [folder for path in sorted(glob.glob(given.workdirs)) if (folder := pathlib.Path(path)).is_dir()]
+    folders = [folder for folder in map(pathlib.Path, sorted(glob.glob(given.workdirs))) if (folder / FOLDER).is_dir()]
     return read_workdirs(folders, of_type), types
 
 

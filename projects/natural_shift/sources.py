@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis import derived, frames
-from analysis.errors.joint import record_of
+from analysis import answers, frames
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
 
@@ -267,22 +266,21 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
 
     Raises:
       SettingsError: a module that the evaluation imported is not found.
-      FileNotFoundError, ValueError: broken answers, folders of the same name, a model without clean images, or severities
-        that differ.
+      FileNotFoundError, ValueError: no answers or damaged ones, folders of the same name, no model with answers to clean
+        images, or severities that differ.
     """
     names = [folder.resolve().name for folder in folders]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"expected workdirs in folders of different names, found {', '.join(names) or 'none'}")
     parts = []
     for folder, name in zip(folders, names, strict=True):
-        record_of(folder)  # for the names of benchmarks that modules of the user's registered
-        part = frames.of_counts(derived.read_counts(folder / "counts.csv"))
+        part = frames.of_counts(answers.read(folder).counts)  # of models that were shown clean images
+        if part.empty:
+            raise ValueError(f"{folder}: expected models evaluated on clean images, found none; run eval.py there")
         parts.append(part.assign(name=[f"{name}/{model}/{seed}" for model, seed in zip(part.model, part.seed)]))
     counts = pd.concat(parts)
     counts = counts[~counts.model.str.contains(_ADAPTED, regex=False)]
     counts = counts.assign(percent=100 * counts.correct / counts.total, severity=counts.severity.map(str))
-    if lacking := sorted(set(counts.name) - set(counts.name[counts.corruption == CLEAN])):
-        raise ValueError(f"expected every model on clean images, found none of {', '.join(lacking[:5])}")
     levels = counts.groupby(["corruption", "name"], sort=False).severity.agg(lambda values: sorted(set(values)))
     for condition, of_models in levels.groupby("corruption", sort=False):
         (_, first), expected = of_models.index[0], of_models.iloc[0]

@@ -15,7 +15,8 @@ import eval as evaluation_script
 from analysis import tables
 from data import Dataset, Split
 from data.natural import sets
-from evaluation.natural import evaluate_natural
+from evaluation.evaluate import networks
+from evaluation.natural import open_evaluations
 from evaluation.shown import Shown
 from evaluation.verification import verify
 from projects.natural_shift.sources import read_workdirs
@@ -68,7 +69,8 @@ def situation(names, place=False):
 def evaluate(names, sets, folder, workdir, place=False):
     config = ConfigDict({"dataset": {}, "eval": {"natural": sets, "natural_dir": str(folder), "enhance": ""}})
     models, dataset, shown = situation(names, place)
-    found = evaluate_natural(models, config, dataset, shown, workdir)
+    opened = open_evaluations(models, config, dataset, shown, workdir, networks())
+    found = {c: by_model for evaluation in opened for c, by_model in evaluation.run(progress=False).items()}
     logits = np.asarray(models["standard", 0][1].params["table"][...])
     bits = {condition.corruption: by_model["standard", 0] for condition, by_model in found.items()}
     return bits, logits, shown.split

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis.tables import CLEAN, Count, write_counts
+from analysis import answers
+from analysis.tables import CLEAN
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from tests.projects.natural_shift.tables import changed, made_up
 
@@ -109,19 +110,21 @@ def test_timm_without_natural_shifts_is_refused(tmp_path):
         read_timm(tmp_path)
 
 
-def counts(folder, rows):
-    folder.mkdir()
-    write_counts(folder / "counts.csv", [Count(*row, 200) for row in rows])
+def evaluated(folder, rows, about=None):
+    """Writes a workdir with so many of 200 answers correct for each (model, seed, corruption, severity)."""
+    for corruption, severity in dict.fromkeys(row[2:4] for row in rows):
+        bits = {row[:2]: np.arange(200) < row[4] for row in rows if row[2:4] == (corruption, severity)}
+        answers.write(folder / "answers", bits, answers.Record(corruption, severity, None, 200, {}, about or {}, {}))
     return folder
 
 
 def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
-    first = counts(tmp_path / "first", [
+    first = evaluated(tmp_path / "first", [
         ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160), ("standard", 0, "imagenet_c/fog", 5, 80),
         ("standard", 0, "natural/imagenet_r", 0, 60), ("standard", 0, "clean/imagenet_r", 0, 190),
         ("standard+bn=test", 0, "clean", 0, 200),
     ])  # fmt: skip
-    second = counts(tmp_path / "second", [
+    second = evaluated(tmp_path / "second", [
         ("noc/blur", 3, "clean", 0, 170), ("noc/blur", 3, "imagenet_c/fog", 1, 150), ("noc/blur", 3, "imagenet_c/fog", 5, 90),
         ("noc/blur", 3, "natural/imagenet_v2", 0, 100),
     ])  # fmt: skip
@@ -142,21 +145,22 @@ def test_benchmarks_that_an_evaluation_imported_are_known_by_name(tmp_path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
     others = ("imagenet_c/fog", "noc/border", "noc/hue")
-    path = counts(tmp_path / "work", [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)])
-    (tmp_path / "work" / "evaluation.json").write_text('{"eval": {"imports": ["benchmark_of_a_test"]}}')
+    rows = [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)]
+    path = evaluated(tmp_path / "work", rows, {"imports": ["benchmark_of_a_test"]})
     assert read_workdirs([path]).members(["benchmark_of_a_test"]) == ("noc/hue", "noc/border")
 
 
 def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
-    first = counts(tmp_path / "first", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160)])
-    second = counts(tmp_path / "second", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 2, 160)])
+    first = evaluated(tmp_path / "first", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160)])
+    second = evaluated(
+        tmp_path / "second", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 2, 160)]
+    )
     with pytest.raises(ValueError, match=r"fog at the same severities .* \['1'\] for first.* and \['2'\] for second"):
         read_workdirs([first, second])
     with pytest.raises(ValueError, match="folders of different names, found first, first"):
         read_workdirs([first, first])
-    (tmp_path / "third").mkdir()
-    unclean = counts(tmp_path / "third" / "x", [("standard", 0, "imagenet_c/fog", 1, 160)])
-    with pytest.raises(ValueError, match="every model on clean images, found none of x/standard/0"):
+    unclean = evaluated(tmp_path / "third" / "x", [("standard", 0, "imagenet_c/fog", 1, 160)])
+    with pytest.raises(ValueError, match="x: expected models evaluated on clean images, found none"):
         read_workdirs([unclean])
 
 
