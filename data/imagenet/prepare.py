@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from data import decode
 from data.image_folder import too_many_damaged
 from data.imagenet import store
-from data.imagenet.source import FilePiece, RecordPiece, open_source
+from data.imagenet.source import open_source
 from runtime import files, settings
 
 _PLAN = "plan.json"
@@ -32,7 +32,7 @@ class Job(NamedTuple):
     """One shard to make."""
 
     path: Path
-    piece: FilePiece | RecordPiece
+    piece: Callable[[], Iterator[store.Encoded]]
     image_size: int
     short: int
 
@@ -84,7 +84,7 @@ def prepare(
     opened = open_source(name, source, test_fraction)
     made_from = {
         "dataset": name,
-        "source": opened.identity(),
+        "source": opened.identity,
         "sides": sides,
         "preprocess": decode.description(sides),
         "pillow": _pillow_version(),
@@ -140,8 +140,8 @@ def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images:
     step = shard_images * source.stride
     jobs = {}
     for split in store.SPLITS:
-        starts = range(0, source.count(split), step)
-        pieces = [source.piece(split, start, min(start + step, source.count(split))) for start in starts]
+        size = source.sizes[split]
+        pieces = [source.piece(split, start, min(start + step, size)) for start in range(0, size, step)]
         jobs[split] = [Job(folder / f"{split}-{i:05d}.npy", piece, *sides[split]) for i, piece in enumerate(pieces)]
     return jobs
 
@@ -152,7 +152,7 @@ def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: 
 
     records = {job.path: store.read_record(job.path) for shards in jobs.values() for job in shards}
     missing = {split: [job for job in shards if records[job.path] is None] for split, shards in jobs.items()}
-    numbers = {split: math.ceil(source.count(split) / source.stride) for split in jobs}
+    numbers = {split: math.ceil(source.sizes[split] / source.stride) for split in jobs}
     _check_space(path, jobs, missing, numbers)
     done = sum(record["seen"] for record in records.values() if record)
     bar = tqdm(
@@ -227,7 +227,7 @@ def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[
 
 
 def _make_shard(job: Job) -> dict[str, Any]:
-    return store.write_shard(job.path, job.piece.read(), job.image_size, job.short)
+    return store.write_shard(job.path, job.piece(), job.image_size, job.short)
 
 
 def _end_with_parent() -> None:

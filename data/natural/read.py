@@ -2,12 +2,11 @@
 
 import dataclasses
 import io
-import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,83 +86,35 @@ def open_natural(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Encoded:
-    """Files or records of encoded images, with their groups."""
+class _Source(NamedTuple):
+    """The files of a set: their place, their identity, and a function (size, short) that decodes them in pieces."""
 
     where: str
     identity: Any
-    items: Sequence[Any]  # paths, or open files
-    groups: Sequence[int]
-    border: int
-
-    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
-        for start in range(0, len(self.items), _CHUNK):
-            span = slice(start, start + _CHUNK)
-            yield _decoded(self.items[span], self.groups[span], start, self, size, short)
+    pieces: Callable[[int, int], Iterator[cache.Chunk]]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Records:
-    """Records of tfds; labels are groups through the names of its classes."""
-
-    where: str
-    identity: Any
-    records: Any
-    group: Mapping[int, int]
-    border: int
-
-    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
-        for start in range(0, len(self.records), _CHUNK):
-            chunk = self.records.__getitems__(list(range(start, min(start + _CHUNK, len(self.records)))))
-            encoded = [io.BytesIO(record["image"]) for record in chunk]
-            groups = [self.group[int(record["label"])] for record in chunk]
-            yield _decoded(encoded, groups, start, self, size, short)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Arrays:
+def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
     """Two NumPy files: uint8 [N, 32, 32, 3] and labels [N]."""
-
-    where: str
-    identity: Any
-    images: np.ndarray
-    labels: np.ndarray
-
-    def pieces(self, size: int, short: int) -> Iterator[cache.Chunk]:
-        if self.images.shape[1:] != (size, size, 3) or self.labels.shape != self.images.shape[:1]:
-            shapes = f"{list(self.images.shape)} and {list(self.labels.shape)}"
-            raise ValueError(f"{self.where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
-        yield np.asarray(self.images), self.labels.astype(np.int32), np.arange(len(self.labels), dtype=np.int32)
-
-
-def _decoded(items, groups, start, source, size, short) -> cache.Chunk:
-    """Decodes some files or records; the first is number `start`."""
-
-    def read(item, number):
-        name = None if isinstance(item, Path) else f"record {number}"
-        return decode.read(item, size, short, name, border=source.border)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        images = list(pool.map(read, items, itertools.count(start)))
-    # Without some of its images it would be another test set.
-    if damaged := [image for image in images if isinstance(image, str)]:
-        raise ValueError(
-            f"{source.where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
-        )
-    return np.stack(images), np.array(groups, np.int32), np.arange(start, start + len(images), dtype=np.int32)
-
-
-def _arrays(natural: NaturalSet, parent: Path) -> _Arrays | None:
     for name in natural.folders if natural.arrays else ():
-        paths = [parent / name / file for file in natural.arrays]
-        if all(path.is_file() for path in paths):
-            arrays = [files.read_array(path, "copy it again", mapped=True) for path in paths]
-            return _Arrays(str(parent / name), [_state(path, parent) for path in paths], *arrays)
+        where, paths = parent / name, [parent / name / file for file in natural.arrays]
+        if not all(path.is_file() for path in paths):
+            continue
+        images, labels = (files.read_array(path, "copy it again", mapped=True) for path in paths)
+
+        def pieces(size, short, where=where, images=images, labels=labels):
+            del short
+            if images.shape[1:] != (size, size, 3) or labels.shape != images.shape[:1]:
+                shapes = f"{list(images.shape)} and {list(labels.shape)}"
+                raise ValueError(f"{where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
+            yield np.asarray(images), labels.astype(np.int32), np.arange(len(labels), dtype=np.int32)
+
+        return _Source(str(where), [_state(path, parent) for path in paths], pieces)
     return None
 
 
-def _records(natural: NaturalSet, parent: Path) -> _Records | None:
+def _records(natural: NaturalSet, parent: Path) -> _Source | None:
+    """Records of tfds; labels are groups through the names of its classes."""
     folder = tfds_source.newest(parent / natural.tfds) if natural.tfds else None
     if folder is None:
         return None
@@ -175,11 +126,18 @@ def _records(natural: NaturalSet, parent: Path) -> _Records | None:
     else:
         names = tfds_source.class_names(folder, 1000)
         group = {label: known.groups[name] for label, name in enumerate(names) if name in known.groups}
+    records = tfds_source.records(folder, "test")
+
+    def fetch(positions):
+        chunk = records.__getitems__(list(positions))
+        return [io.BytesIO(record["image"]) for record in chunk], [group[int(record["label"])] for record in chunk]
+
     state = [_state(path, parent) for path in sorted(folder.glob("*.array_record*"))]
-    return _Records(str(folder), state, tfds_source.records(folder, "test"), group, natural.border)
+    return _Source(str(folder), state, _decoder(str(folder), len(records), fetch, natural.border))
 
 
-def _tree(natural: NaturalSet, parent: Path) -> _Encoded | None:
+def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
+    """Files below class folders."""
     root = next((parent / name for name in natural.folders if (parent / name).is_dir()), None)
     if root is None or natural.arrays:
         return None
@@ -196,8 +154,35 @@ def _tree(natural: NaturalSet, parent: Path) -> _Encoded | None:
     classes = [name for name in there if name in known.folders]
     items = [item for item in tree.list_images(root, classes) if not item[0].name.startswith(natural.skipped or "\0")]
     paths, groups = [path for path, _, _ in items], [known.folders[classes[label]] for _, label, _ in items]
+
+    def fetch(positions):
+        return paths[positions.start : positions.stop], groups[positions.start : positions.stop]
+
     identity = [(*_state(path, root), group) for path, group in zip(paths, groups, strict=True)]
-    return _Encoded(str(root), identity, paths, groups, natural.border)
+    return _Source(str(root), identity, _decoder(str(root), len(paths), fetch, natural.border))
+
+
+def _decoder(where, count, fetch, border):
+    """Makes `pieces` of files or records; `fetch` returns, for a range of positions, them and their groups."""
+
+    def pieces(size, short):
+        def read(item, number):
+            name = None if isinstance(item, Path) else f"record {number}"
+            return decode.read(item, size, short, name, border=border)
+
+        for start in range(0, count, _CHUNK):
+            positions = range(start, min(start + _CHUNK, count))
+            items, groups = fetch(positions)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                images = list(pool.map(read, items, positions))
+            # Without some of its images it would be another test set.
+            if damaged := [image for image in images if isinstance(image, str)]:
+                raise ValueError(
+                    f"{where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
+                )
+            yield np.stack(images), np.array(groups, np.int32), np.array(positions, np.int32)
+
+    return pieces
 
 
 def _class_folders(natural, root):

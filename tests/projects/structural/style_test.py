@@ -17,7 +17,7 @@ from corruptions import registry
 from data import decode
 from evaluation import trained_models
 from projects.structural import adain, stylize, weights
-from runtime import meshes
+from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
 from tests.reference.photographs import photographs
@@ -110,12 +110,14 @@ def test_weights_that_are_none_are_refused(file, digest, tmp_path, monkeypatch):
         corruptions.corrupt(KEY, photographs(2, 32, 32), NAME, 3, style="0" * 64)
     with pytest.raises(ValueError, match="others need a process of their own"):
         weights.use(write(tmp_path / "other.npz", seed=1))
-    with np.load(file) as stored:
-        arrays = dict(stored)
+    arrays = artifacts.read(file).arrays
     for wrong in ({"styles/mean": np.zeros((4, 3))}, {"encoder/colors/bias": np.zeros(4)}, {"more": np.zeros(1)}):
-        np.savez(tmp_path / "wrong.npz", **(arrays | wrong))
+        artifacts.write(tmp_path / "wrong.npz", arrays | wrong, {})
         with pytest.raises(DamagedFileError, match=r"wrong\.npz: expected weights of style transfer"):
             weights.read(tmp_path / "wrong.npz")
+    np.savez(tmp_path / "other.npz", **arrays)
+    with pytest.raises(DamagedFileError, match=r"other\.npz: .*found none"):
+        weights.read(tmp_path / "other.npz")
     monkeypatch.setattr(weights, "_used", [])
     with pytest.raises(
         ValueError, match=r"expected weights for structural/style_transfer, found none.*--config\.style"
