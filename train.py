@@ -58,7 +58,9 @@ def _tabulate(path, correct, labels, dataset, comment):
     write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment)
     if dataset.parts is None:
         return
-    correct = np.pad(correct, (0, len(dataset.parts.labels) - len(correct)))  # what could not be read is wrong
+    correct = np.pad(
+        correct, (0, len(dataset.parts.labels) - len(correct))
+    )  # images that could not be read count as wrong
     for name, images, *shares in write_classes(path / "parts.csv", correct, *dataset.parts, comment):
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)

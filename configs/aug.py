@@ -3,8 +3,7 @@
 python train.py --config=configs/aug.py:noc/border --workdir=runs/border
 python train.py --config=configs/aug.py:mixture=imagenet_noc --workdir=runs/m_inoc
 
-Settings and time are those of configs/default.py, on the embedded dataset unless
---config.dataset.name says otherwise.
+Settings and time as of configs/default.py, on the embedded dataset unless --config.dataset.name names another.
 """
 
 from configs import default

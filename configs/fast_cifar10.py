@@ -6,7 +6,7 @@ python train.py --config=configs/fast_cifar10.py:cpu --workdir=runs/fast_cpu
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
 
 Training images are cropped at random places: translation is a candidate corruption
-(noc/translation), and a model that has met it in training says nothing about what overlaps with it.
+(noc/translation), and a model that met it in training cannot measure overlaps with it.
 Label smoothing and a large batch are not the papers' either.
 
 What makes it fast: a first layer that whitens patches of the training images and is not learned,

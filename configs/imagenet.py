@@ -3,8 +3,8 @@
 python eval.py --config=configs/imagenet.py:resnet50 --config.model.checkpoint=resnet50-0676ba61.pth \\
     --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
-IMAGENET is what `python -m data.prepare` wrote, or a tree with val/ and in it a folder for each of
-the 1000 WordNet IDs: sorted, they are the order of torchvision's logits. Preprocessing is that of
+IMAGENET is a folder that `python -m data.prepare` wrote, or a tree with val/ and in it a folder for each of
+the 1000 WordNet IDs: sorted, they are the order of torchvision's logits. Preprocessing is as for
 the published numbers: shorter side 256 (bilinear with antialiasing), centre 224, corrupted as
 uint8, normalised by the model. Weights called V2 were made for a shorter side of 232. The published
 tests were stored as JPEG, here nothing is stored: --config.eval.stored=PATH/TO/ImageNet-C reads the

@@ -15,7 +15,7 @@ images and draws it has the 100 pairs and 100 resamplings, a million images a pa
 transforms of each scheme, but fewer images and six corruptions of one severity. `smoke` shows in
 seconds that the commands run, nothing else.
 
-The paper's features are those of a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
+The paper's features come from a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
 BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.compare:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
@@ -58,10 +58,10 @@ def get_config(variant="notebook"):
     return config
 
 
-def _shrink(asked):
-    asked.images, asked.transforms, asked.draws, asked.halves = 10, 20, 5, 2
-    asked.schemes = ("standard", "augmix=rotate", "augmix", "patch_gaussian")
-    asked.corruptions, asked.severity = ("imagenet_c/contrast", "imagenet_c/brightness"), "1,3"
-    asked.subsets.pool, asked.subsets.sizes = 20, (1, 5)
-    asked.resampling.pairs, asked.resampling.resamplings = 3, 4
-    asked.resampling.images = asked.resampling.draws = (2, 5)
+def _shrink(msd):
+    msd.images, msd.transforms, msd.draws, msd.halves = 10, 20, 5, 2
+    msd.schemes = ("standard", "augmix=rotate", "augmix", "patch_gaussian")
+    msd.corruptions, msd.severity = ("imagenet_c/contrast", "imagenet_c/brightness"), "1,3"
+    msd.subsets.pool, msd.subsets.sizes = 20, (1, 5)
+    msd.resampling.pairs, msd.resampling.resamplings = 3, 4
+    msd.resampling.images = msd.resampling.draws = (2, 5)

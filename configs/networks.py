@@ -3,7 +3,7 @@
 python train.py --config=configs/networks.py:msdnet --workdir=runs/msdnet --config.dataset.data_dir=DIR
 python -m tools.exits --workdir=runs/msdnet --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
-DIR is what `python -m data.prepare --dataset=imagenet --train_size=256` wrote. Batches of 256, rate
+DIR is a folder that `python -m data.prepare --dataset=imagenet --train_size=256` wrote. Batches of 256, rate
 .1, momentum .9, weight decay 1e-4, random resized crops and mirroring:
 
 msdnet, msdnet_step4                 90 epochs, a tenth of the rate after 30 and 60

@@ -9,7 +9,7 @@ densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learn
 msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
 
-and what they share:
+and their common parts:
 
 layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input, pooling, initial values
 conv_cpu.py      convolutions whose gradients are fast on a CPU
@@ -94,12 +94,12 @@ def build(
     Args:
       name: one of `names()`.
       num_classes: number of logits.
-      dtype: of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32
+      dtype: type of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32
         on CPU. Parameters, BatchNorm statistics and logits are float32 always.
-      seed: of the initial parameters.
+      seed: seed of the initial parameters.
       image_size: side of the images in pixels, None if not known. Models take any from
         `smallest_size(name)` up.
-      **kwargs: mean, std (input normalisation), init (`he`: what is usual for the family, `xavier`,
+      **kwargs: mean, std (input normalisation), init (`he`: usual for the family, `xavier`,
         `goyal`), conv (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
 
     Returns:
@@ -122,13 +122,13 @@ def abstract(
     Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`.
     Nothing is drawn, however large the model.
     """
-    # What asks for the platform does so before it is traced.
+    # Choices that depend on the platform are made before tracing.
     given = _given(name, dtype, image_size, kwargs)
     return nnx.eval_shape(lambda: _REGISTRY[name](num_classes, rng=ShapesOnly(), **given))
 
 
 def _given(name, dtype, image_size, given):
-    """Checks what a model is built with, and makes the choices that are left to the platform."""
+    """Checks the options of a model, and makes the choices that depend on the platform."""
     known = options(name)
     if image_size is not None and image_size < smallest_size(name):
         raise ValueError(f"expected images of at least {smallest_size(name)} pixels for {name}, found {image_size}")
@@ -144,7 +144,7 @@ def _given(name, dtype, image_size, given):
 
 
 def _options(family):
-    """Keyword arguments left to the caller: those of the constructor that the name does not fix."""
+    """Lists the keyword arguments of the constructor that the name does not fix."""
     constructor = getattr(family, "func", family).__init__
     fixed = {"self", "num_classes", "rng", "dtype", *getattr(family, "keywords", ())}
     return [name for name in inspect.signature(constructor).parameters if name not in fixed]

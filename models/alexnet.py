@@ -20,9 +20,9 @@ class AlexNet(nnx.Module):
     Args:
       num_classes: number of logits.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       dropout: probability of dropping an input of a hidden layer in training, in [0, 1).
-      mean, std: of the input normalisation; None takes ImageNet's.
+      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He
         fan-out, linear N(0, 0.01^2)); see layers.py.
       conv: path of the convolutions, see layers.path_of.
@@ -50,7 +50,7 @@ class AlexNet(nnx.Module):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
         features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32
-        [N, 4096]. `key` is that of dropout, needed when training with dropout > 0.
+        [N, 4096]. `key` draws the dropout; it is needed when training with dropout > 0.
         """
         x, features = self.normalize(images), {}
         for i, conv in enumerate(self.convs):

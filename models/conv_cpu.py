@@ -68,7 +68,7 @@ def input_gradient(grad, kernel, shape, strides, padding):
     Args:
       grad: dL/dy, float[N, H', W', C_out].
       kernel, strides, padding: as in `conv2d`.
-      shape: of the images.
+      shape: shape of the images.
     """
     n, height, width, c_in = shape
     size, c_out = kernel.shape[:2], kernel.shape[3]
@@ -102,7 +102,7 @@ def weight_gradient(grad, images, shape, strides, padding):
     Args:
       grad: dL/dy, float[N, H', W', C_out].
       images, strides, padding: as in `conv2d`.
-      shape: of the kernel.
+      shape: shape of the kernel.
     """
     if shape[:2] == (1, 1) and not any(map(any, padding)):
         columns = images[:, :: strides[0], :: strides[1]].reshape(-1, shape[2])

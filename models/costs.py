@@ -33,7 +33,7 @@ def products(name, image_size=224, num_classes=1000, **options):
       name: one of `models.names()`.
       image_size: side of the image in pixels.
       num_classes: number of logits.
-      **options: of `models.build`, but dtype and conv.
+      **options: options of `models.build`, but dtype and conv.
 
     Returns:
       list of `Product`.
@@ -50,7 +50,7 @@ def multiply_adds(name, image_size=224, num_classes=1000, **options):
 
 
 def at_exits(name, image_size=224, num_classes=1000, **options):
-    """Counts what an answer at each exit of a network with several has cost, as a tuple of ints.
+    """Counts the multiply-adds of an answer at each exit of a network, as a tuple of ints.
 
     Exits before it are included, as an image that stops at one has gone through them. Arguments as
     of `products`; each linear layer of the network is the end of an exit.

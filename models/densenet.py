@@ -1,7 +1,7 @@
 """DenseNets (Huang et al. 2017, arXiv:1608.06993), BC form, with the ImageNet or the CIFAR stem.
 
 Every layer reads the concatenation of all maps before it in its block. Kept for the backward pass,
-these concatenations and what BatchNorm makes of them grow with the square of the depth; so they are
+these concatenations and their normalised copies grow with the square of the depth; so they are
 made again there (Pleiss et al. 2017, arXiv:1707.06990). Convolutions are not repeated: only their
 results are kept.
 """
@@ -33,7 +33,7 @@ class DenseLayer(nnx.Module):
 
     def __call__(self, maps, train):
         """Tuple of float[N, H, W, C_i] -> float[N, H, W, growth]."""
-        # Modules that flax recomputes cannot be those of an outer trace, as in a loop over batches.
+        # Flax cannot recompute modules of an outer trace, such as a loop over batches.
         apply = recomputed if self.memory_efficient and train else activate_and_convolve
         return apply(self.norm2, self.conv2, (apply(self.norm1, self.conv1, maps, train),), train)
 
@@ -62,8 +62,8 @@ class DenseNet(nnx.Module):
       stem: `imagenet` (7x7 convolution / 2, BatchNorm, ReLU, 3x3 max-pooling / 2) or `cifar` (3x3
         convolution, BatchNorm, ReLU).
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
-      mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
+      dtype: type of the computation.
+      mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
       init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
         layers.py.
       conv: path of the convolutions, see layers.path_of.

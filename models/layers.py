@@ -1,6 +1,6 @@
 """The layers the families share: convolution, BatchNorm, linear, dropout and input normalisation.
 
-Parameters and BatchNorm statistics are float32 always; `dtype` is that of the computation. Initial
+Parameters and BatchNorm statistics are float32 always; `dtype` is the type of the computation. Initial
 values are drawn by a NumPy generator handed from layer to layer: the same on every device, and no
 compilation before the first step. `init` of a layer is a rule:
 
@@ -13,7 +13,7 @@ fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out a
 | he_in | N(0, 2 / fan_in) | 0 | the same, fan-in form |
 | he_uniform | U, b = sqrt(6 / fan_in) | 0 | the same, uniform |
 | lecun | U, b = 1 / sqrt(fan_in) | 0 | LeCun et al. 1998 |
-| pytorch | U, b = 1 / sqrt(fan_in) | U, same b | what PyTorch does unless told otherwise |
+| pytorch | U, b = 1 / sqrt(fan_in) | U, same b | PyTorch's default |
 | xavier | U, b = sqrt(6 / (fan_in + fan_out)) | 0.01 | Glorot and Bengio 2010 |
 | small | N(0, 0.01^2) | 0 | Krizhevsky et al. 2012 |
 """
@@ -28,8 +28,8 @@ from jax import lax
 
 from models.conv_cpu import conv2d, grouped_conv2d
 
-INITS = ("he", "xavier", "goyal")  # of a model; each family says which rules of its layers these are
-MEAN_STD = {  # of the training images, on the scale of [0, 1]
+INITS = ("he", "xavier", "goyal")  # rules of a model; each family says which rules of its layers they stand for
+MEAN_STD = {  # mean and standard deviation of the training images, on the scale of [0, 1]
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "cifar": ((125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)),
 }
@@ -51,7 +51,7 @@ class Conv(nnx.Module):
       groups: runs of channels convolved apart from each other; divides c_in and c_out.
       bias: whether one number per output channel is added.
       init: rule of the initial values; `goyal` is `he`.
-      dtype: of the computation.
+      dtype: type of the computation.
       conv: `auto`, `cpu` or `xla`, see `path_of`.
     """
 
@@ -88,19 +88,18 @@ class Conv(nnx.Module):
 
 
 def path_of(conv, dtype):
-    """Chooses the path of convolutions, when a model is built: what it is traced on need not be
-    what it is compiled for.
+    """Chooses the path of convolutions when a model is built; it may be compiled for another platform.
 
     Args:
       conv: `cpu`, `xla`, or `auto`: the environment variable JAXC_CONV if set, else `cpu` for
         float32 on the CPU backend and `xla` elsewhere.
-      dtype: of the computation.
+      dtype: type of the computation.
 
     Returns:
       `cpu` (conv_cpu.py) or `xla` (`lax.conv_general_dilated`).
 
     Raises:
-      ValueError: none of these.
+      ValueError: another path.
     """
     if conv == "auto":
         fast = jax.default_backend() == "cpu" and dtype == jnp.float32
@@ -136,7 +135,7 @@ class BatchNorm(nnx.Module):
       init: `he`, `goyal`: gamma 1, beta 0; `xavier`: gamma ~ N(1, 0.02^2), beta 0.
       last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al.
         2017, section 5.1).
-      dtype: of the output.
+      dtype: type of the output.
     """
 
     momentum = 0.9
@@ -218,7 +217,7 @@ class Linear(nnx.Module):
       rng: np.random.Generator.
       init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before
         a softmax.
-      dtype: of the factors of the product; it is summed in float32.
+      dtype: type of the factors of the product; it is summed in float32.
     """
 
     def __init__(self, c_in, c_out, *, rng, init="he", dtype=jnp.float32):
@@ -240,7 +239,7 @@ class Dropout(nnx.Module):
 
     Args:
       rate: in [0, 1).
-      number: of this layer among those that share a key.
+      number: number of this layer among the layers that share a key.
     """
 
     def __init__(self, rate, number=0):

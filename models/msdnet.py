@@ -15,7 +15,7 @@ from flax import nnx
 from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
 
 SCALES = 4
-WIDTHS = (1, 2, 4, 4)  # of the channels of a scale, and of its bottlenecks
+WIDTHS = (1, 2, 4, 4)  # factor of the channels of a scale, and of its bottlenecks
 FIRST, GROWTH = 32, 16
 
 
@@ -71,7 +71,7 @@ class FirstLayer(nnx.Module):
 
 
 class Layer(nnx.Module):
-    """From maps of `before` scales to those of `after`, the coarsest of them."""
+    """Makes maps of the `after` coarsest scales of maps of `before` scales."""
 
     def __init__(self, n, before, after, *, make):
         scales = range(SCALES - after, SCALES)
@@ -112,11 +112,11 @@ class MSDNet(nnx.Module):
     Args:
       num_classes: number of logits of each exit.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       exits: how many.
       step: layers between two exits.
       base: layers before the first. The released networks have as many as `step`.
-      mean, std: of the input normalisation; None takes ImageNet's.
+      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """

@@ -91,8 +91,8 @@ class MultigridResNet(nnx.Module):
       num_classes: number of logits.
       stages: (blocks, channels of each grid) of each stage, see `STAGES`.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
-      mean, std: of the input normalisation; None takes ImageNet's.
+      dtype: type of the computation.
+      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """

@@ -100,8 +100,8 @@ class ResNet(nnx.Module):
       stage_sizes: blocks in each stage.
       stem: `imagenet` (7x7 convolution / 2, 3x3 max-pooling / 2) or `cifar` (3x3 convolution).
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
-      mean, std: of the input normalisation; None takes ImageNet's or CIFAR-10's by stem.
+      dtype: type of the computation.
+      mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """

@@ -24,11 +24,11 @@ class SmallResNet(nnx.Module):
     Args:
       num_classes: number of logits.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       stem: channels of the first convolution.
       widths: channels of the stages; each halves height and width.
       depth: residual blocks in each stage.
-      mean, std: of the input normalisation; None takes CIFAR-10's.
+      mean, std: normalisation of the input; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """

@@ -12,7 +12,7 @@ from models.layers import Conv, Dropout, Normalize, max_pool
 
 
 class Fire(nnx.Module):
-    """1x1 convolution to few channels, 1x1 and 3x3 convolutions of these side by side, with
+    """1x1 convolution to few channels, then 1x1 and 3x3 convolutions side by side, with
     ReLU."""
 
     def __init__(self, c_in, squeezed, expanded, *, conv):
@@ -35,9 +35,9 @@ class SqueezeNet(nnx.Module):
       stem: channels and side of the first convolution.
       pools: number of Fire modules before each pooling.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       dropout: probability of dropping an input of the last convolution in training, in [0, 1).
-      mean, std: of the input normalisation; None takes ImageNet's.
+      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier`
         or `goyal` (He fan-out; the last N(0, 0.01^2)); see layers.py.
       conv: path of the convolutions, see layers.path_of.
@@ -73,8 +73,8 @@ class SqueezeNet(nnx.Module):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
         features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and
-        `penultimate` float32 [N, 512], the mean over pixels of what the last convolution reads.
-        `key` is that of dropout, needed when training with dropout > 0.
+        `penultimate` float32 [N, 512], the mean over pixels of the input of the last convolution.
+        `key` draws the dropout; it is needed when training with dropout > 0.
         """
         x, features = nnx.relu(self.stem(self.normalize(images))), {}
         for i, fire in enumerate(self.fires):

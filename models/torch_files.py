@@ -12,8 +12,8 @@ import re
 import numpy as np
 
 _PICKLES = (".pth", ".pt", ".pth.tar")
-_ENTRIES = ("state_dict", "model_state_dict", "model")  # with the weights, in what training scripts save
-_PREFIXES = ("module.", "model.")  # of names, where a model was wrapped in another
+_ENTRIES = ("state_dict", "model_state_dict", "model")  # keys of the weights in files of training scripts
+_PREFIXES = ("module.", "model.")  # before names of a model that was wrapped in another
 _SAFE_SINCE = (2, 6)  # before it weights_only could be circumvented (CVE-2025-32434)
 _CONVERT = """python -c "import torch, safetensors.torch as s; w = torch.load('{path}', weights_only=True); \
 w = next((w[k] for k in {entries} if k in w), w); s.save_file(w, '{new}')\""""
@@ -89,7 +89,7 @@ def _read_pickle(path):
 
 
 def _unwrapped(content):
-    """The names and tensors inside of what a training script saved."""
+    """Finds the names and tensors in the content of a training script's file."""
     while isinstance(content, dict) and (inside := [content[k] for k in _ENTRIES if isinstance(content.get(k), dict)]):
         content = inside[0]
     return content

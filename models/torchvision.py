@@ -122,7 +122,7 @@ def _numbered_densenet(sizes):
 _MSDNET = (  # the PyTorch port's names
     (r"^blocks\.0\.0\.stem\.(conv|norm)$", lambda m: f"blocks.0.0.layers.0.{int(m[1] == 'norm')}"),
     (r"^blocks\.0\.0\.downs\.(\d+)", lambda m: f"blocks.0.0.layers.{int(m[1]) + 1}.net"),
-    (r"\.scales\.(\d+)\.(conv|norm)$", r".m.\1.net.\2"),  # of a transition
+    (r"\.scales\.(\d+)\.(conv|norm)$", r".m.\1.net.\2"),  # a transition
     (r"\.scales\.(\d+)\.(down|same)", lambda m: f".layers.{m[1]}.conv_{'down' if m[2] == 'down' else 'normal'}"),
     (r"\.(reduce|expand)\.(conv|norm)$", lambda m: f".net.{3 * (m[1] == 'expand') + (m[2] == 'norm')}"),
     (r"^exits\.(\d+)\.(first|second)", lambda m: f"classifier.{m[1]}.m.{int(m[2] == 'second')}.net"),
@@ -195,14 +195,14 @@ def load(name, path, *, class_stride=1, **options):
     Args:
       name: one of `names()`.
       path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see
-        `torch_files.read`; or with that of another publisher, see `LAYOUTS`.
+        `torch_files.read`; or a file of another publisher, see `LAYOUTS`.
       class_stride: keep the logits of every so many-th class; 10 makes a model of ImageNet-100,
         every tenth class of ImageNet by WordNet ID, the order of torchvision's logits.
-      **options: of `models.build`: dtype, mean, std, conv ...
+      **options: options of `models.build`: dtype, mean, std, conv ...
 
     Returns:
-      (model, num_classes): an nnx.Module as of `models.build` and the number of its logits, that of
-      the file divided by the stride and rounded up.
+      (model, num_classes): an nnx.Module as from `models.build` and the number of its logits: the file's
+      number divided by the stride and rounded up.
 
     Raises:
       ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those

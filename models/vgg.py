@@ -1,6 +1,6 @@
 """VGG (Simonyan and Zisserman 2015, arXiv:1409.1556): 11 and 19 layers, with and without BatchNorm.
 
-The convolutions, in order, are those of torchvision's `features`; `hidden` and `head` are its
+The convolutions, in order, are torchvision's `features`; `hidden` and `head` are its
 `classifier`. Maps are flattened channels first, as there, so that the kernel of a linear layer is
 the transpose of torchvision's.
 
@@ -19,7 +19,7 @@ HIDDEN = 4096
 
 
 class ConvLayer(nnx.Module):
-    """3x3 convolution with bias, BatchNorm if asked for, ReLU."""
+    """3x3 convolution with bias, BatchNorm where the network has it, ReLU."""
 
     def __init__(self, c_in, c_out, *, batch_norm, rng, init, dtype, conv):
         self.conv = Conv(c_in, c_out, 3, bias=True, rng=rng, init=init, dtype=dtype, conv=conv)
@@ -61,9 +61,9 @@ class VGG(nnx.Module):
       stage_sizes: convolutions in each of the five stages.
       batch_norm: whether each convolution is followed by BatchNorm.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       dropout: probability of dropping a hidden value in training, in [0, 1).
-      mean, std: of the input normalisation; None takes ImageNet's.
+      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he`, `xavier` or `goyal`, see above.
       conv: path of the convolutions, see layers.path_of.
     """
@@ -92,8 +92,8 @@ class VGG(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], what the
-        last layer reads (after dropout). `key` is that of dropout, needed when training with
+        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], the input of
+        the last layer (after dropout). `key` draws the dropout; it is needed when training with
         dropout > 0.
         """
         self.dropouts[0].require_key(train, key)

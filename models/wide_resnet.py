@@ -34,9 +34,9 @@ class WideResNet(nnx.Module):
       depth: 6 n + 4.
       widen: factor of the channels.
       rng: np.random.Generator of the initial parameters.
-      dtype: of the computation.
+      dtype: type of the computation.
       dropout: probability of dropping an activation between the convolutions of a block, in [0, 1).
-      mean, std: of the input normalisation; None takes CIFAR-10's.
+      mean, std: normalisation of the input; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
     """
@@ -68,7 +68,7 @@ class WideResNet(nnx.Module):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
         features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate`
-        float32 [N, C] after it, ReLU and the mean over pixels. `key` is that of dropout, needed
+        float32 [N, C] after it, ReLU and the mean over pixels. `key` draws the dropout; it is needed
         when training with dropout > 0.
         """
         self.stages[0][0].dropout.require_key(train, key)

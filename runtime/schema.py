@@ -1,4 +1,4 @@
-"""Settings that say what they are: default, meaning, and the values they take, stated once.
+"""Settings and their sections: default, meaning and range, stated once.
 
 A section of a config is a frozen dataclass, its settings are its fields:
 

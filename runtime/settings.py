@@ -9,7 +9,7 @@ from runtime import files
 
 
 class WorkdirError(RuntimeError):
-    """A folder of results cannot be used as asked; nothing in it was changed."""
+    """A folder of results cannot be used with these settings; nothing in it was changed."""
 
 
 def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:

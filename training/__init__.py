@@ -16,7 +16,7 @@ augmentation.py  corruption, mixture of a benchmark, or augmentation scheme, ove
 steps.py         the loss, and the compiled block of training steps
 states.py        networks, their parameters and statistics, optimiser and learning rate
 stream.py        images that do not fit in device memory, read ahead from the host
-memory.py        whether a batch fits a device, asked of its compiler before the first step
+memory.py        refuses a batch that does not fit a device, before the first step
 checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 """

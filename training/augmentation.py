@@ -104,7 +104,7 @@ def scheme_on_mesh(
 ) -> jax.Array:
     """Augments images [M, H, W, 3] by a scheme, split over the mesh; float32 in [0, 1].
 
-    The result is that of `corruptions.augment.augment`, whatever the split.
+    The result equals `corruptions.augment.augment`, whatever the split.
     """
     if _stays_whole(mesh, images):
         return _augmented(key, images, index, scheme)

@@ -107,8 +107,8 @@ def _corrupt_part(plan, images, doubled, identity, key, mesh):
         corrupted = augmentation.augment(mesh, train.corruption, key, images, identity, train.corruption_options)
         return jnp.where(doubled[:, None, None, None], corrupted, images)
     # Paper reading: the first part of each batch (a random part, batches are shuffled) is
-    # corrupted; where BatchNorm takes its statistics over parts of a batch, the first part of each
-    # of these, so that all hold the same mixture.
+    # corrupted. Where BatchNorm takes its statistics over parts of a batch, the first part of each
+    # such part is, so that all parts hold the same mixture.
     groups = plan.norm_groups or 1
     number = plan.block_steps * groups
     part = round(train.corrupted_fraction * plan.batch_size / groups)

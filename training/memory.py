@@ -79,13 +79,13 @@ def _advice(fitting, needed, free, too_large, parts):
 
 def _needed(lower, images, labels, batch):
     """Counts bytes beside the arguments for batches of another size; infinite where the compiler refuses."""
-    shown = [
+    sized = [
         jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
         for array in (images, labels)
     ]
-    local = math.prod(images.sharding.shard_shape(shown[0].shape)) * images.dtype.itemsize
+    local = math.prod(images.sharding.shard_shape(sized[0].shape)) * images.dtype.itemsize
     try:
-        return beyond_arguments(lower(*shown).compile()) + local
+        return beyond_arguments(lower(*sized).compile()) + local
     except jax.errors.JaxRuntimeError as error:
         if _NO_ROOM not in str(error):
             raise

@@ -129,7 +129,7 @@ class Stream:
           ValueError: another block comes next.
         """
         if step != self._next:
-            raise ValueError(f"expected the block at step {self._next}, which comes next, found {step} asked for")
+            raise ValueError(f"expected the block at step {self._next}, which comes next, found {step}")
         self._next += self._steps
         return next(self._blocks)
 
