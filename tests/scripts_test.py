@@ -248,7 +248,7 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
 def test_help_lists_the_settings():
     page = section_of("docs/howto.md", "Find out why a command stopped")
     code, out, _ = script(*next(commands(page)))
-    assert "config.train.epochs=6: times that training" in out and "--workdir" in out and code in (0, 1)
+    assert "config.train.epochs=6: epochs of training" in out and "--workdir" in out and code in (0, 1)
 
 
 @pytest.mark.slow
