@@ -48,9 +48,8 @@ MODEL+enhance=clahe (`corruptions.enhance` has the others: nlm, ten_crop ...).
 
 from runtime import command  # isort: skip
 
-from evaluation.any_classifier import evaluate
+from evaluation.commands import evaluate, run
 from evaluation.results import print_scores
-from evaluation.workdir import run
 from runtime.log import log
 from training import cli
 

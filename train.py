@@ -14,7 +14,7 @@ import pathlib
 import numpy as np
 
 from analysis.class_accuracies import write_classes
-from evaluation import correctness, start
+from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
@@ -30,7 +30,7 @@ def train_and_evaluate(config, workdir):
     settings = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     initial = config.train.init_from
     if not loop.finished(pathlib.Path(workdir)):
-        start.check(config)  # before anything is written
+        trained_models.check_start(config)  # before anything is written
     with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
@@ -41,7 +41,9 @@ def train_and_evaluate(config, workdir):
             path,
             mesh=mesh,
             description=augmentation.canonical(config.train.corruption),
-            initial=start.read(initial, settings, dataset, mesh) if initial and not loop.finished(path) else None,
+            initial=trained_models.read_start(initial, settings, dataset, mesh)
+            if initial and not loop.finished(path)
+            else None,
         )
         clean = Shown(test_split, mesh, config.eval.batch_size)
         correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]

@@ -6,8 +6,9 @@ shape.
 """
 
 import functools
+import pathlib
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -17,7 +18,7 @@ from flax import nnx
 
 from corruptions import enhance as enhancements
 from evaluation.shown import Shown, ShownNatural, ShownStored
-from runtime import distributed, meshes
+from runtime import artifacts, distributed, meshes
 from training import augmentation
 from training.states import TrainState
 
@@ -137,3 +138,73 @@ def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
             f"expected finite outputs for images under {name}, found NaN or infinity: the network diverged, or its "
             "precision is too low for these images; train it again, or with config.model.dtype=float32"
         )
+
+
+# Networks with several exits.
+
+
+class ExitAnswers(NamedTuple):
+    """The answers of a network to N images at E exits.
+
+    Attributes:
+      correct: bool [N, E].
+      confidence: float32 [N, E], the largest of the probabilities.
+    """
+
+    correct: np.ndarray
+    confidence: np.ndarray
+
+
+def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> ExitAnswers:
+    """Answers as `of_exits` does, unless the file holds the answers of this model to these images;
+    writes them there; `digest` is that of the model's state.
+
+    Raises:
+      DamagedFileError: the file cannot be read.
+      ValueError: the network has one exit alone, or its logits are not finite.
+    """
+    record = shown.record
+    made_from = {"model": digest, "shown": artifacts.digest(record.shown), "condition": record.stem}
+    made_from["images"] = record.number
+    if path.exists():
+        arrays, before = artifacts.read(path, "remove it to measure this condition again")
+        if before == made_from:
+            return ExitAnswers(arrays["correct"], arrays["confidence"])
+    answered = of_exits(model, shown)
+    artifacts.write(path, answered._asdict(), made_from)
+    return answered
+
+
+def of_exits(model: Model, shown: Shown) -> ExitAnswers:
+    """Shows images to a network and takes its answers at every exit.
+
+    Raises:
+      ValueError: it has one exit alone, or its logits are not finite.
+    """
+    (graphdef, state), parts = model, []
+    for images, labels in shown:
+        batches = (
+            place_batches(images, shown.batch_size, 0, shown.mesh),
+            place_batches(labels, shown.batch_size, -1, shown.mesh),
+        )
+        found = map(distributed.fetch, _exit_answers(graphdef, state.params, state.statistics, *batches))
+        correct, confidence = (array.reshape(-1, array.shape[-1])[: len(labels)] for array in found)
+        refuse_not_finite(confidence, shown.condition.corruption)  # NaN is above any threshold
+        parts.append([correct, confidence])
+    return ExitAnswers(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef",))
+def _exit_answers(graphdef, params, statistics, images, labels):
+    """(bool, float32) [M, B, E] of M batches of images uint8 [M, B, H, W, 3]."""
+    model = nnx.merge(graphdef, params, statistics, copy=True)
+
+    def of_batch(batch):
+        images, labels = batch
+        features = model(images, train=False)[1]
+        if "exits" not in features:
+            raise ValueError("expected a network with several exits, such as msdnet, found one exit")
+        probabilities = jax.nn.softmax(features["exits"])
+        return (probabilities.argmax(-1) == labels[None]).T, probabilities.max(-1).T
+
+    return jax.lax.map(of_batch, (images, labels))

@@ -7,7 +7,7 @@ for images, labels in shown.under(condition):    uint8 [n, H, W, 3] and int32 [n
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import chex
@@ -17,11 +17,14 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis.answers import Record
+from analysis.errors import conditions as named
+from analysis.errors.conditions import FROST
+from analysis.errors.reference import PREPROCESSING
+from analysis.errors.summary import ORIGINAL
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
-from data import Dataset, Split
+from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
-from evaluation import measured
 from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
 from training import augmentation, stream
 from training.sections import TrainSettings
@@ -46,7 +49,7 @@ class Shown:
       options: corruption -> its static options, such as calibrated ranges.
       condition: which corruption at which severity; `under` gives the same images under another.
       digests: of the test images, their labels and index, if they are known.
-      about: names of the dataset, see `evaluation.measured`.
+      about: names of the dataset, see `name_images`.
     """
 
     split: Split
@@ -71,7 +74,7 @@ class Shown:
         """
         options = TrainSettings.of(config.train).corruption_options
         digests = dataset.provenance.get("test", {}).get("sha256", {}) if dataset else {}
-        about = measured.of_dataset(dataset, config.get("imports", ())) if dataset else {}
+        about = name_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
 
     def under(self, condition: Condition) -> "Shown":
@@ -97,7 +100,7 @@ class Shown:
             options = self.options.get(condition.corruption, {})
             shown |= {"seed": self.seed, "prng": prng(), "options": options}
             shape = self.split.images.shape[1:]
-            about["described"] = measured.described(condition.corruption, shape, options, condition.levels)
+            about["described"] = named.of_corruption(condition.corruption, shape, options, condition.levels)
         return Record(condition.corruption, condition.label, condition.levels, len(self), shown, about)
 
     def images(self) -> jax.Array:
@@ -122,7 +125,7 @@ class ShownStored:
       dataset: the images and labels of all its conditions.
       mesh: devices that classify.
       batch_size: images that are read and classified at once.
-      about: names of the dataset, see `evaluation.measured`.
+      about: names of the dataset, see `name_images`.
       condition: one of `conditions`.
     """
 
@@ -154,9 +157,9 @@ class ShownStored:
     def record(self) -> Record:
         """Records the condition and the settings that its stored pixels were made with."""
         condition, about = self.condition, dict(self.about)
-        shown = {"source": measured.stored_source(self.dataset, condition.corruption)}
+        shown = {"source": stored_source(self.dataset, condition.corruption)}
         if condition.corruption != CLEAN:
-            about["described"] = measured.stored_description(self.dataset, condition.corruption)
+            about["described"] = stored_description(self.dataset, condition.corruption)
         return Record(condition.corruption, condition.label, None, len(self), shown, about)
 
 
@@ -197,3 +200,91 @@ class ShownNatural:
     def record(self) -> Record:
         """Records where the pixels come from."""
         return Record(self.condition.corruption, self.condition.label, None, len(self), {"source": dict(self.source)})
+
+
+# Names of the test images, for readers of answers: `analysis.errors` compares errors of the same names only.
+
+IMAGENET = "imagenet"
+_NONE = "none"
+_FOLDER = "image_folder"  # a dataset that its classes identify, not its name
+_IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
+_SETTINGS = ("levels", "table", "options", "rounding")
+
+
+def name_images(
+    dataset: str, classes: int, shape: Sequence[int], preprocessing: str, imports: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Names the test images of answers, for `analysis.answers.Record`.
+
+    Args:
+      dataset: its name, "" if it is not known.
+      classes: how many.
+      shape: (H, W, 3).
+      preprocessing: of the test images, "" if it is not known.
+      imports: modules of the user's that a reader of the answers imports too.
+    """
+    names = {"dataset": dataset, "classes": classes, "image_shape": list(shape), "preprocessing": preprocessing}
+    return names | {"imports": list(imports)}
+
+
+def name_dataset(dataset: Dataset, imports: Iterable[str] = ()) -> dict[str, Any]:
+    """Names the test images of a dataset, see `name_images`."""
+    return name_images(
+        _name(dataset), dataset.num_classes, dataset.image_shape, preprocessing(dataset.provenance), imports
+    )
+
+
+def _name(dataset):
+    return f"{_FOLDER}:{','.join(dataset.class_names)}" if dataset.name == _FOLDER else dataset.name
+
+
+def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[str] = ()) -> dict[str, Any]:
+    """Names the images of a corrupted dataset on disk, see `name_images`; `stored` is true.
+
+    A dataset that was published without a manifest has the published preprocessing.
+    """
+    manifest = stored.provenance.get("manifest")
+    published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
+    words = published if manifest is None else _in_words(manifest.get("source", {}))
+    return name_images(dataset.name, dataset.num_classes, stored.image_shape, words, imports) | {"stored": True}
+
+
+def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
+    """Describes a corruption of a dataset on disk.
+
+    A dataset that was published without a manifest has the published severities for its image size
+    and, if it is ImageNet-C, the original photographs of frost.
+    """
+    manifest = stored.provenance.get("manifest")
+    entry = (manifest or {}).get("corruptions", {}).get(name, {})
+    options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
+    words = named.of_corruption(name, stored.image_shape, options)
+    return words | {"frost": ORIGINAL} if manifest is None and name == FROST else words
+
+
+def stored_source(stored: CorruptedDataset, name: str) -> dict[str, Any]:
+    """Records the folder of a corrupted dataset and, from its manifest, the settings of one
+    corruption.
+    """
+    source = {key: value for key, value in stored.provenance.items() if key != "manifest"}
+    if manifest := stored.provenance.get("manifest"):
+        source |= {key: manifest.get(key) for key in _IDENTITY}
+        entry = manifest.get("corruptions", {}).get(name, {})
+        source["corruption"] = {key: entry.get(key) for key in _SETTINGS}
+    return source
+
+
+def preprocessing(provenance: Mapping[str, Any]) -> str:
+    """Tells in words how a dataset's test images were preprocessed; `none` if they are as they were
+    published.
+    """
+    words = provenance.get("preprocess") or provenance.get("made_from", {}).get("preprocess") or _NONE
+    return words.rpartition("test: ")[2]
+
+
+def _in_words(source):
+    """Tells how `corruptions.write` preprocessed its source."""
+    recipe, size = source.get("preprocess", _NONE), source.get("size")
+    if recipe == IMAGENET and size:
+        return decode.description(decode.sides(size))
+    return recipe if recipe == _NONE else f"{recipe} {size}"

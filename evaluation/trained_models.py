@@ -2,18 +2,23 @@
 
 import contextlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import jax
+import jax.numpy as jnp
+from flax import nnx
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
-from evaluation import imported
+from data import Dataset
 from evaluation.correctness import Model
-from runtime import files, imports
+from models import torchvision
+from runtime import distributed, files, imports, workdirs
+from runtime.log import log
 from runtime.schema import SettingsError
-from runtime.workdirs import Workdir, open_existing, read_config
-from training import augmentation, loop, study
+from runtime.workdirs import Workdir, open_existing, read_config, read_final
+from training import augmentation, loop, states, study
+from training.checkpoint import Checkpoints, digest
 from training.sections import TrainSettings
 
 _EVAL_ONLY = ("adapt", "enhance", "natural", "stored")
@@ -25,7 +30,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
     Images, photographs of frost and weights of style transfer are where `config` says, and images are
     placed as it says: machine and device may be others than those of training. With
-    config.model.checkpoint the workdir is first made of those weights (`evaluation.imported`).
+    config.model.checkpoint the workdir is first made of those weights (`import_weights`).
 
     Raises:
       FileNotFoundError: no such directory.
@@ -33,7 +38,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     """
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
-        imported.prepare(of_weights, config.model, workdir, free=study.FREE)
+        import_weights(of_weights, config.model, workdir, free=study.FREE)
     if not Workdir(workdir).for_all(workdir.is_dir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with open_existing(workdir):
@@ -119,7 +124,7 @@ def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: ja
     Raises:
       ValueError: it has another number of classes.
     """
-    imported.check_classes(folder, num_classes)
+    _check_classes(folder, num_classes)
     return loop.read_back(_settings(folder), image_size, num_classes, folder, mesh=mesh)
 
 
@@ -162,3 +167,146 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
     if not folders:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
     return folders
+
+
+# Weights that were trained elsewhere.
+
+
+def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free: Iterable[str] = ()) -> None:
+    """Makes `workdir` that of a finished model with imported weights, unless it is that already.
+
+    config.json names the file, its sha256 and the stride under `imported`: other weights in the
+    same workdir are refused. final.json holds the number of classes.
+
+    Args:
+      config: of one model (`study.model_config`). Its training settings say nothing here, so its
+        epochs become 0.
+      weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and
+        `class_stride`; see `models.torchvision.load`.
+      workdir: directory, made when missing.
+      free: dotted keys of the config that may change later.
+
+    Raises:
+      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the
+        model.
+      WorkdirError: `workdir` holds something else.
+    """
+    checkpoint = pathlib.Path(weights.checkpoint).expanduser()
+    if not checkpoint.is_file():
+        raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
+    config.train.epochs = 0
+    sha256 = files.sha256(checkpoint)
+    config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
+    done = workdirs.Workdir(workdir).exists("final.json")
+    if not done and distributed.several():
+        raise ValueError(
+            f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
+        )
+    if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
+        model, num_classes = _read_weights(config, checkpoint, weights.class_stride)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
+        if done:
+            return
+        _, params, statistics = nnx.split(model, nnx.Param, ...)
+        state = states.initial_state(params, statistics, states.make_optimizer(config.train, 1))
+        with contextlib.closing(Checkpoints(path / "checkpoints")) as checkpoints:
+            checkpoints.save(state)
+        workdirs.write_final(path, step=0, digest=digest(state), num_classes=num_classes)
+    log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
+
+
+def _read_weights(config: ConfigDict, path: pathlib.Path, class_stride: int = 1) -> tuple[nnx.Module, int]:
+    """Reads (model, number of classes) of the network of `config` from a file of weights.
+
+    Raises:
+      ValueError, FileNotFoundError, RuntimeError: see `models.torchvision.load`.
+    """
+    return torchvision.load(config.model.name, path, class_stride=class_stride, **states.network_options(config))
+
+
+def _check_classes(directory: pathlib.Path, num_classes: int) -> None:
+    """Checks that the model in `directory` has as many classes as the dataset.
+
+    Raises:
+      ValueError: it has another number.
+    """
+    final = workdirs.read_final(directory)
+    of_model = final["num_classes"]
+    if of_model != num_classes:
+        stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
+        raise ValueError(
+            f"expected a dataset of {of_model} classes, as many as the model in {directory} has, found {num_classes}"
+            + (stride if final["step"] == 0 else "")  # of an imported one
+        )
+
+
+# The model that a training run starts from.
+
+
+def check_start(config: ConfigDict) -> None:
+    """Checks that there is what a run of `config` starts from.
+
+    Raises:
+      FileNotFoundError: config.train.init_from names no file and no workdir with trained models.
+      SettingsError: config.train.frozen is given without it.
+    """
+    start, frozen = config.train.init_from, config.train.frozen
+    path = pathlib.Path(start).expanduser()
+    if start and not path.is_file():
+        find(path)
+    if frozen and not start:
+        raise SettingsError(
+            f"config.train.init_from: expected a workdir or a file of weights with config.train.frozen {frozen!r}, which "
+            "keeps what it starts from, found ''"
+        )
+
+
+def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh) -> states.TrainState:
+    """Reads what a run of `config` starts from.
+
+    With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`,
+    however many the model has.
+
+    Args:
+      start: a workdir, of whose models the only, or the standard, one is read; or a file of weights
+        of the network of config.model (`models.torchvision.load`).
+      config: of the run.
+      dataset: what it is trained on.
+      mesh: a workdir's model is replicated over its devices.
+
+    Raises:
+      ValueError: the model there is of another architecture or has other classes, or which one is
+        meant is not clear.
+    """
+    size, frozen = dataset.image_shape[0], config.train.frozen
+    graphdef, params, statistics = _network(start, config, None if frozen else dataset.num_classes, size, mesh)
+    expected, drawn, _ = states.build_model(config, dataset.num_classes, size)
+    if frozen and jax.tree.structure(drawn) == jax.tree.structure(params):
+        params = jax.tree_util.tree_map_with_path(
+            lambda path, new, old: new if states.of_head(path) else old, drawn, params
+        )
+    if expected != graphdef or jax.tree.map(jnp.shape, drawn) != jax.tree.map(jnp.shape, params):
+        raise ValueError(f"expected a {config.model.name} as config.model says in {start}, found another network")
+    return states.initial_state(params, statistics, states.make_optimizer(config.train, 1))
+
+
+def _network(start, config, num_classes, size, mesh):
+    """(graphdef, params, statistics) of what a run starts from; `num_classes` None takes any number."""
+    path = pathlib.Path(start).expanduser()
+    if path.is_file():
+        model, of_file = _read_weights(config, path)
+        if num_classes not in (None, of_file):
+            raise ValueError(
+                f"expected weights of {num_classes} classes in {path}, found {of_file}; eval.py makes a workdir of some of "
+                "the classes, with config.model.class_stride"
+            )
+        return nnx.split(model, nnx.Param, ...)
+    folders = list_models(path)
+    candidates = list(folders) if len(folders) == 1 else [key for key in folders if key[0] == augmentation.STANDARD]
+    if len(candidates) != 1:
+        raise ValueError(f"expected one model or one standard model in {start}, found {sorted(folders)}")
+    folder = folders[candidates[0]]
+    if num_classes is None:
+        num_classes = read_final(folder)["num_classes"]
+    graphdef, state = read_model(folder, num_classes, size, mesh)
+    return graphdef, state.params, state.statistics

@@ -49,7 +49,7 @@ from analysis.distances.results import read_centres
 from analysis.tables import STANDARD, Count
 from data import Dataset
 from evaluation.conditions import Condition, list_conditions
-from evaluation.distances import joint
+from evaluation.distances import sampling
 from evaluation.distances.centres import Measured
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
@@ -124,7 +124,7 @@ def _centres(
     return {
         (condition.corruption, condition.label): measured.centre(condition)[0]
         if settings.draws
-        else joint.centre(measured, condition)
+        else sampling.centre(measured, condition)
         for condition in bar("condition", conditions)
     }
 

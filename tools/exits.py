@@ -31,8 +31,8 @@ from analysis.scores import standard_error
 from analysis.tables import CLEAN
 from evaluation import trained_models
 from evaluation.conditions import CLEAN_IMAGES, file_name, list_conditions
+from evaluation.correctness import kept_exits
 from evaluation.evaluate import digests
-from evaluation.exits import kept
 from evaluation.shown import Shown
 from models import costs
 from runtime import meshes
@@ -63,7 +63,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         for key, network in networks.items():
             folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
             of_model = {
-                condition: kept(folder / f"{file_name(condition)}.npz", network, known[key], shown.under(condition))
+                condition: kept_exits(
+                    folder / f"{file_name(condition)}.npz", network, known[key], shown.under(condition)
+                )
                 for condition in bar("condition", conditions)
             }
             alone += _alone(key, of_model, up_to)

@@ -33,7 +33,7 @@ and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021), section 4, wi
 draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
 config.msd.corruptions, puts them in order of closeness and writes to WORKDIR/subsets, for each size K: closest_K.npz (the
 first K), farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as schemes: every
-image draws one of the K transforms. subsets.csv holds the MSD of each, averaged over the corruptions and severities.
+image draws one of the K features. subsets.csv holds the MSD of each, averaged over the corruptions and severities.
 Supplement A of the same paper; `configs/msd.py:subsets` has its pool and sizes.
 
     python -m tools.msd --experiment=resampling --config=configs/msd.py --workdir=runs/baseline
@@ -68,9 +68,8 @@ from corruptions import augment
 from corruptions.augment import stored
 from evaluation import trained_models
 from evaluation.conditions import Condition, expand, list_conditions, warn_of_tables
-from evaluation.distances import pool, resampled, transforms
+from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
-from evaluation.distances.forecast import Forecast
 from runtime import workdirs
 from runtime.log import log
 from runtime.progress import bar
@@ -95,7 +94,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_ranges(trained, config)
-        schemes = transforms.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)
+        schemes = features.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)
         determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
         measured = Measured.by(trained, asked, workdir, asked.out, determining)
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
@@ -104,7 +103,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
         results.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
         del centres[tables.CLEAN, 0]  # the centre of clean images is stored, but no scheme is measured against it
         rows = []
-        forecast = Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
+        forecast = sampling.Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
         for scheme in bar("scheme", schemes):
             found = measured.scheme_distances(scheme, centres, forecast.saw)
             rows += [Distance.of(scheme.name, target, both) for target, both in found.items()]
@@ -187,7 +186,7 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
     number, sizes = asked.subsets.pool, tuple(asked.subsets.sizes)
     if augment.is_stored(asked.subsets.scheme):
         raise ValueError(f"expected a scheme that transforms are drawn from, found {asked.subsets.scheme!r}")
-    scheme = transforms.of_scheme(asked.subsets.scheme)
+    scheme = features.of_scheme(asked.subsets.scheme)
     if not sizes or not all(1 <= size <= number for size in sizes):
         raise ValueError(f"expected config.msd.subsets.sizes in 1..{number}, the pool, found {sizes}")
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
@@ -197,7 +196,7 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
         trained_models.take_ranges(trained, config)
         measured = Measured.by(trained, asked, workdir, asked.subsets.out, determining)
         centres = _centres(measured, bar("condition", conditions))
-        of_transforms = pool.distances(measured, scheme, number, centres)
+        of_transforms = sampling.pool_distances(measured, scheme, number, centres)
         record = provenance()
         settings = determining | {"options": measured.options}
         origin = {"settings": settings, "dataset": trained.dataset.name, "provenance": record}
@@ -213,7 +212,7 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
 
 def _write_subsets(
     measured: Measured,
-    scheme: transforms.Transform,
+    scheme: features.Transform,
     of_transforms: np.ndarray,
     sizes: Sequence[int],
     origin: Mapping[str, Any],
@@ -224,7 +223,7 @@ def _write_subsets(
         for size in sizes:
             numbers = experiments.choose(order, size, kind, measured.generator(SUBSETS, f"{kind} {size}"))
             about = {**origin, "kind": kind, "size": size, "numbers": numbers.tolist()}
-            params = pool.params(measured, scheme, numbers)
+            params = sampling.pool_params(measured, scheme, numbers)
             content = stored.Stored(scheme.name, shape, f"{kind}_{size}", params, about)
             stored.write(measured.folder / f"{kind}_{size}.npz", content)
             yield SubsetDistance(kind, size, float(of_transforms[numbers].min(axis=0).mean()))
@@ -235,7 +234,7 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
     grid = config.msd.resampling
     images, draws = tuple(grid.images), tuple(grid.draws)
     asked = ConfigDict(config.msd.to_dict() | {"images": max(images), "halves": 0})
-    scheme = transforms.of_scheme(grid.scheme)
+    scheme = features.of_scheme(grid.scheme)
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     determining = setting(asked, (*_NETWORK, "corruptions", "severity"))
     determining |= setting(grid, ("scheme", "resamplings", "images", "draws"))
@@ -247,7 +246,7 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
             condition = conditions[measured.generator(PAIRS, f"pair {number}").integers(len(conditions))]
             corruption = measured.transform(condition)
             measure = functools.partial(
-                resampled.pair_distances, measured, scheme, number, corruption, grid.resamplings, images, draws
+                sampling.pair_distances, measured, scheme, number, corruption, grid.resamplings, images, draws
             )
             of_pairs.append(measured.once(f"pairs/{number}.npz", "distances", measure))
         rows = experiments.spreads(np.stack(of_pairs), images, draws)

@@ -23,7 +23,7 @@ from absl import flags
 from ml_collections import ConfigDict
 
 from analysis.errors import joint, markup
-from evaluation import trained_models, workdir
+from evaluation import commands, trained_models
 from runtime.log import log
 from runtime.workdirs import Workdir
 from training import cli
@@ -61,7 +61,7 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
         with trained_models.open_workdir(folder / name, own):
             pass  # imported now: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
-        workdir.run(own, path)
+        commands.run(own, path)
     return Workdir(folder).on_main(_table, config, list(asked), folder / "table")
 
 

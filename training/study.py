@@ -53,7 +53,7 @@ class FromFile(NamedTuple):
 
 FROM_FILES = {"frost": FromFile(imagenet_c.frost.qualified_name, "photographs", imagenet_c.use_photographs)}
 """{setting: FromFile}. A module of config.imports may add a corruption of its own, for `style`."""
-IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.imported reads
+IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.trained_models reads
 AT_ONCE = 32
 """Number of models held at the same time, where more are trained than fit."""
 Key = tuple[str, int]

@@ -22,7 +22,6 @@ from configs import default, fast_cifar10
 from data.dataset import Split
 from evaluation import correctness
 from evaluation.distances import features as msd
-from evaluation.distances import transforms
 from runtime import meshes
 from tests.reference.photographs import photograph, photographs
 from training import augmentation, states, steps, study
@@ -247,7 +246,7 @@ def features(network: str, side: int, images: int, batch: int, dtype: str) -> di
     graphdef, state = network_on(mesh, network, side, dtype, optax.identity())
     shown, weights = photographs(images, side, side), np.full((1, images), 1 / images, np.float32)
     extractor = msd.Extractor(mesh, graphdef, state, shown, weights, batch)
-    scheme = transforms.of_scheme("augmix")
+    scheme = msd.of_scheme("augmix")
 
     def work(turn):
         drawn = msd.drawn(scheme, jax.random.key(turn), jnp.arange(extractor.chunk), shown.shape[1:])

@@ -7,7 +7,7 @@ import pytest
 
 import corruptions
 from corruptions import batch
-from evaluation.distances import transforms
+from evaluation.distances import features as transforms
 from tests.pages import example_of
 from tests.reference.photographs import photographs
 

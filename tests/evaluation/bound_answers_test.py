@@ -8,9 +8,9 @@ import pytest
 import eval as evaluation
 from analysis import answers, tables
 from configs import default
-from evaluation import answers as stored_answers
 from evaluation import correctness
-from evaluation.any_classifier import evaluate
+from evaluation import evaluate as engine
+from evaluation.commands import evaluate
 from runtime import artifacts
 from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
@@ -47,7 +47,7 @@ def folder(measured, tmp_path):
 
 @pytest.fixture
 def warnings(caplog, monkeypatch):
-    monkeypatch.setattr(stored_answers.log, "propagate", True)
+    monkeypatch.setattr(engine.log, "propagate", True)
     return caplog
 
 

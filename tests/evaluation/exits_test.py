@@ -8,8 +8,9 @@ import pytest
 from flax import nnx
 
 import data
-from evaluation import exits
-from evaluation.exits import Answered, of_model
+from evaluation import correctness
+from evaluation.correctness import ExitAnswers as Answered
+from evaluation.correctness import of_exits as of_model
 from evaluation.shown import Shown
 from runtime import meshes
 
@@ -62,10 +63,12 @@ def test_a_network_that_diverged_is_not_called_sure(tmp_path):
 
 def test_answers_are_kept_for_the_same_network_and_images(tmp_path, monkeypatch):
     model, path, asked = network(), tmp_path / "exits" / "clean-0.npz", []
-    monkeypatch.setattr(exits, "of_model", lambda *given: asked.append(given) or Answered(np.eye(3), np.ones((3, 3))))
+    monkeypatch.setattr(
+        correctness, "of_exits", lambda *given: asked.append(given) or Answered(np.eye(3), np.ones((3, 3)))
+    )
     for images in (shown(), shown(), shown(6), shown(6)):
-        found = exits.kept(path, model, "of 2", images)
+        found = correctness.kept_exits(path, model, "of 2", images)
         assert found.correct.tolist() == np.eye(3).tolist() and found.confidence.shape == (3, 3)
     assert len(asked) == 2
-    exits.kept(path, model, "of 3", shown(6))
+    correctness.kept_exits(path, model, "of 3", shown(6))
     assert len(asked) == 3

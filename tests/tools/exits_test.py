@@ -29,5 +29,5 @@ def test_exits_are_counted_clean_and_corrupted(tmp_path, monkeypatch):
     means = [int(r[5]) for r in adaptive if r[2] == "clean"]
     assert means == sorted(means) and up_to[0] < np.mean(means) < up_to[1]
     assert text.count("\n| standard, 0 |") == 2 + len(exits.BUDGETS)
-    monkeypatch.setattr("evaluation.exits.of_model", lambda *_: pytest.fail("answered again"))
+    monkeypatch.setattr("evaluation.correctness.of_exits", lambda *_: pytest.fail("answered again"))
     assert exits.run(config, workdir) == text

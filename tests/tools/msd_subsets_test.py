@@ -14,7 +14,7 @@ import train
 from corruptions import augment
 from corruptions.augment import stored
 from evaluation import trained_models
-from evaluation.distances import features, pool
+from evaluation.distances import features, sampling
 from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd
@@ -50,7 +50,7 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(trained):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "PART", 8)  # two parts
+        patch.setattr(sampling, "PART", 8)  # two parts
         return trained, msd.subsets(settings(), trained)
 
 
@@ -87,7 +87,7 @@ def test_files_hold_both_ends_of_the_order(measured):
 
 def test_a_second_run_measures_nothing_again(measured, monkeypatch):
     folder, rows = measured
-    monkeypatch.setattr(pool, "PART", 8)
+    monkeypatch.setattr(sampling, "PART", 8)
     monkeypatch.setattr(features.Extractor, "stream", None)
     assert msd.subsets(settings(), folder) == rows
     more = msd.subsets(settings(sizes=(12,)), folder)  # the whole pool: three times the same set

@@ -22,7 +22,7 @@ import data
 from analysis import tables
 from analysis.distances.results import mean_distances, read_centres, read_distances
 from evaluation import trained_models
-from evaluation.distances import centres, features, running, transforms
+from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
@@ -156,7 +156,7 @@ def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, mo
             yield chunk
 
     monkeypatch.setattr(features.Extractor, "stream", stopped)
-    monkeypatch.setattr(running, "_SAVE_SECONDS", 0)
+    monkeypatch.setattr(centres, "_SAVE_SECONDS", 0)
     with pytest.raises(KeyboardInterrupt):
         msd.distances(settings(), folder)
     assert [path.name for path in (folder / "msd" / "unfinished").iterdir()] == ["augmix=posterize.npz"]
@@ -169,7 +169,7 @@ def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, mo
 def test_the_papers_size():
     asked = configs.msd.get_config("paper").msd
     assert asked.transforms == 100_000 and asked.images == asked.draws == 100
-    assert len(transforms.find(asked.schemes)) == 512 + 3
+    assert len(features.find(asked.schemes)) == 512 + 3
     assert configs.msd.get_config().msd.transforms == configs.msd.get_config("shapes").msd.transforms == 1000
 
 

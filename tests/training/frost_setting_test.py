@@ -13,11 +13,11 @@ import corruptions
 from corruptions import imagenet_c
 from corruptions.write.__main__ import main as write
 from data import Split
-from evaluation import correctness, measured, trained_models
+from evaluation import correctness, trained_models
 from evaluation.conditions import list_conditions
 from evaluation.results import conditions_of
 from evaluation.robustness import Robustness
-from evaluation.shown import Shown
+from evaluation.shown import Shown, stored_description
 from runtime import meshes
 from runtime.provenance import provenance
 from runtime.schema import SettingsError
@@ -115,7 +115,7 @@ def test_a_written_dataset_names_them(folder, digest, images, tmp_path):
     stored = dataclasses.make_dataclass("Stored", ["provenance", "image_shape"])
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
     for known, source in ((manifest, f"photographs_{digest[:16]}"), (None, "original_photographs")):
-        described = measured.stored_description(stored({"manifest": known}, (32, 32, 3)), FROST)
+        described = stored_description(stored({"manifest": known}, (32, 32, 3)), FROST)
         assert described["frost"] == source
 
 

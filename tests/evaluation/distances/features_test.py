@@ -10,7 +10,7 @@ import corruptions
 import models
 from corruptions import augment
 from corruptions.batch import from_float, to_float
-from evaluation.distances import features, transforms
+from evaluation.distances import features
 from runtime import meshes
 from training.states import TrainState
 
@@ -68,7 +68,7 @@ def test_a_corruption_is_stored_in_8_bits_and_seen_in_eval_mode(network, images)
         return to_float(from_float(corruption.apply(image, params), jnp.uint8, "truncate"))
 
     expected = slow(network, images, lambda key: corruption.sample(key, (SIDE, SIDE, 3), 4), apply)
-    found = measured(network, images, transforms.of_corruption("imagenet_c/gaussian_noise", 4))
+    found = measured(network, images, features.of_corruption("imagenet_c/gaussian_noise", 4))
     assert found.shape == (NUMBER, IMAGES, 96) and found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
     assert np.abs(expected - expected[:1]).max() > 0.02 * np.abs(expected).max()  # draws differ by more
@@ -77,26 +77,26 @@ def test_a_corruption_is_stored_in_8_bits_and_seen_in_eval_mode(network, images)
 def test_a_scheme_keeps_values_between_levels(network, images):
     scheme = augment.get("augmix=solarize+posterize")
     expected = slow(network, images, lambda key: scheme.sample(key, (SIDE, SIDE, 3)), scheme.apply)
-    found = measured(network, images, transforms.of_scheme("augmix=posterize+solarize"))
+    found = measured(network, images, features.of_scheme("augmix=posterize+solarize"))
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_no_augmentation_shows_the_images(network, images):
-    found = measured(network, images, transforms.IDENTITY, number=1)
+    found = measured(network, images, features.IDENTITY, number=1)
     expected = jax.jit(lambda x: network[0](x, train=False)[1]["penultimate"])(images)
     np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_every_image_gets_the_same_draws(network, images):
     """Images 2 and 3 are equal, and so are their features under every draw of noise."""
-    found = measured(network, images, transforms.of_corruption("imagenet_c/gaussian_noise", 5))
+    found = measured(network, images, features.of_corruption("imagenet_c/gaussian_noise", 5))
     np.testing.assert_allclose(found[:, 2], found[:, 3], rtol=1e-5, atol=1e-6)
     assert np.abs(found[0] - found[1]).max() > 1e-2
 
 
 def test_weights_average_over_images(network, images):
     weights = np.array([[0.25] * 4, [0.5, 0, 0.5, 0]], np.float32)
-    transform = transforms.of_corruption("noc/border")
+    transform = features.of_corruption("noc/border")
     each = measured(network, images, transform)
     found = measured(network, images, transform, weights)
     np.testing.assert_allclose(found, np.einsum("gn,knd->kgd", weights, each), rtol=1e-4, atol=1e-5)
@@ -104,7 +104,7 @@ def test_weights_average_over_images(network, images):
 
 @pytest.mark.parametrize("chunk", [2, 8])
 def test_results_do_not_depend_on_the_chunk(network, images, chunk):
-    transform = transforms.of_corruption("noc/border")
+    transform = features.of_corruption("noc/border")
     found = measured(network, images, transform, chunk=chunk)
     assert len(found) == NUMBER
     np.testing.assert_allclose(found, measured(network, images, transform), rtol=1e-4, atol=1e-5)
@@ -112,23 +112,23 @@ def test_results_do_not_depend_on_the_chunk(network, images, chunk):
 
 def test_severities_and_subsets_share_programs(network, images):
     for level in (1, 2):
-        measured(network, images, transforms.of_corruption("imagenet_c/brightness", level))
+        measured(network, images, features.of_corruption("imagenet_c/brightness", level))
     for name in ("augmix=rotate", "augmix=rotate+equalize"):
-        measured(network, images, transforms.of_scheme(name))
+        measured(network, images, features.of_scheme(name))
     before = [program._cache_size() for program in (features._drawn, features._transformed, features.mean_features)]
-    measured(network, images, transforms.of_corruption("imagenet_c/brightness", 3))
-    measured(network, images, transforms.of_scheme("augmix"))
+    measured(network, images, features.of_corruption("imagenet_c/brightness", 3))
+    measured(network, images, features.of_scheme("augmix"))
     after = [program._cache_size() for program in (features._drawn, features._transformed, features.mean_features)]
     assert before == after
 
 
 def test_names_are_found_once_and_in_order():
-    found = transforms.find(("standard", "augmix=equalize+rotate", "imagenet_noc", "noc/hue", "op=rotate"))
+    found = features.find(("standard", "augmix=equalize+rotate", "imagenet_noc", "noc/hue", "op=rotate"))
     names = [transform.name for transform in found]
     assert names[:2] == ["standard", "augmix=equalize+rotate"] and names[-1] == "op=rotate"
     assert set(names[2:-1]) == {*corruptions.names("imagenet_noc"), "noc/hue"} and len(set(names)) == len(names)
     assert [transform.random for transform in found[:2]] == [False, True]
-    subsets = transforms.find(("augmix", transforms.SUBSETS))
+    subsets = features.find(("augmix", features.SUBSETS))
     assert len(subsets) == 512 and [t.name for t in subsets if not t.random] == ["augmix="]
 
 
@@ -143,7 +143,7 @@ def test_names_are_found_once_and_in_order():
 )
 def test_unknown_names_are_refused(names, message):
     with pytest.raises(ValueError, match=message):
-        transforms.find(names)
+        features.find(names)
 
 
 @pytest.mark.parametrize(

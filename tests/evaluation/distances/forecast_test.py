@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from evaluation.distances import forecast
+from evaluation.distances import sampling as forecast
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import data
 import models
 from corruptions.keys import seed_key
 from evaluation.conditions import Condition
-from evaluation.distances import centres, features, joint
+from evaluation.distances import centres, features
+from evaluation.distances import sampling as joint
 from runtime import meshes
 from tests.training import tiny
 from training.states import TrainState

@@ -1,22 +1,78 @@
-"""Any classifier into a workdir: `corruptions.evaluate` with the tables and references of eval.py."""
+"""What eval.py offers: `run` evaluates the models of a workdir, `evaluate` any classifier."""
 
 import dataclasses
+import functools
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from analysis import tables
+from analysis.errors.reference import PREPROCESSING
+from analysis.tables import Count
+from corruptions import enhance as enhancements
 from corruptions.scoring import answering
 from data import Split
+from data.corrupted import open_corrupted
 from data.dataset import sha256
-from evaluation import measured
-from evaluation.conditions import list_conditions
-from evaluation.evaluate import Evaluation
-from evaluation.results import Frame, conditions_of, count_answers, write_tables
-from evaluation.shown import Shown
+from evaluation import adaptation, natural, trained_models
+from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
+from evaluation.evaluate import Evaluation, marked, networks
+from evaluation.results import Frame, asked_for, conditions_of, count_answers, write_tables
+from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
 from runtime import meshes, workdirs
+from runtime.workdirs import Workdir
+from training import study
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
+    """Evaluates every finished model of `workdir` under config.eval.
+
+    Everything is opened and checked before the first image is shown: models, datasets, earlier
+    answers, the reference.
+
+    Returns:
+      The rows of counts.csv in process 0, None in others.
+    """
+    stored = None
+    if config.eval.stored:
+        where = config.dataset.data_dir or None
+        stored = open_corrupted(config.eval.stored, data_dir=where, verify=config.eval.verify)
+    conditions = list_conditions(() if stored else config.eval.corruptions, config.eval.severity)
+    mesh = meshes.data_mesh(config.eval.batch_size)
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.apply_eval(trained, config)
+        dataset, _, test_split = study.load_data(trained, mesh, placed=("test",))
+        warn_of_tables(config.eval.corruptions, dataset.image_shape)
+        warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
+        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+        prepare, enhance = None, config.eval.enhance
+        if config.eval.adapt:
+            models = marked(models, adaptation.label(config.eval))
+            prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
+        if enhance:
+            models = marked(models, enhancements.label(enhance))
+        ask, results = networks(prepare, enhance), Workdir(workdir)
+        shown, settings = Shown.of(trained, test_split, mesh, dataset), asked_for(config, trained)
+        if stored:
+            results = Workdir(workdir / "stored" / stored.path.name)
+        evaluations = [Evaluation(models, shown, conditions, results, ask)]
+        evaluations += natural.open_evaluations(models, trained, dataset, shown, results, ask)
+        if stored:
+            shown = ShownStored(stored, mesh, config.eval.batch_size, name_stored(dataset, stored, settings["imports"]))
+            conditions = shown.conditions
+            evaluations.append(Evaluation(models, shown, conditions, results, networks(enhance=enhance)))
+        frame = results.on_main(Frame.before, config, shown, conditions, results)
+        for evaluation in evaluations:
+            evaluation.run()
+        return results.on_main(_tables, results, settings, dataset.name, frame, conditions)
+
+
+def _tables(results, settings, source, frame, conditions):
+    return write_tables(results, settings, source, frame, first=conditions)
 
 
 def evaluate(
@@ -81,9 +137,9 @@ def evaluate(
         return count_answers(_ask_all(predict, shown, conditions, dtype, name))
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
     classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
-    published = (dataset, *shape[:2]) == (measured.IMAGENET, 224, 224)
-    words = measured.PREPROCESSING if published else "none" if dataset else ""
-    about = measured.about(dataset, classes, shape, words)
+    published = (dataset, *shape[:2]) == (IMAGENET, 224, 224)
+    words = PREPROCESSING if published else "none" if dataset else ""
+    about = name_images(dataset, classes, shape, words)
     shown = dataclasses.replace(shown, digests=hashes, about=about)
 
     def ask(models, under):

@@ -1,0 +1,186 @@
+"""Means over images that each have a draw of their own; pools of transforms; pairs measured again; a forecast of the time."""
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from flax import nnx
+
+from analysis.distances.experiments import nested_distances
+from data import Split
+from evaluation.conditions import Condition, file_name
+from evaluation.correctness import Model, place_batches, refuse_not_finite
+from evaluation.distances import features
+from evaluation.distances.centres import IMAGES, Measured
+from evaluation.distances.features import Transform
+from evaluation.shown import Shown
+from runtime import distributed
+from runtime.log import log
+from runtime.progress import bar
+
+
+def centre(measured: Measured, condition: Condition) -> np.ndarray:
+    """Measures the mean feature of the images of `measured` under a condition: float64 [D].
+
+    Image i has the draw i of the condition's corruption, the same at every severity, whatever the
+    batches are. `chunk` of the settings counts images here.
+    """
+
+    def measure():
+        network, images = measured.extractor, np.asarray(measured.extractor.images)  # on the host
+        split = Split(images, np.zeros(len(images), np.int32), np.arange(len(images), dtype=np.int32))
+        size = measured.asked.chunk or features.fitting(math.prod(images.shape[1:]))
+        seed, options = measured.asked.seed, measured.options
+        shown = Shown(split, network.mesh, min(size, len(images)), seed, options, condition)
+        return mean_feature((network.graphdef, network.state), shown)
+
+    return measured.once(f"joint/{file_name(condition)}.npz", "centre", measure)
+
+
+def mean_feature(model: Model, shown: Shown) -> np.ndarray:
+    """Averages the features of the images shown, each once: float64 [D].
+
+    Raises:
+      ValueError: features that are not finite.
+    """
+    (graphdef, state), total = model, 0.0
+    for images, _ in shown:
+        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
+        rows = distributed.fetch(_features(graphdef, state.params, state.statistics, batches))
+        rows = rows.reshape(-1, rows.shape[-1])[: len(images)]
+        refuse_not_finite(rows, shown.condition.corruption)
+        total = total + rows.sum(axis=0, dtype=np.float64)
+    return total / len(shown)
+
+
+@functools.partial(jax.jit, static_argnames=("graphdef",))
+def _features(graphdef, params, statistics, images):
+    """Features [M, B, D] of M batches of images uint8 [M, B, H, W, 3]."""
+    model = nnx.merge(graphdef, params, statistics, copy=True)
+    return jax.lax.map(lambda batch: model(batch, train=False)[1][features.FEATURE], images)
+
+
+# Distances of many transforms of one scheme, by number.
+
+PART = 4096
+"""Transforms whose distances are saved together."""
+
+
+def pool_distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
+    """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
+    key = measured.scheme_key(scheme)
+
+    def measure(first):
+        number = min(PART, pool - first)
+        chunks = measured.extractor.stream(scheme, key, number, first=first, description=scheme.name)
+        return np.concatenate([np.linalg.norm(chunk[:, :1].astype(np.float64) - centres, axis=-1) for chunk in chunks])
+
+    parts = bar("part", range(0, pool, PART), desc=scheme.name)
+    return np.concatenate(
+        [measured.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
+    )
+
+
+def pool_params(measured: Measured, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
+    """Draws the parameters of the transforms with these numbers, the first axis."""
+    return {name: np.asarray(value) for name, value in measured.params(scheme, numbers).items()}
+
+
+# Distances of single transforms with other images and draws.
+
+
+def pair_distances(
+    measured: Measured,
+    transform: Transform,
+    number: int,
+    corruption: Transform,
+    resamplings: int,
+    images: Sequence[int],
+    draws: Sequence[int],
+) -> np.ndarray:
+    """Measures |f(a) - fbar(c)| of one transform a and one corruption c in every resampling.
+
+    Each resampling takes max(images) training images without replacement and max(draws) draws of
+    the corruption; smaller numbers take the first of both, so that the resamplings of any cell are
+    independent of each other. a and c are shown to the same images.
+
+    Args:
+      measured: the network and where its images come from.
+      transform: the distribution that a is drawn from.
+      number: which of its draws a is, and which pair this is.
+      corruption: the distribution of c's draws.
+      resamplings: how many.
+      images, draws: numbers of both.
+
+    Returns:
+      float64 [resamplings, len(images), len(draws)].
+    """
+    most = max(images)
+    prefixes = np.stack([(np.arange(most) < size) / np.float32(size) for size in images]).astype(np.float32)
+    name = f"pair {number}"
+    rng = measured.generator(IMAGES, name)
+    index = np.full(measured.extractor.mesh.shape["data"], number)  # one of them on each device
+    params = measured.params(transform, index)
+    distances = []
+    for k in range(resamplings):
+        rows = rng.choice(len(measured.split), most, replace=False)
+        shown = measured.with_images(rows, prefixes)
+        shown = dataclasses.replace(shown, chunk=min(shown.chunk, max(draws)))
+        key = jax.random.fold_in(measured.key(name), k)
+        drawn = list(shown.stream(corruption, key, max(draws), description=name))
+        single = np.asarray(shown(transform.apply, params))[0]
+        distances.append(nested_distances(single, np.concatenate(drawn), draws))
+    return np.stack(distances)
+
+
+# How fast images go through a network.
+
+_AFTER = 10.0
+"""Seconds of work before a rate is told: the first of it is compiling and filling caches."""
+
+
+class Forecast:
+    """Counts images as they are done and says, once, what that means for the others.
+
+    Args:
+      images: how many there are to do.
+      clock: seconds, rising.
+    """
+
+    def __init__(self, images: int, clock: Callable[[], float] = time.perf_counter):
+        self._left, self._clock = images, clock
+        self._begun: float | None = None
+        self._done, self._told = 0, False
+
+    def saw(self, images: int) -> None:
+        """Counts images that are done; those of the first call, which compiles, are in no rate."""
+        self._left -= images
+        if self._begun is None:
+            self._begun = self._clock()
+            return
+        self._done += images
+        if not self._told and self._clock() - self._begun >= _AFTER:
+            self._told = True
+            log.info("%s images/s: %s images are left, about %s.", self._rate(), f"{self._left:,}", self._duration())
+
+    def end(self) -> None:
+        """Says how fast all of it was, where a forecast was made."""
+        if self._told:
+            log.info("%s images/s over all.", self._rate())
+
+    def _seconds(self):
+        return (self._clock() - self._begun) / self._done
+
+    def _rate(self):
+        return f"{1 / self._seconds():,.0f}"
+
+    def _duration(self):
+        seconds = max(self._left, 0) * self._seconds()
+        for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+            if seconds >= 1.5 * length:
+                return f"{seconds / length:.2g} {unit}"
+        return f"{seconds:.0f} seconds"
