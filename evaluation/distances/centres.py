@@ -258,7 +258,7 @@ def _extractor(
     rows = np.sort(rng.choice(len(split), asked.images, replace=False))
     weights = msd_mmd.half_weights(asked.images, asked.halves, rng)
     images = cut(split, rows, dataset.image_shape[0])
-    if asked.draws:  # without, each image has one of its own: `evaluation.distances.joint` reads them in pieces
+    if asked.draws:  # without draws each image has its own draw: `sampling.centre` reads images in pieces
         images = meshes.place_tree(images, meshes.replicated(mesh))
     model = trained_models.read_model(models[key], dataset.num_classes, dataset.image_shape[0], mesh)
     return features.Extractor(mesh, *model, images, weights, asked.chunk), split
