@@ -294,6 +294,14 @@ def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
         pack.main([])
 
 
+def test_a_machine_needs_no_packages_beyond_the_packed_ones():
+    absent = "pandas", "matplotlib", "networkx", "jinja2", "grain", "safetensors", "pyarrow", "tensorflow", "pytest"
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent})); import benchmarks.device.__main__, data.tfds_source"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 def test_the_packed_command_names_what_the_machine_lacks(packed):
     folder, _ = packed
     pack.main([])
