@@ -21,7 +21,7 @@ from runtime.provenance import summary
 from runtime.workdirs import TRAINED, Workdir, open_workdir, write_json
 from training import augmentation, loop, names, ranges, run, states, stream
 from training.plan import keeps_levels, scheme_of
-from training.sections import TrainSettings
+from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
 FREE = (  # places of files and images do not determine a result
@@ -210,12 +210,10 @@ def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib
 
 def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple[str, int]]) -> None:
     """Writes timing.json, {model|seed: seconds of training} of finished models from their metrics."""
-    seconds = {
-        f"{model}|{seed}": round(
-            run.training_seconds(model_dir(workdir, model, seed) / "metrics.jsonl", config.train.batch_size), 1
-        )
-        for model, seed in keys
-    }
+    seconds = {}
+    for model, seed in keys:
+        path = model_dir(workdir, model, seed) / "metrics.jsonl"
+        seconds[f"{model}|{seed}"] = round(run.training_seconds(path, config.train.batch_size), 1)
     write_json(workdir / "timing.json", {"training_seconds": seconds})
 
 
@@ -244,17 +242,12 @@ def refuse_unnamed(config: ConfigDict) -> None:
     Raises:
       ValueError: stability training, mixup, frozen weights, or enhanced training images.
     """
-    for section, recipe in (("train", config.train), ("study.finetune", config.study.finetune)):
-        for key, plain in (
-            ("enhance", ""),
-            ("stability_weight", 0.0),
-            ("stability_noise", 0.0),
-            ("mixup", False),
-            ("frozen", ""),
-        ):
-            if recipe.get(key, plain) != plain:
+    for section, train in (("train", config.train), ("study.finetune", config.study.finetune)):
+        for key in ("enhance", "stability_weight", "stability_noise", "mixup", "frozen"):
+            plain = SETTINGS[f"train.{key}"].default
+            if train.get(key, plain) != plain:
                 raise ValueError(
-                    f"expected config.{section}.{key} {plain!r} in a study, found {recipe[key]!r}; train.py trains a "
+                    f"expected config.{section}.{key} {plain!r} in a study, found {train[key]!r}; train.py trains a "
                     "model with it, projects.structural.enhancement_study with config.study.enhancements of train=NAME"
                 )
 

@@ -10,11 +10,15 @@ import time
 import chex
 import numpy as np
 import pytest
+from flax import nnx
 
+import models
 from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
+from models import condensenet
 from runtime import compiles
+from tests.models import tiny as networks
 from tests.training import tiny
 from tests.training.running import checkpoints_begun, start
 from training import loop, steps, study
@@ -172,3 +176,18 @@ def test_eight_devices_train_like_one(tmp_path):
     one, eight = losses("one"), losses("eight")
     np.testing.assert_allclose(eight[:3], one[:3], rtol=1e-4)  # later, other orders of summation have grown
     np.testing.assert_allclose(eight, one, rtol=5e-3)
+
+
+@pytest.mark.slow
+def test_groups_are_learned_by_the_end_of_a_training_and_the_network_converts(dataset, mesh, tmp_path, monkeypatch):
+    monkeypatch.setitem(models._REGISTRY, "tiny_condensenet", networks.NETWORKS["condensenet"][0])
+    config = tiny.config()
+    config.model.name = "tiny_condensenet"
+    one = study.model_config(config, "standard", 0)
+    graphdef, state = loop.train(one, dataset.train.to_device(), 10, tmp_path, mesh=mesh)
+    masks = [variable[...] for path, variable in nnx.to_flat_state(state.statistics) if path[-1] == "mask"]
+    assert [mask.shape for mask in masks] == [(16, 4), (24, 4), (32, 4)]
+    for mask in masks:
+        np.testing.assert_array_equal(mask.sum(0), len(mask) // 4)
+    converted = condensenet.convert(nnx.merge(graphdef, state.params, state.statistics))
+    assert converted.head.kernel.shape == (24, 10)
