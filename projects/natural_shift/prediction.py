@@ -34,14 +34,8 @@ FILTERED = "imagenet_a"  # images that one model gets wrong: two lines
 
 
 def logit(percent: ArrayLike, floor: float = 0.0) -> np.ndarray:
-    """Computes log(p / (100 - p)); NaN at 0 and 100.
-
-    Args:
-      percent: accuracies.
-      floor: accuracies are clipped to [floor, 100 - floor] first.
-    """
-    percent = np.asarray(percent, float)
-    percent = np.where(np.isnan(percent), np.nan, np.clip(percent, floor, 100 - floor))
+    """Computes log(p / (100 - p)) of accuracies clipped to [floor, 100 - floor]; NaN at 0 and 100."""
+    percent = np.clip(np.asarray(percent, float), floor, 100 - floor)
     inside = (percent > 0) & (percent < 100)
     safe = np.where(inside, percent, 50)
     return np.where(inside, np.log(safe / (100 - safe)), np.nan)
@@ -162,15 +156,8 @@ def partial_correlation(
     """Correlates the residuals of logit(natural) and logit(synthetic) after lines in the logit of clean accuracy, of the
     same classes for each.
 
-    With the same clean images for both this is the partial correlation given logit(clean).
-
-    Args:
-      natural, natural_clean, synthetic, clean: percent [N].
-      weights: [R, N].
-      floor: accuracies are raised to it; 0 leaves models of accuracy 0 or 100 out instead.
-
-    Returns:
-      (r [R], models that take part).
+    With the same clean images for both this is the partial correlation given logit(clean). Accuracies are in percent [N],
+    weights [R, N]; a floor of 0 leaves models of accuracy 0 or 100 out. Returns (r [R], models that take part).
     """
     pairs = (natural, natural_clean), (synthetic, clean)
     left = [residuals(*pair, weights, floor) for pair in pairs]
@@ -191,12 +178,7 @@ def from_clean(table: Table, shifts: Iterable[str], complete: np.ndarray, weight
     """Judges clean accuracy as a predictor: rows shift, measure, value, low, high, models.
 
     Measures: pearson and spearman with the accuracy on all clean images, r2 of logits with clean images of the same classes.
-
-    Args:
-      table: of N models.
-      shifts: natural shifts of the table.
-      complete: bool [N], the models that are compared.
-      weights: [R, complete models].
+    Models `complete`, bool [N], are compared under weights [R, complete models].
     """
     rows, all_clean = [], table[CLEAN][complete]
     for shift in shifts:

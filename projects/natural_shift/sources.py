@@ -9,7 +9,7 @@ of them corrupted. Our own workdirs, evaluated with config.eval.natural.
 import csv
 import dataclasses
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -88,34 +88,24 @@ class Table:
         return [name for name in self.accuracy if name != CLEAN and not name.startswith((NATURAL, OF_CLASSES))]
 
     def chosen(self, models: Sequence[str]) -> "Table":
-        """Keeps these models, in the order of the table.
-
-        Raises:
-          ValueError: the table lacks one.
-        """
-        if missing := sorted(set(models) - set(self.accuracy.index)):
-            raise ValueError(f"{self.source}: expected models of the table, found no {', '.join(missing)}")
+        """Keeps these models, in the order of the table; raises ValueError where the table lacks one."""
+        self._check("models of the table", sorted(set(models) - set(self.accuracy.index)), "others")
         keep = self.accuracy.index.isin(models)
-        return dataclasses.replace(
-            self, accuracy=self.accuracy[keep], standard=self.standard[keep], shown=self.shown[keep]
-        )
+        return Table(self.source, self.accuracy[keep], self.standard[keep], self.shown[keep])
 
-    def shifts(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+    def shifts(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Checks names of natural shifts; without names, lists the `PREFERRED` ones of the table.
 
         Raises:
           ValueError: the table lacks one, or has none.
         """
         known = self.natural
-        names = tuple(names) or tuple(name for name in PREFERRED if name in known)
-        missing = [name for name in names if name not in known]
-        if missing or not names:
-            expected = ", ".join(missing or PREFERRED)
-            found = ", ".join(known) or "none; eval.py --config.eval.natural=... measures them"
-            raise ValueError(f"{self.source}: expected natural shifts, {expected}, found {found}")
+        names = tuple(names or (name for name in PREFERRED if name in known))
+        found = ", ".join(known) or "none; eval.py --config.eval.natural=... measures them"
+        self._check("natural shifts", [name for name in names or PREFERRED if name not in known], found)
         return names
 
-    def members(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+    def members(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Lists the corruptions of a synthetic benchmark: corruptions, and the members of benchmarks.
 
         Without names: the members of ImageNet-C if the table has all of them, else all its corruptions.
@@ -130,17 +120,15 @@ class Table:
 
         benchmarks = corruptions.benchmarks()
         listed = [m for name in names for m in (corruptions.names(name) if name in benchmarks else (name,))]
-        if missing := [name for name in listed if name not in known]:
-            found = ", ".join(known) or "none"
-            raise ValueError(f"{self.source}: expected the corruptions {', '.join(missing)}, found {found}")
+        self._check("corruptions", [name for name in listed if name not in known], ", ".join(known) or "none")
         return tuple(dict.fromkeys(listed))
 
-    def complete(self, shifts: Sequence[str], members: Sequence[str]) -> np.ndarray:
-        """Marks the models that have all these accuracies, bool [N].
+    def _check(self, what, missing, found):
+        if missing:
+            raise ValueError(f"{self.source}: expected {what}, {', '.join(missing)}, found {found}")
 
-        Raises:
-          ValueError: fewer than 4 have them.
-        """
+    def complete(self, shifts: Sequence[str], members: Sequence[str]) -> np.ndarray:
+        """Marks the models that have all these accuracies, bool [N]; raises ValueError for fewer than 4."""
         columns = [CLEAN, *members, *(prefix + name for prefix in (NATURAL, OF_CLASSES) for name in shifts)]
         complete = self.accuracy[columns].notna().all(axis=1).to_numpy()
         if complete.sum() < FEWEST:
@@ -158,9 +146,8 @@ class Table:
 def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: str = "on-disk") -> Table:
     """Reads the testbed's table.
 
-    Corruptions get our names, averaged over the severities 1 to 5; `pgd` is the mean of the four attacks. Lines are fitted
-    to models of type `standard` whose name contains none of `aws`, `batch64`, `subsample`; shown are models of other types
-    without `subsample`.
+    Lines are fitted to models of type `standard` whose name contains none of `aws`, `batch64`, `subsample`; shown are models
+    of other types without `subsample`.
 
     Args:
       path: robustness_top1s.csv.
@@ -213,30 +200,19 @@ def read_timm(folder: pathlib.Path, types: Mapping[str, str] | None = None) -> T
     Raises:
       FileNotFoundError, ValueError: no table of clean images, or none of a shift; a broken table.
     """
-    known = {"imagenet": _timm(folder, "imagenet")}
-    known |= {
-        path.stem.removeprefix("results-"): _timm(folder, path.stem.removeprefix("results-"))
-        for path in timm_files(folder)
-    }
-    pairs = {name: pair for name, pair in _TIMM.items() if set(pair) <= set(known)}
+    clean = _timm(folder, "imagenet")
+    known = {path.stem.removeprefix("results-") for path in timm_files(folder)}
+    pairs = {name: pair for name, pair in _TIMM.items() if set(pair) <= known}
     if not pairs:
         raise FileNotFoundError(f"expected results of natural shifts in {folder}, found none of {', '.join(_TIMM)}")
-    tested = (
-        known["imagenet"]
-        .index.to_frame(index=False)
-        .drop_duplicates("model", keep="last")
-        .set_index("model")["img_size"]
-    )
-    tested = tested[known["imagenet"].index.get_level_values("model").unique()]  # models in the order of the file
-    sizes = pd.MultiIndex.from_arrays([tested.index, tested])
-    columns = {CLEAN: known["imagenet"]}
-    for name, (shifted, clean) in pairs.items():
-        columns |= {NATURAL + name: known[shifted], OF_CLASSES + name: known[clean]}
-    accuracy = pd.DataFrame(
-        {name: column.reindex(sizes).to_numpy() for name, column in columns.items()}, index=tested.index
-    )
-    standard = np.array([(types or {}).get(model) == STANDARD for model in accuracy.index])
-    return Table(f"timm results in {folder.name}", accuracy, standard, ~standard)
+    sizes = dict(clean.index)  # {model: size}; the last one stays
+    keys = pd.MultiIndex.from_tuples(sizes.items())
+    columns = {CLEAN: clean.reindex(keys).to_numpy()}
+    for name, pair in pairs.items():
+        shifted, same_classes = (_timm(folder, part).reindex(keys).to_numpy() for part in pair)
+        columns |= {NATURAL + name: shifted, OF_CLASSES + name: same_classes}
+    standard = np.array([(types or {}).get(model) == STANDARD for model in sizes])
+    return Table(f"timm results in {folder.name}", pd.DataFrame(columns, index=list(sizes)), standard, ~standard)
 
 
 def timm_files(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -255,9 +231,8 @@ def _timm(folder, name):
 def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | None = None) -> Table:
     """Reads the models of workdirs that eval.py evaluated with config.eval.natural.
 
-    A model is called FOLDER/MODEL/SEED, with the last part of its workdir's name. Accuracies of a corruption are averaged
-    over its severities, which must be the same for all models. Clean images of a shift's classes are all clean images where
-    the evaluation has no others. Models adapted to the test's images are left out.
+    A model is called FOLDER/MODEL/SEED, with the last part of its workdir's name. Clean images of a shift's classes are all
+    clean images where the evaluation has no others. Models adapted to the test's images are left out.
 
     Args:
       folders: of different names.
@@ -281,14 +256,12 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     counts = pd.concat(parts)
     counts = counts[~counts.model.str.contains(_ADAPTED, regex=False)]
     counts = counts.assign(percent=100 * counts.correct / counts.total, severity=counts.severity.map(str))
-    levels = counts.groupby(["corruption", "name"], sort=False).severity.agg(lambda values: sorted(set(values)))
+    levels = counts.groupby(["corruption", "name"], sort=False).severity.agg(lambda values: ", ".join(sorted(values)))
     for condition, of_models in levels.groupby("corruption", sort=False):
-        (_, first), expected = of_models.index[0], of_models.iloc[0]
-        for (_, name), found in of_models.items():
-            if found != expected:
-                raise ValueError(
-                    f"expected {condition} at the same severities for all models, found {expected} for {first} and {found} for {name}"
-                )
+        first, *others = of_models.droplevel("corruption").drop_duplicates().items()
+        if others:
+            found = f"{first[1]} for {first[0]} and {others[0][1]} for {others[0][0]}"
+            raise ValueError(f"expected {condition} at the same severities for all models, found {found}")
     accuracy = (
         counts.groupby(["name", "corruption"], sort=False)
         .percent.agg(lambda values: np.mean(values.to_numpy()))
@@ -299,9 +272,8 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
         clean = OF_CLASSES + condition.removeprefix(NATURAL)
         accuracy[clean] = accuracy[clean if clean in accuracy else CLEAN]
     if types is None:
-        standard = np.array([name.split("/", 1)[1].rpartition("/")[0] == STANDARD for name in accuracy.index])
-    else:
-        standard = np.array([types.get(name) == STANDARD for name in accuracy.index])
+        types = dict(zip(counts.name, counts.model, strict=True))
+    standard = np.array([types.get(name) == STANDARD for name in accuracy.index])
     return Table(f"{len(names)} workdirs" if len(names) > 1 else names[0], accuracy, standard, ~standard)
 
 

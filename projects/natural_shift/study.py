@@ -47,14 +47,10 @@ class Study(NamedTuple):
     """Results of a table; frames that the table does not allow are empty.
 
     Attributes:
-      source: of the table.
-      models, complete: in the table; with all accuracies that are compared.
+      complete: models with all accuracies that are compared.
       standard, shown: models that lines are fitted to; whose effective robustness is compared.
       shifts, members: natural shifts; corruptions of the benchmark.
-      resamples: behind every interval.
-      clean, together: see `prediction.from_clean`, `prediction.together`.
-      lines, predictions: see `prediction.lines`, `prediction.predict`.
-      leaders, bins, effects: see `benchmarks.leaders`, `benchmarks.compare_benchmarks`.
+      clean, together, lines, predictions: see `prediction`; leaders, bins, effects: see `benchmarks`.
       categories: of the members; empty where nobody knows them.
     """
 
@@ -89,9 +85,9 @@ def study(
 
     Args:
       table: of models.
-      shifts: natural shifts; none takes the usual ones of the table.
-      benchmark: corruptions or benchmarks; none takes ImageNet-C, else all.
-      clusters: categories of the corruptions, for (n, k) benchmarks; none compares none.
+      shifts: natural shifts, see `Table.shifts`.
+      benchmark: corruptions or benchmarks, see `Table.members`.
+      clusters: categories of the corruptions, for (n, k) benchmarks; () compares none.
       resamples: of the models, behind the intervals.
       seed: of all draws.
 
@@ -159,39 +155,32 @@ def _facts(study):
         f"{study.resamples} resamples of the models.\n"
     )
     if study.standard < 2:
-        yield (
-            f"No effective robustness: it takes a line through standard models, found {study.standard} (--types names "
-            "them).\n"
-        )
+        found = f"found {study.standard} (--types names them)"
+        yield f"No effective robustness: it takes a line through standard models, {found}.\n"
     if not study.members:
         yield "No corruptions in this table: only clean accuracy is compared with natural shifts.\n"
 
 
 def _clean_parts(study):
-    rows = study.clean.assign(cell=study.clean.apply(interval, axis=1, places=3))
-    cells = rows.pivot(index=["shift", "models"], columns="measure", values="cell").reset_index().set_index("shift")
-    cells = cells.loc[list(study.shifts), ["models", "pearson", "spearman", "r2"]].rename(index=TITLES).reset_index()
-    cells.columns = ["shift", "models", "Pearson", "Spearman", "r² of logits, same classes"]
-    yield "## Clean accuracy as predictor\n\n" + _markdown(cells) + "\n"
+    cells = _cells(study.clean, "shift", "measure", places=3).loc[list(study.shifts), ["pearson", "spearman", "r2"]]
+    cells.columns = ["Pearson", "Spearman", "r² of logits, same classes"]
+    cells.insert(0, "models", study.complete)
+    cells = cells.rename(index=TITLES).rename_axis("shift").reset_index()
+    yield f"## Clean accuracy as predictor\n\n{_markdown(cells)}\n"
     pairs = [(f"{title(row.first)}, {title(row.second)}", interval(row)) for row in study.together.itertuples()]
     of_pairs = _markdown(pd.DataFrame(pairs, columns=["shifts", "r"]))
     yield f"## Are two shifts one? Correlation beyond clean accuracy\n\n{of_pairs}\n" if pairs else ""
-    if study.standard < 2:
-        yield ""
-        return
-    rows = [
-        (
-            title(row.shift) + (f", {row.part} the pivot" if row.part else ""),
-            *(fixed(row.slope, 4), fixed(row.intercept, 4), fixed(row.r2, 3), row.models, row.dropped),
-        )
-        for row in study.lines.itertuples()
-    ]
+    rows = []
+    for row in study.lines.itertuples():
+        name = title(row.shift) + (f", {row.part} the pivot" if row.part else "")
+        rows.append((name, fixed(row.slope, 4), fixed(row.intercept, 4), fixed(row.r2, 3), row.models, row.dropped))
     header = ["shift", "slope", "intercept", "r²", "models", "left out (0 or 100 %)"]
-    yield (
+    of_lines = (
         "## Lines of the standard models\n\nlogit(accuracy under the shift) = slope logit(clean) + intercept over "
         f"{study.standard} standard models; effective robustness of the {study.shown} others is what they have beyond "
         f"it.\n\n{_markdown(pd.DataFrame(rows, columns=header))}\n"
     )
+    yield of_lines if study.standard >= 2 else ""
 
 
 def benchmark_rows(study: Study, published_units: bool = False) -> pd.DataFrame:
@@ -215,13 +204,8 @@ def benchmark_rows(study: Study, published_units: bool = False) -> pd.DataFrame:
 
 
 def _bin_parts(study):
-    header, *lines = _markdown(
-        pd.DataFrame(
-            [(str(number), ", ".join(map(_short, names))) for number, names in enumerate(study.categories, 1)],
-            columns=["category", "corruptions"],
-        )
-    ).splitlines()
-    yield "\n".join([header, "|---|---|", *lines[1:]]) + "\n"
+    listed = [(number, ", ".join(map(_short, names))) for number, names in enumerate(study.categories, 1)]
+    yield _markdown(pd.DataFrame(listed, columns=["category", "corruptions"]), "---") + "\n"
     keys = ["categories", "per_category", "size", "spread", "benchmarks"]
     rows = [
         (
@@ -277,24 +261,14 @@ def section(study: Study, figures: Sequence[str] = ()) -> dict[str, Any]:
 def write(
     folder: Path, study: Study, record: Mapping[str, Any], published_units: bool = False, figures: Sequence[str] = ()
 ) -> None:
-    """Writes the files.
-
-    Args:
-      folder: made when missing.
-      study: the results.
-      record: the command and its inputs (`runtime.provenance.record_inputs`).
-      published_units: with the correlations that repeat the published code's error in units, marked as such.
-      figures: names of the figures beside them, for the report.
-    """
+    """Writes the files; `record` is the command with its inputs, `figures` are names of figures for the report."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "provenance.json", record)
     predictions = study.predictions
     if len(predictions) and not published_units:
         predictions = predictions[predictions.measure != "published_units"]
-    tables = {
-        **{"predictions": predictions, "benchmarks": study.bins.rename(columns={"value": "r"}), "clean": study.clean},
-        **{"together": study.together, "lines": study.lines, "leaders": study.leaders, "effects": study.effects},
-    }
+    tables = {name: getattr(study, name) for name in ("clean", "together", "lines", "leaders", "effects")}
+    tables |= {"predictions": predictions, "benchmarks": study.bins.rename(columns={"value": "r"})}
     for name, frame in tables.items():
         (folder / f"{name}.csv").unlink(missing_ok=True)  # of an earlier study with more
         if len(frame):
@@ -320,15 +294,18 @@ def _slope(row):
     return f"{value} ({low} to {high})"
 
 
-def _cells(rows: pd.DataFrame, index: str, columns: str, measure: str = "") -> pd.DataFrame:
+def _cells(rows, index, columns, measure="", places=2):
     """Intervals as text, [index, columns], of one measure or all."""
     rows = rows[rows.measure == measure] if measure else rows
-    return rows.assign(cell=rows.apply(interval, axis=1)).pivot(index=index, columns=columns, values="cell")
+    return rows.assign(cell=rows.apply(interval, axis=1, places=places)).pivot(
+        index=index, columns=columns, values="cell"
+    )
 
 
-def _markdown(frame: pd.DataFrame) -> str:
+def _markdown(frame, other="---:"):
+    """A table whose first column is text; `other` aligns the other columns."""
     header, _, *lines = frames.markdown(frame).splitlines()
-    return "\n".join([header, "|---|" + "---:|" * (frame.shape[1] - 1), *lines])
+    return "\n".join([header, "|---|" + f"{other}|" * (frame.shape[1] - 1), *lines])
 
 
 def _short(name):
