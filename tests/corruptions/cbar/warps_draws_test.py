@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import registry
+from corruptions import cbar, registry
 from corruptions.cbar import lenses
-from tests.corruptions.cbar.warps import CORRUPTIONS
+from tests.corruptions.cbar.agreement import WARPS
 
 DRAWS = 400
+CORRUPTIONS = {name: getattr(cbar, name) for name in WARPS}
 
 
 @functools.cache

@@ -1,54 +1,20 @@
-"""The warps of C-bar, given their draws, equal warp_definitions in float64 and do what is known by
-hand.
-"""
+"""The warps of C-bar: batches, no strength, and cases known by hand."""
 
 import jax
 import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import batch
+from corruptions import batch, cbar
 from corruptions.cbar import displacement, lenses
-from tests.corruptions.cbar.running import compiled
-from tests.corruptions.cbar.warps import CORRUPTIONS
-from tests.reference.cbar import warp_definitions
+from tests.corruptions.cbar.agreement import WARPS, compiled
 from tests.reference.photographs import photograph, photographs
 
-NAMES = tuple(CORRUPTIONS)
 
-
-def assert_agrees(name, image, seed, level, **options):
-    params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
-    params = {k: np.asarray(v, np.float64) for k, v in params.items()}
-    difference = np.abs(np.asarray(found).astype(int) - getattr(warp_definitions, name)(image, params))
-    assert (difference > 1).mean() <= 1e-3, f"level {level}: {(difference > 1).mean():.2%} differ by more than a level"
-    assert (difference > 0).mean() <= 5e-3, f"level {level}: {(difference > 0).mean():.2%} differ"
-
-
-@pytest.mark.parametrize("shape", [(32, 32, 3), (38, 24, 3)], ids=str)
-@pytest.mark.parametrize("name", NAMES)
-def test_equals_the_reference(name, shape):
-    for level in (1, 2, 5, 8, 10):
-        assert_agrees(name, photograph(*shape[:2], seed=level), level, level)
-    assert compiled(name, shape)._cache_size() == 1, "one compile must serve all levels"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_equals_the_reference_at_224(name):
-    for level in (2, 9):
-        assert_agrees(name, photograph(224, 224, seed=level), level, level)
-
-
-@pytest.mark.parametrize("name", ["pinch_and_twirl", "fish_eye", "scatter"])
-def test_odd_sides_of_the_other_table(name):
-    for level in (1, 10):
-        assert_agrees(name, photograph(17, 33), 3, level, table="imagenet")
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WARPS)
 def test_batches_equal_single_images(name):
     images, levels, key = photographs(4, 38, 24), np.array([1, 4, 7, 10]), jax.random.key(5)
-    together = np.asarray(batch.corrupt(key, images, CORRUPTIONS[name], levels))
+    together = np.asarray(batch.corrupt(key, images, getattr(cbar, name), levels))
     run = compiled(name, images.shape[1:])
     for i, level in enumerate(levels):
         _, alone = run(jax.random.fold_in(key, i), images[i], level)
@@ -65,11 +31,11 @@ def without_strength(name, image):
     return {k: np.broadcast_to(np.float32(neutral.get(k, v)), np.shape(v)) for k, v in params.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WARPS)
 def test_no_strength_no_change(name):
     image = photograph(32, 32)
     params, image = without_strength(name, image), np.float32(image / 255)
-    found = jax.jit(CORRUPTIONS[name].apply)(image, params)
+    found = jax.jit(getattr(cbar, name).apply)(image, params)
     assert np.abs(found - image).max() <= 2e-5
     if name not in ("quadrilateral_no_bars", "water_drop"):  # positions come out with a rounding there
         assert np.array_equal(found, image)
