@@ -20,9 +20,10 @@ import jax
 from absl import app, flags
 
 import corruptions
-from benchmarks.parity import measures, references, report
+from benchmarks.parity import measures, report
 from runtime import compiles, provenance
 from runtime.files import write_atomically
+from tests.reference.imagenet_c import expected
 
 _PATHS = r"(--(?:shared|peer_python|peer_images|data_dir|workdir|data|out))[= ]\S+"
 _SECTIONS = ("pixels", "golden", "features", "errors")
@@ -30,7 +31,7 @@ _SHARED = flags.DEFINE_string("shared", "", "Folder with golden/; empty leaves o
 _WORKDIR = flags.DEFINE_string("workdir", "", "Workdir of a trained model; empty leaves out the section errors.")
 _PEER = flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, for the section errors.")
 _SECTION = flags.DEFINE_list("sections", list(_SECTIONS), "Sections to measure now.")
-_TABLES = flags.DEFINE_list("tables", list(references.SIDES), "Severity tables of the section pixels.")
+_TABLES = flags.DEFINE_list("tables", list(expected.SIDES), "Severity tables of the section pixels.")
 _NAMES = flags.DEFINE_list("names", ["imagenet_c", "imagenet_c_extra"], "Corruptions or benchmarks.")
 _NUMBER = flags.DEFINE_integer("number", 1000, "Test images of the section errors.", lower_bound=2)
 _DATA_DIR = flags.DEFINE_string("data_dir", "", "Folder of the datasets; empty: the folder in the workdir's config.")

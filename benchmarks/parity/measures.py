@@ -15,11 +15,11 @@ from tqdm import tqdm
 import corruptions
 from analysis.scene import scene
 from benchmarks import timing
-from benchmarks.parity import references
 from corruptions.batch import from_float, to_float
 from evaluation import correctness, trained_models
 from runtime import files, meshes
 from tests.reference.features import features
+from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photograph
 from training import study
 

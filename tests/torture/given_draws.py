@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 import corruptions
-from benchmarks.parity import references as imagenet_c
 from corruptions.batch import from_float, to_float
 from tests.corruptions.noc import references as noc
 from tests.reference.cbar import definitions as cbar
+from tests.reference.imagenet_c import expected as imagenet_c
 from tests.reference.photographs import photograph
 
 _FEW = 2e-3  # where nearest pixels are looked up, precisions fall on two sides of a tie
