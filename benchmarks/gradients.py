@@ -24,7 +24,7 @@ _KEY = jax.random.key(0)
 _PAGE = """\
 # Gradients
 
-`jax.grad` goes through every corruption. Thirteen corruptions round on the way, most of them to 8 bits, and their gradient is zero
+`jax.grad` goes through every corruption. Some corruptions round on the way, most of them to 8 bits, and their gradient is zero
 (`color_balance`: without the part of the grey). `gradient="straight_through"` takes the gradient of the same formula without rounding:
 
 ```python

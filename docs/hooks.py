@@ -72,29 +72,32 @@ _ON_SITE = {path: page for page, path in OUTSIDE.items()}
 
 
 def list_of_corruptions():
-    """A page: every corruption by name, with its parameters and the text of its two halves."""
+    """Makes the page of all benchmarks, and of every corruption with its parameters and the text of its two halves."""
     lines = [
         "# All corruptions",
         "",
         "`sample` draws the parameters of one image, `apply` uses them and draws nothing; x is the image, in [0, 1].",
         "",
     ]
-    every = [corruptions.get(name) for name in corruptions.names()]
-    for benchmark in ("imagenet_c", "noc", "cbar"):
-        for corruption in (c for c in every if c.benchmark == benchmark):
-            sources = "; ".join(dict.fromkeys(p.source for p in corruption.parameters))
-            lines += [f"## {corruption.qualified_name}", "", f"*{corruption.family}*, {_scale(corruption.scale)}", ""]
-            lines += ["**sample**", "", inspect.getdoc(corruption.sampler), ""]
-            lines += ["**apply**", "", inspect.getdoc(corruption.applier), ""]
-            lines += ["**parameters** " + "; ".join(f"`{p.name}`: {p.unit}" for p in corruption.parameters), ""]
-            if corruption.padding is None:
-                lines += ["`corrupt_each` compiles it for each size of image.", ""]
-            if corruption.mixes:
-                lines += [f"Takes 1 to 4 channels, not more: it {corruption.mixes}.", ""]
-            if corruption.moves:
-                follow = "has a map of coordinates" if corruption.mapper else "has no map of coordinates"
-                lines += [f"It {corruption.moves}, and {follow}.", ""]
-            lines += [f"Source: {sources}." if sources else "", ""]
+    for benchmark in corruptions.benchmarks():
+        lines += [f"- `{benchmark}`: {', '.join(f'`{name}`' for name in corruptions.names(benchmark))}"]
+    lines += [""]
+    for corruption in map(corruptions.get, corruptions.names()):
+        sources = "; ".join(dict.fromkeys(p.source for p in corruption.parameters))
+        lines += [f"## {corruption.qualified_name}", "", f"*{corruption.family}*, {_scale(corruption.scale)}", ""]
+        lines += ["**sample**", "", inspect.getdoc(corruption.sampler), ""]
+        lines += ["**apply**", "", inspect.getdoc(corruption.applier), ""]
+        lines += ["**parameters** " + "; ".join(f"`{p.name}`: {p.unit}" for p in corruption.parameters), ""]
+        if corruption.fixed:
+            lines += [f"Its benchmark fixes the options {', '.join(f'`{option}`' for option in corruption.fixed)}.", ""]
+        if corruption.padding is None:
+            lines += ["`corrupt_each` compiles it for each size of image.", ""]
+        if not corruption.per_channel:
+            lines += [f"Takes 1 to 4 channels, not more: it {corruption.mixes}.", ""]
+        if corruption.moves:
+            follow = "has a map of coordinates" if corruption.mapper else "has no map of coordinates"
+            lines += [f"It {corruption.moves}, and {follow}.", ""]
+        lines += [f"Source: {sources}." if sources else "", ""]
     return "\n".join(lines)
 
 

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-import corruptions
 from tests.pages import FENCE, LINK, PAGES, PROGRAMS, ROOT, check_command, commands, source_of, text_of
 
 
@@ -27,17 +26,6 @@ def test_status_rows_are_short_and_have_evidence():
     for row in rows:
         assert len(words(row)) <= 15, row
         assert LINK.search(row.split("|")[-2]), row
-
-
-def test_the_number_of_corruptions_is_that_of_the_registry():
-    number = len(corruptions.names())
-    for page, claim in (
-        ("README.md", f"| {number} corruptions |"),
-        ("docs/status.md", f"(all {number} corruptions slow,"),
-        ("docs/status.md", f"all corruptions but arlequin, {number - 1} at "),
-        ("docs/from_imagecorruptions.md", f"Of the {number} corruptions "),
-    ):
-        assert claim in (ROOT / page).read_text(), f"{page}: {claim}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

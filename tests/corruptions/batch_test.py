@@ -133,6 +133,28 @@ def test_benchmarks_have_their_published_sizes():
         corruptions.names("imagenetc")
 
 
+def test_a_benchmark_that_fixes_options_has_members_of_its_own(monkeypatch):
+    """Listed, described and applied without another word; a word of the caller wins."""
+    for registered in ("_CORRUPTIONS", "_BENCHMARKS"):
+        monkeypatch.setattr(corruptions.registry, registered, dict(getattr(corruptions.registry, registered)))
+    tables = {"table": lambda shape: "cifar" if min(shape[:2]) < 20 else "imagenet", "interpolate": True}
+    corruptions.register_benchmark("small", ("cbar/ripple", "noc/border"), options=tables)
+    assert corruptions.names("small") == ("small/ripple", "noc/border") and "small" in corruptions.benchmarks()
+    ripple, images = corruptions.get("small/ripple"), np.arange(2 * 32 * 32 * 3).reshape(2, 32, 32, 3).astype(np.uint8)
+    for shape, table in (((18, 40, 3), "cifar"), ((32, 32, 3), "imagenet")):
+        assert ripple.describe(shape) == {"table": table, "interpolate": True}
+    expected = corruptions.corrupt(KEY, images, "cbar/ripple", 2.5, table="imagenet", interpolate=True)
+    np.testing.assert_array_equal(corruptions.corrupt(KEY, images, ripple, 2.5), expected)
+    for sizes in ("exact", "bucket"):
+        (first, _) = corruptions.corrupt_each(KEY, images, ripple, 2.5, sizes)
+        np.testing.assert_array_equal(first, expected[0])
+    floats = images[0] / np.float32(255)
+    alone = corruptions.cbar.ripple(KEY, floats, 2.5, table="cifar", interpolate=True)
+    np.testing.assert_array_equal(ripple(KEY, floats, 2.5, table="cifar"), alone)
+    with pytest.raises(ValueError, match="benchmark 'other' has no option 'tabel'; did you mean 'table'"):
+        corruptions.register_benchmark("other", ("cbar/ripple",), options={"tabel": "cifar"})
+
+
 def test_severities_of_a_table():
     assert corruptions.severities("imagenet_c/fog") == corruptions.severities("fog", "imagenet_c") == (1, 2, 3, 4, 5)
     assert corruptions.severities("noc/border", "imagenet_noc") == (0, 0.25, 0.5, 0.75, 1)

@@ -37,25 +37,6 @@ def test_exact_is_a_batch_of_one():
         assert type(found[k]) is np.ndarray and found[k].flags.writeable
 
 
-ALL = [n for n in corruptions.names() if corruptions.get(n).padding]
-HALVES = ("noc/elastic", "noc/thumbnail_resize")  # means on half a level, which round either way
-SOME = ("imagenet_c/contrast", "imagenet_c/gaussian_noise", "imagenet_c/pixelate", "noc/border")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOME else pytest.mark.slow) for n in ALL])
-def test_padded_images_come_out_as_the_exact_ones(name):
-    for severity in (0.3, 1) if isinstance(corruptions.get(name).scale, Fraction) else (2, 5):
-        exact, found = (each(IMAGES, name, severity, sizes) for sizes in ("exact", "bucket"))
-        for one, other in zip(exact, found, strict=True):
-            assert one.shape == other.shape and one.dtype == other.dtype
-            difference = np.abs(one.astype(int) - other)
-            if not corruptions.get(name).padding.draws:
-                assert abs(one.mean() - other.mean()) < 30
-                continue
-            share = 0.1 if name in HALVES else 0.005
-            assert difference.max() <= 1 and np.count_nonzero(difference) <= share * difference.size
-
-
 def test_an_image_of_another_table_than_its_program():
     """A square of 512 is built after `inception`, whose pixels are larger; 120 rows are `imagenet`'s."""
     exact, found = (each(pictures([(120, 260)]), "imagenet_c/pixelate", 3, sizes)[0] for sizes in ("exact", "bucket"))

@@ -1,6 +1,9 @@
-"""A process may compile any number of programs: their memory maps stay below a bound."""
+"""Devices and processes: the number of compiled programs stays bounded, and forked children are told to be spawned."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -10,13 +13,45 @@ import pytest
 import corruptions
 from corruptions import devices
 
-pytestmark = pytest.mark.skipif(devices.memory_maps() is None, reason="the system does not tell a process its maps")
+counts_maps = pytest.mark.skipif(devices.memory_maps() is None, reason="the system does not tell a process its maps")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+
+# What a child does; the parent's key and images come with the fork.
+USES = {
+    "corrupt": "corruptions.corrupt(key, images, 'noc/brightness', 0.5)",
+    "one image": "corruptions.noc.brightness(key, image, 0.5)",
+    "augment": "corruptions.augment.augment(key, images, 'augmix')",
+    "write": "corruptions.write_dataset('unused', (images, [0, 1]))",
+    "key": "corruptions.keys.seed_key(1)",
+}
+START = """
+import os, sys, signal, subprocess, warnings
+import numpy as np, jax, corruptions
+warnings.simplefilter("ignore")
+images = np.zeros((2, 16, 16, 3), np.uint8)
+image = np.zeros((16, 16, 3), np.float32)
+
+def in_child(use):
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        signal.alarm(20)  # one that hangs all the same ends
+        try:
+            use()
+            print("done", flush=True)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+        os._exit(0)
+    if status := os.waitpid(child, 0)[1]:
+        print(f"child ended with status {status}")
+"""
 
 
+@counts_maps
 def test_the_bound_is_half_of_what_the_kernel_allows():
     assert 0 < devices.memory_maps() < devices.most_maps() <= 2**30
 
 
+@counts_maps
 @pytest.mark.slow
 def test_a_thousand_programs_in_one_process():
     """Small ones of two maps each, under a bound that holds about a fourth of them."""
@@ -36,6 +71,7 @@ def test_a_thousand_programs_in_one_process():
     assert highest < most + 50, "not more than one program's maps above it"
 
 
+@counts_maps
 def test_programs_that_are_forgotten_give_their_maps_back():
     images = np.full((1, 16, 23, 3), 100, np.uint8)
     corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", 1)  # also what stays: threads, constants
@@ -44,6 +80,7 @@ def test_programs_that_are_forgotten_give_their_maps_back():
     assert devices.memory_maps() < compiled - 10  # 27 fewer as tests are compiled, 140 as users do
 
 
+@counts_maps
 def test_corrupt_forgets_its_own_programs_first(monkeypatch):
     """Many image sizes, and 50 maps a program; a program of the user's is not compiled again."""
     jax.clear_caches()
@@ -69,12 +106,14 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
     np.testing.assert_array_equal(again, results[16])
 
 
+@counts_maps
 def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
     devices.bound_programs(10**9)
     monkeypatch.setattr(devices, "memory_maps", lambda: pytest.fail("counted"))
     assert not devices.bound_programs(0)
 
 
+@counts_maps
 def test_maps_are_counted_after_sixteen_programs(monkeypatch):
     counted = []
     monkeypatch.setattr(devices, "memory_maps", lambda: counted.append(None) or 0)
@@ -84,3 +123,32 @@ def test_maps_are_counted_after_sixteen_programs(monkeypatch):
         devices._count_compile(devices._COMPILE_EVENT, 0.1)
         devices.bound_programs()
         assert len(counted) == number // 16
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@forks
+def test_the_first_use_in_a_child_of_a_process_that_computes_is_refused():
+    uses = "".join(f"in_child(lambda: {use})\n" for use in USES.values())
+    lines = run(f"key = jax.random.key(0)\n{uses}in_child(lambda: in_child(lambda: {USES['corrupt']}))\n")
+    refused = "RuntimeError: expected a process in which JAX can compute, found a child that was forked after JAX"
+    for what, line in zip(USES, lines):
+        assert line.startswith(refused) and "spawn" in line and "in the parent" in line, (what, line)
+    assert len(lines) == len(USES) + 2 and lines[-2].startswith(refused) and lines[-1] == "done"  # a child's child too
+
+
+@forks
+def test_children_that_never_compute_or_that_exec_are_let_through():
+    exec_child = "lambda: subprocess.run([sys.executable, '-c', 'from corruptions import devices; devices.refuse_forked()'], check=True)"
+    assert run(
+        "in_child(corruptions.devices.refuse_forked)\n"  # before JAX has started, a child may start it itself
+        "jax.devices()\n"
+        f"in_child({exec_child})\n"
+        "in_child(lambda: corruptions.names('imagenet_c') + (corruptions.get('fog').family,))\n"
+        "corruptions.devices.refuse_forked()\n"  # the parent goes on
+        "print('parent')\n"
+    ) == ["done", "done", "done", "parent"]

@@ -6,46 +6,11 @@ import numpy as np
 import pytest
 
 import corruptions
-from tests.corruptions.positions import SHAPE, assert_looks_where_its_map_says, own_positions
+from tests.corruptions.positions import SHAPE, own_positions
 from tests.pages import example_of
 from tests.reference.photographs import photographs
 
 KEY = jax.random.key(3)
-MAPPED = (
-    "imagenet_c/elastic_transform",
-    "noc/translation",
-    "noc/shear",
-    "noc/elastic",
-    "noc/rotation",
-    "cbar/scatter",
-    "cbar/caustic_refraction",
-    "cbar/pinch_and_twirl",
-    "cbar/fish_eye",
-    "cbar/water_drop",
-    "cbar/ripple",
-    "cbar/quadrilateral_no_bars",
-    "cbar/perspective_no_bars",
-)
-UNMAPPED = (
-    "imagenet_c/glass_blur",
-    "imagenet_c/motion_blur",
-    "imagenet_c/zoom_blur",
-    "cbar/chromatic_aberration",
-    "cbar/transverse_chromatic_aberration",
-)
-SOME = ("noc/rotation", "cbar/ripple")
-SLOWLY = [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in MAPPED]
-
-
-def test_the_record_says_what_moves_and_what_has_a_map():
-    records = {name: corruptions.get(name) for name in corruptions.names()}
-    assert {name for name, record in records.items() if record.moves} == {*MAPPED, *UNMAPPED}
-    assert {name for name, record in records.items() if record.mapper} == set(MAPPED)
-
-
-@pytest.mark.parametrize("name", SLOWLY)
-def test_the_map_is_where_the_corruption_looks(name):
-    assert_looks_where_its_map_says(corruptions.get(name))
 
 
 def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
@@ -59,13 +24,9 @@ def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
     assert traced.shape == where.shape == (2, 32, 32, 2)
 
 
-def test_what_stays_has_its_own_positions_and_what_has_no_map_says_why():
+def test_what_stays_has_its_own_positions_and_parts_without_a_map_are_named():
     where = corruptions.get("noc/border").coordinates(SHAPE, {})
     np.testing.assert_array_equal(where, own_positions(*SHAPE[:2]))
-    for name in UNMAPPED:
-        record = corruptions.get(name)
-        with pytest.raises(ValueError, match=f"with a map of coordinates, found {name}, which {record.moves}"):
-            record.coordinates(SHAPE, {})
     both = corruptions.compose("noc/border", "noc/rotation")
     with pytest.raises(ValueError, match="which contains noc/rotation, which turns the image"):
         corruptions.coordinates(KEY, photographs(1, 32, 32), both, 0.5)
