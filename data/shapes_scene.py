@@ -1,12 +1,11 @@
 """One picture of the dataset `shapes`: random scene parameters, and the function that draws them.
 
-A scene is an object with a silhouette, a fill texture and a colour family before a cluttered
-background. All its parameters are drawn without knowing the class, so the same key with two classes
-gives the same scene with another object: nothing but the class's own cues tells classes apart.
+A scene is an object with a silhouette, a fill texture and a colour family before a cluttered background. Its
+parameters do not depend on the class, so the same key with two classes gives the same scene with another object: only
+the class's own cues tell classes apart.
 
-Coordinates run over [-1, 1] across the image, x to the right and y down; lengths are in these units
-(2 is the side of the image), hence a scene looks the same at every image size, but for its pixel
-noise.
+Coordinates run over [-1, 1] across the image, x to the right and y down; lengths are in these units (2 is the side of
+the image), so a scene looks the same at every image size, except for its pixel noise.
 """
 
 import math
@@ -21,7 +20,7 @@ COLOURS = ("warm", "cool")
 _DISTRACTORS = 3
 _WAVES = 3
 
-# name: (lowest, highest, how many values); every one uniform.
+# name: (lowest, highest, number of values), all uniform.
 RANGES = {
     "centre": (-0.34, 0.34, 2),
     "radius": (0.54, 0.76, 1),
@@ -52,18 +51,15 @@ RANGES = {
     "noise": (0.02, 0.10, 1),
 }
 
-# The middle of each colour family on the hue circle and how far a hue may be from it, both in
-# turns.
+# The middle of each colour family on the hue circle, and the largest distance of a hue from it, both in turns.
 _HUE = {"warm": 0.04, "cool": 0.56}
 _HUE_SPREAD = 0.08
 
 
 def sample(key: jax.Array) -> dict[str, jax.Array]:
-    """The parameters of one scene: for each name in `RANGES` a float32 scalar, or a vector of that
-    many values.
-    """
+    """Draws the parameters of one scene: for each name in `RANGES` a float32 scalar or vector."""
     count = sum(size for _, _, size in RANGES.values())
-    # One draw for all of them compiles much faster than one per name.
+    # One draw for all names compiles much faster than one per name.
     uniform = jax.random.uniform(key, (count,))
     scene, start = {}, 0
     for name, (low, high, size) in RANGES.items():
@@ -74,10 +70,9 @@ def sample(key: jax.Array) -> dict[str, jax.Array]:
 
 
 def draw(scene: dict[str, jax.Array], silhouette: jax.Array, texture: jax.Array, colour: jax.Array, size: int):
-    """float32[size, size, 3] in [0, 1] of a scene with that object, before pixel noise.
+    """Draws float32[size, size, 3] in [0, 1]: a scene with an object, before pixel noise.
 
-    `silhouette`, `texture` and `colour` are int32 positions in `SILHOUETTES`, `TEXTURES` and
-    `COLOURS`.
+    `silhouette`, `texture` and `colour` are int32 positions in `SILHOUETTES`, `TEXTURES` and `COLOURS`.
     """
     axis = (jnp.arange(size, dtype=jnp.float32) + 0.5) * (2.0 / size) - 1.0
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
@@ -98,19 +93,16 @@ def draw(scene: dict[str, jax.Array], silhouette: jax.Array, texture: jax.Array,
 
 
 def silhouette_distance(silhouette: jax.Array, x: jax.Array, y: jax.Array, radius: jax.Array) -> jax.Array:
-    """Signed distance to the outline (negative inside), in coordinate units; a bound where it is
-    not the distance.
+    """Computes the signed distance to the outline (negative inside) in coordinate units, or a bound of it.
 
-    The areas, 1.5 to 2.0 of the squared radius, are close beside the range of radii: size does not
-    give shape away.
+    Areas are 1.5 to 2.0 times the squared radius. They vary less than the radii, so size does not give shape away.
     """
     x, y = x / radius, y / radius
     r = jnp.sqrt(x * x + y * y)
     disc = r - 0.80
     square = jnp.maximum(jnp.abs(x), jnp.abs(y)) - 0.71
     triangle = jnp.maximum(y, jnp.maximum(0.866 * x, -0.866 * x) - 0.5 * y) - 0.54
-    # One tenth of the star, folded by symmetry: the outline there is a straight line from tip to
-    # notch.
+    # One tenth of the star, folded by symmetry, where the outline is a straight line from tip to notch.
     angle = jnp.abs(jnp.mod(jnp.arctan2(x, -y) + math.pi / 5, 2 * math.pi / 5) - math.pi / 5)
     tip, notch = 1.20, 0.48
     nx, ny = notch * math.cos(math.pi / 5), notch * math.sin(math.pi / 5)
@@ -120,7 +112,7 @@ def silhouette_distance(silhouette: jax.Array, x: jax.Array, y: jax.Array, radiu
 
 
 def texture_pattern(texture: jax.Array, scene: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
-    """The relative brightness of the fill, in [-1, 1] and around 0 on average."""
+    """Computes the relative brightness of the fill, in [-1, 1] and around 0 on average."""
     u, v = _turn(x, y, scene["texture_angle"])
     period = scene["texture_period"]
     u = 2 * math.pi * (u / period + scene["texture_phase"][0])
@@ -133,7 +125,7 @@ def texture_pattern(texture: jax.Array, scene: dict[str, jax.Array], x: jax.Arra
 
 
 def _background(scene: dict[str, jax.Array], x: jax.Array, y: jax.Array, pixel: float) -> jax.Array:
-    """A gradient of two colours, waves, and small shapes of any colour."""
+    """Draws a gradient of two colours, waves, and small shapes of any colour."""
     ends = hsv_to_rgb(*(scene[f"background_{name}"] for name in ("hue", "saturation", "value")))
     along, _ = _turn(x, y, scene["background_angle"])
     mix = jnp.clip(0.5 + 0.5 * along, 0.0, 1.0)[..., None]
@@ -154,9 +146,7 @@ def _background(scene: dict[str, jax.Array], x: jax.Array, y: jax.Array, pixel: 
 
 
 def hsv_to_rgb(hue: jax.Array, saturation: jax.Array, value: jax.Array) -> jax.Array:
-    """RGB [..., 3] of a hue in turns (any real number), saturation and value in [0, 1] (Smith,
-    1978).
-    """
+    """Converts a hue in turns (any real number), saturation and value in [0, 1] to RGB [..., 3] (Smith, 1978)."""
     sector = 6.0 * hue[..., None] + jnp.array([5.0, 3.0, 1.0])[(None,) * hue.ndim]
     k = jnp.mod(sector, 6.0)
     part = jnp.clip(jnp.minimum(k, 4.0 - k), 0.0, 1.0)
@@ -169,9 +159,7 @@ def _turn(x: jax.Array, y: jax.Array, angle: jax.Array) -> tuple[jax.Array, jax.
 
 
 def _coverage(distance: jax.Array, pixel: float) -> jax.Array:
-    """About the part of a pixel that lies inside an outline at this signed distance from its
-    centre.
-    """
+    """Approximates the part of a pixel inside an outline at a signed distance from the pixel's centre."""
     return jnp.clip(0.5 - distance / pixel, 0.0, 1.0)
 
 

@@ -3,16 +3,14 @@
 python -m projects.structural.enhancement_study --config=projects/structural/configs/enhancements.py --workdir=runs/enhancements
 python -m projects.structural.enhancement_study --config=projects/structural/configs/enhancements.py:smoke --workdir=runs/enhancements_smoke
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
-mCE is relative to the standard networks. `train=clahe` are networks trained with equalised images,
-`train=stability` networks trained for stability (weight and noise .05), both from the start, where
-the draft on structural robustness fine-tunes one for 5 epochs.
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR for the folder of the tfds dataset. mCE is relative to the standard
+networks. `train=clahe` are networks trained with equalised images, `train=stability` networks trained for stability
+(weight and noise .05). Both train from the start; the draft on structural robustness fine-tunes one for 5 epochs.
 
-Expected: docs/results/enhancements_cifar10_cpu.md has the table at smaller settings, these are not
-yet measured. Estimated from rates of its parts on two free CPU cores: 100 minutes of training (9
-networks, 20 epochs; stability training shows each image twice) and 75 of evaluation, 35 of them ten
-crops. `smoke` is a small network for two epochs on the embedded dataset: it shows that the command
-runs, nothing else.
+docs/results/enhancements_cifar10_cpu.md has the table at smaller settings; these are not yet measured. Estimated from
+the rates of its parts on two free CPU cores: 100 minutes of training (9 networks, 20 epochs; stability training shows
+each image twice) and 75 of evaluation, 35 of them ten crops. `smoke` is a small network for two epochs on the embedded
+dataset: it shows that the command runs.
 """
 
 from configs import scheme

@@ -1,18 +1,18 @@
-"""ICONS-50: a WRN-16-4 that has never seen a style, or 50 subclasses, by the draft's recipe.
+"""ICONS-50: a WRN-16-4 that never saw a style, or 50 subclasses, by the draft's recipe.
 
 python train.py --config=projects/structural/configs/icons50.py:style_microsoft --workdir=runs/icons50_microsoft
 python train.py --config=projects/structural/configs/icons50.py:style_apple --workdir=runs/icons50_apple
 python train.py --config=projects/structural/configs/icons50.py:subclass --workdir=runs/icons50_subclass
 python train.py --config=projects/structural/configs/icons50.py:smoke --workdir=runs/icons50_smoke
 
-with --config.dataset.data_dir=DIR naming the folder with ICONS-50, or a stand-in (`python -m
-projects.structural.standin --dataset=icons50 --out=DIR`). Ends in the accuracy on what was held out, with its standard
-error. 50 epochs of batches of 128, Nesterov, cosine from .1, dropout .3, mirror and crop, pixels in
-[0, 1]; weight decay 1e-4 as in the later code (5e-4 in the earlier one, the draft says nothing).
+with --config.dataset.data_dir=DIR for the folder of ICONS-50, or of a stand-in (`python -m projects.structural.standin
+--dataset=icons50 --out=DIR`). Ends in the accuracy on the held-out icons, with its standard error. 50 epochs of batches
+of 128, Nesterov, cosine from .1, dropout .3, mirror and crop, pixels in [0, 1]; weight decay 1e-4 as in the later code
+(5e-4 in the earlier code, nothing in the draft).
 
-Published: 57 % (Microsoft), about 93 % (Apple), 60.4 % (subclass, found as the released code does,
-which leaves no training images of two classes; `subclass_exact` holds out the 50 alone). Expected
-here: not yet measured. `smoke` is a small network for two epochs: it shows that this runs.
+Published: 57 % (Microsoft), about 93 % (Apple), 60.4 % (subclass, matched as in the released code, which leaves no
+training images of two classes; `subclass_exact` holds out the 50 alone). Not yet measured here. `smoke` is a small
+network for two epochs: it shows that this runs.
 """
 
 from configs import default

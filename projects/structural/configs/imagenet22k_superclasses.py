@@ -1,22 +1,23 @@
-"""25 superclasses of ImageNet-22K by a linear probe: a last layer trained on their subclasses in
-ImageNet-1K, tested on these and on those it never saw (draft of 2018).
+"""25 superclasses of ImageNet-22K by a linear probe (draft of 2018).
+
+A last layer is trained on their subclasses in ImageNet-1K and tested on these and on unseen ones.
 
 python train.py --config=projects/structural/configs/imagenet22k_superclasses.py:resnet50 --workdir=runs/superclasses_resnet50 \\
     --config.train.init_from=resnet50-0676ba61.pth --config.dataset.data_dir=DIR
 python train.py --config=projects/structural/configs/imagenet22k_superclasses.py:smoke --workdir=runs/superclasses_smoke \\
     --config.train.init_from=runs/superclasses_backbone --config.dataset.data_dir=DIR
 
-Any network of models.names() with weights of its own, or the workdir of a trained one; DIR as
-projects/structural/synsets.py describes it. One epoch of batches of 128, Nesterov, cosine from .01,
-weight decay 5e-4 of the last layer, images of shorter side 256, boxes of 224 cut at random,
-mirrored. All weights but the last layer's stay. As in the released code BatchNorm normalises by the
-batch and its running statistics drift, and dropout drops; --config.train.batch_norm=running keeps
-the statistics. Ends in the accuracy on seen and on unseen subclasses, with intervals (parts.csv).
+The variant is any network of models.names(); its weights are a file, or the workdir of a trained one. DIR is laid out
+as in projects/structural/synsets.py. One epoch of batches of 128, Nesterov, cosine from .01, weight decay 5e-4 of the
+last layer, images of shorter side 256, boxes of 224 cut at random, mirrored. All weights but the last layer's stay. As
+in the released code BatchNorm normalises by the batch and its running statistics drift, and dropout drops;
+--config.train.batch_norm=running keeps the statistics. Ends in the accuracies on seen and on unseen subclasses, with
+intervals (parts.csv).
 
-Published, seen and unseen: AlexNet 84.95, 70.47; SqueezeNet 1.1 82.97, 68.97; ResNet-18 90.77, 79.23;
-VGG-19 93.95, 81.32, with BatchNorm 94.37, 82.74; ResNet-50 94.20, 82.91; ResNeXt-101 64x4d 95.80,
-84.51 %. Expected here: not yet measured. `smoke` is a small network on a stand-in (`python -m
-projects.structural.standin --dataset=imagenet22k_superclasses --out=DIR`): it shows that this runs.
+Published, seen and unseen: AlexNet 84.95, 70.47; SqueezeNet 1.1 82.97, 68.97; ResNet-18 90.77, 79.23; VGG-19 93.95,
+81.32, with BatchNorm 94.37, 82.74; ResNet-50 94.20, 82.91; ResNeXt-101 64x4d 95.80, 84.51 %. Not yet measured here.
+`smoke` is a small network on a stand-in (`python -m projects.structural.standin --dataset=imagenet22k_superclasses
+--out=DIR`): it shows that this runs.
 """
 
 from configs import default

@@ -8,13 +8,13 @@ python -m projects.structural.train_style_decoder --config=projects/structural/c
     --config.dataset.data_dir=DIR
 python -m projects.structural.train_style_decoder --config=projects/structural/configs/style_decoder.py:smoke --workdir=runs/style_smoke
 
-public   trains nothing: both files are of the PyTorch port of AdaIN, pictures those of a folder
-paper    160,000 steps of 8 contents, ImageNet's here (MS-COCO's there), and 8 styles, of 256 pixels
-cifar10  32 pixels, an eighth of the channels, procedural textures, and, since the public encoder is
-         not at hand, one of random values: a small stand-in, not the paper's style transfer
-smoke    ten steps on the embedded dataset: shows that the command runs, nothing else
+public   no training: both files come from the PyTorch port of AdaIN, pictures from a folder
+paper    160,000 steps of 8 contents (ImageNet here, MS-COCO in the paper) and 8 styles, of 256 pixels
+cifar10  32 pixels, an eighth of the channels, procedural textures, and an encoder of random values, since the public one
+         is not at hand: a small stand-in, not the paper's style transfer
+smoke    ten steps on the embedded dataset: shows that the command runs
 
-Expected of cifar10: coarse shapes stay, colours and details are lost. Nothing here is measured.
+With cifar10 coarse shapes should stay, colours and details be lost. Nothing here is measured.
 """
 
 from configs import default

@@ -5,14 +5,13 @@ python train.py --config=projects/structural/configs/subclass.py:k2 --workdir=ru
 python train.py --config=projects/structural/configs/subclass.py:k3 --workdir=runs/subclass_k3
 python train.py --config=projects/structural/configs/subclass.py:smoke --workdir=runs/subclass_smoke
 
-with --config.dataset.data_dir=DIR naming the folder that holds tfds's cifar100, or a stand-in
-(`python -m projects.structural.standin --dataset=cifar100 --out=DIR`). Ends in the accuracy on test images of subclasses
-that were seen and of those that were not (parts.csv). WRN-40-2, 100 epochs of batches of 128,
-Nesterov, cosine from .1, weight decay 5e-4, dropout .3, mirror and crop. The released code has
-mixup, too, the draft does not: --config.train.mixup=True.
+with --config.dataset.data_dir=DIR for the folder of tfds's cifar100, or of a stand-in (`python -m
+projects.structural.standin --dataset=cifar100 --out=DIR`). Ends in the accuracies on test images of seen and of unseen
+subclasses (parts.csv). WRN-40-2, 100 epochs of batches of 128, Nesterov, cosine from .1, weight decay 5e-4, dropout .3,
+mirror and crop. The released code adds mixup, the draft does not: --config.train.mixup=True.
 
-Published on unseen subclasses: 40.9, 26.78 and 25.3 %. Expected here: not yet measured. `smoke` is a
-small network for two epochs: it shows that this runs.
+Published on unseen subclasses: 40.9, 26.78 and 25.3 %. Not yet measured here. `smoke` is a small network for two
+epochs: it shows that this runs.
 """
 
 from configs import default

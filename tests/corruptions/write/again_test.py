@@ -39,48 +39,62 @@ def test_other_settings_are_refused_and_named(clean, tmp_path, change, named):
     assert {p: p.read_bytes() for p in tmp_path.glob("*.*")} == before
 
 
-def test_other_images_are_refused(clean, tmp_path):
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    with pytest.raises(WriteError, match=r"source\.images_sha256: stored"):
-        write_dataset(tmp_path, (255 - clean[0], clean[1]), corruptions="imagenet_c/contrast")
+def _write(folder, clean, **options):
+    write_dataset(folder, clean, corruptions="imagenet_c/contrast", severities=[1], **options)
 
 
-def test_foreign_files_are_refused(clean, tmp_path):
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(WriteError, match=r"holding thesis\.tex"):
-        write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast")
-    other = tmp_path / "other"
-    write_dataset(other, clean, corruptions="imagenet_c/contrast")
-    (other / "border.npy").write_text("published")
-    with pytest.raises(WriteError, match=r"border\.npy .*not written by this program"):
-        write_dataset(other, clean, corruptions="noc/border")
-    assert (other / "border.npy").read_text() == "published"
+def _foreign_block(folder, clean):
+    _write(folder, clean, layout="folders")
+    (folder / "border/1").mkdir(parents=True)
 
 
-def test_foreign_folders_are_refused(clean, tmp_path):
-    options = {"severities": [1], "layout": "folders"}
-    write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", **options)
-    (tmp_path / "border/1").mkdir(parents=True)
-    with pytest.raises(WriteError, match=r"border/1 .*not written by this program"):
-        write_dataset(tmp_path, clean, corruptions="noc/border", **options)
+def _foreign_array(folder, clean):
+    _write(folder, clean)
+    (folder / "border.npy").write_text("published")
 
 
-def test_unwritable_folders_are_refused(clean, tmp_path):
+FOLDERS = {  # what is done to the folder "out" first, the arguments of the next call, the refusal
+    "other images": (
+        lambda out, clean: _write(out, (255 - clean[0], clean[1])),
+        {"corruptions": "imagenet_c/contrast"},
+        r"source\.images_sha256: stored",
+    ),
+    "a foreign file": (
+        lambda out, clean: (out.mkdir(), (out / "thesis.tex").write_text("precious")),
+        {},
+        r"holding thesis\.tex",
+    ),
+    "a foreign array": (_foreign_array, {}, r"border\.npy .*not written by this program"),
+    "a foreign block": (_foreign_block, {"layout": "folders"}, r"border/1 .*not written by this program"),
+    "a file": (lambda out, clean: out.write_text(""), {}, "found a file"),
+    "a damaged manifest": (
+        lambda out, clean: (out.mkdir(), (out / "manifest.json").write_text("{")),
+        {},
+        r"manifest\.json is not a readable manifest",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders_that_are_refused_stay_as_they_are(clean, tmp_path, name):
+    harm, arguments, message = FOLDERS[name]
+    harm(tmp_path / "out", clean)
+    ours = ("manifest.json", ".checks.json", ".lock")  # what the writer may touch before it refuses
+    contents = lambda: {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p.name not in ours}  # noqa: E731
+    before = contents()
+    with pytest.raises(WriteError, match=message):
+        write_dataset(tmp_path / "out", clean, **{"corruptions": "noc/border", "severities": [1]} | arguments)
+    assert contents() == before
+
+
+def test_a_folder_below_a_file_is_refused(clean, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(WriteError, match="found a file"):
-        write_dataset(tmp_path / "file", clean, corruptions="noc/border")
     with pytest.raises(WriteError, match="cannot write to the folder"):
         write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border")
 
 
 def test_two_writers_at_once_are_refused(clean, tmp_path):
     with files.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
-        write_dataset(tmp_path, clean, corruptions="noc/border")
-
-
-def test_a_damaged_manifest_is_refused(clean, tmp_path):
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(WriteError, match=r"manifest\.json is not a readable manifest"):
         write_dataset(tmp_path, clean, corruptions="noc/border")
 
 
