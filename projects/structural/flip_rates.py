@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from analysis.lines import read_lines, write_rows
+from analysis import frames
 from analysis.rounding import fixed, with_error
 
 BEST = 5
@@ -108,12 +109,12 @@ def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) 
     if len({row[:2] for row in reference}) != 1:
         raise ValueError(f"expected a reference of one model, found {sorted({row[:2] for row in reference}) or 'none'}")
     of_reference, found = {row.perturbation: row for row in reference}, {}
-    for name, sequences, frames in asked:
+    for name, sequences, length in asked:
         row = of_reference.get(name)
-        if row is None or (row.sequences, row.frames) != (sequences, frames):
+        if row is None or (row.sequences, row.frames) != (sequences, length):
             has = f"{row.sequences} of {row.frames} frames" if row else "none"
             raise ValueError(
-                f"expected {sequences} sequences of {frames} frames of {name} in the reference, found {has}"
+                f"expected {sequences} sequences of {length} frames of {name} in the reference, found {has}"
             )
         if not row.flip_probability or not row.top_distance:
             raise ValueError(f"expected a reference whose answers change under {name}, found none change")
@@ -159,25 +160,30 @@ def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> st
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def write_flips(path: pathlib.Path, rows: Sequence[Flips], comment: str) -> None:
-    """Writes flips.csv."""
-    write_rows(path, Flips._fields, rows, comment)
+def write_flips(path: pathlib.Path, rows: Sequence[Flips], origin: str) -> None:
+    """Writes flips.csv; `origin` goes to provenance.json."""
+    frames.write(path, frames.of_rows(rows, Flips._fields), origin)
 
 
 def read_flips(path: str | pathlib.Path) -> list[Flips]:
-    """Reads flips.csv, or the one in a workdir.
+    """Reads the flips of a reference: a file flips.csv, or the one in a workdir.
 
     Raises:
       FileNotFoundError: there is none.
-      ValueError: it was edited, or a line is malformed.
+      ValueError: it has other columns, or a line is malformed.
     """
     path = pathlib.Path(path)
     path = path / FILE if path.is_dir() else path
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except ValueError as error:  # not UTF-8, or no table
+        raise ValueError(f"{path}: expected a table, found none ({str(error).strip()})") from None
+    if tuple(table.columns) != Flips._fields:
+        raise ValueError(f"{path}: expected the columns {','.join(Flips._fields)}, found {','.join(table.columns)}")
     rows = []
-    for number, fields in read_lines(path, Flips._fields):
+    for number, (model, seed, name, sequences, length, *means) in enumerate(table.itertuples(index=False), 2):
         try:
-            numbers = int(fields[1]), fields[2], int(fields[3]), int(fields[4]), *map(float, fields[5:])
+            rows.append(Flips(model, int(seed), name, int(sequences), int(length), *map(float, means)))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
-        rows.append(Flips(fields[0], *numbers))
+            raise ValueError(f"{path}, line {number}: expected a row of numbers, found an error: {error}") from None
     return rows

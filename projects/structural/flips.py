@@ -28,13 +28,13 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
-from analysis.lines import as_name
+from analysis.frames import as_name
 from evaluation import correctness, trained_models
 from evaluation.correctness import Model, refuse_not_finite
 from evaluation.evaluate import digests
 from projects.structural.flip_rates import BEST, FILE, Flips, divisors, measure, rates, read_flips, text, write_flips
 from projects.structural.sequences import Sequences, list_sequences, open_sequences
-from runtime import distributed, files, meshes, workdirs
+from runtime import artifacts, distributed, meshes
 from runtime.log import log
 from runtime.progress import bar
 from runtime.provenance import provenance, summary
@@ -87,7 +87,7 @@ def _others(workdir: pathlib.Path, folder: pathlib.Path, opened: list[Sequences]
 def _kept(workdir: pathlib.Path, made_from: dict[str, str], found: Sequences) -> list[Flips]:
     """Reads earlier results of the same models on the same sequences; an empty list for others."""
     path = workdir / _KEPT / f"{found.name}.json"
-    content = files.read_json(path, remedy="remove it", shape=_SHAPE) if path.exists() else {}
+    content = artifacts.read_record(path, "remove it", shape=_SHAPE) if path.exists() else {}
     same = content.get("made_from") == made_from and content.get("sequences") == _identity(found)
     return [Flips(*row) for row in content["rows"]] if same else []
 
@@ -101,7 +101,7 @@ def _measured(workdir, made_from, found, models, config, mesh) -> list[Flips]:
     rows = [measure(key, as_name(found.name), classes) for key, classes in best.items()]
     path = workdir / _KEPT / f"{found.name}.json"
     path.parent.mkdir(exist_ok=True)
-    workdirs.write_json(path, {"made_from": made_from, "sequences": _identity(found), "rows": rows})
+    artifacts.write_record(path, {"made_from": made_from, "sequences": _identity(found), "rows": rows})
     return rows
 
 

@@ -66,6 +66,23 @@ def test_rates_are_means_of_ratios_and_not_ratios_of_means(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "expected a table, found none"),
+        ("model,seed\na,0\n", "expected the columns model,seed,perturbation,.*found model,seed"),
+        (",".join(flips.Flips._fields) + "\na,0,tilt,x,31,.1,.1,.1,.1\n", "line 2: expected a row of numbers"),
+        (",".join(flips.Flips._fields) + "\na,0,tilt\n", "line 2: expected a row of numbers"),
+    ],
+)
+def test_files_that_hold_no_flips_are_refused(tmp_path, content, message):
+    (tmp_path / "flips.csv").write_text(content)
+    with pytest.raises(ValueError, match=rf"flips\.csv.*{message}"):
+        flips.read_flips(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        flips.read_flips(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
     "reference, message",
     [
         ([], "a reference of one model, found none"),
