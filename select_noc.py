@@ -1,25 +1,30 @@
-"""Selects a benchmark of corruptions that do not overlap: Algorithm 1 on a measured matrix.
+"""Selects a benchmark of corruptions that do not overlap: Algorithm 1 on measured overlaps.
 
-    python select_noc.py --overlap=DIR/overlap.csv --threshold=0.1 [--strict] [--sweep] [--out=FILE]
-    python select_noc.py --overlap=DIR/overlap.csv --coverage=imagenet_c
-    python select_noc.py --overlap=DIR/overlap.csv --categories --nk=6,2,1000 [--nk_unbalanced]
+    python select_noc.py --workdir=DIR --threshold=0.1 [--strict] [--sweep] [--out=FILE]
+    python select_noc.py --workdir=DIR --coverage=imagenet_c
+    python select_noc.py --overlap=MATRIX.csv --categories --nk=6,2,1000 [--nk_unbalanced]
 
-Prints the benchmark and writes it to FILE (default: benchmark.json beside the matrix). Where
-overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it, pairs of
-members that are within two standard errors of the threshold are reported, and coverage is tested.
-Coverage is written to coverage.json; benchmark.json then stays as it is, unless --out says so.
+Takes the overlaps of a workdir of overlap.py, computed from its answers, or somebody's matrix as CSV (the header
+`corruption` and the names, a row for each name). Prints the benchmark and writes it to FILE (default: benchmark.json in
+the workdir, or beside the matrix). Of a workdir, and where overlap_long.csv lies beside a matrix, ties are broken by the
+unclipped overlap, pairs of members that are within two standard errors of the threshold are reported, and coverage is
+tested. Coverage is written to coverage.json; benchmark.json then stays as it is, unless --out says so.
 """
 
 from runtime import command  # isort: skip
 
-from absl import flags
+import pathlib
 
+from absl import app, flags
+
+from analysis.overlap.measured import read_overlap
 from analysis.references import BENCHMARKS
 from analysis.selection.benchmark import select_benchmark
 
 
 def define_flags():
-    flags.DEFINE_string("overlap", None, "overlap.csv of a study (required).")
+    flags.DEFINE_string("workdir", None, "Workdir of overlap.py.")
+    flags.DEFINE_string("overlap", None, "CSV file of overlaps, instead of a workdir.")
     flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
     flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
     flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
@@ -38,17 +43,26 @@ def define_flags():
         False,
         "With --nk: add less balanced ones of the same size, by standard deviation of the counts.",
     )
-    flags.DEFINE_string("out", None, "Where to write; default benchmark.json beside the matrix.")
+    flags.DEFINE_string("out", None, "Where to write; default benchmark.json in the workdir or beside the matrix.")
 
 
 def main(argv):
-    given = command.given(argv, {"overlap": "FILE"})
+    given = command.given(argv)
+    if bool(given.workdir) == bool(given.overlap):
+        raise app.UsageError("expected --workdir=DIR or --overlap=FILE")
+    if given.workdir:
+        from analysis.overlap.study import read_study  # imports JAX, which takes seconds
+
+        folder, measured = pathlib.Path(given.workdir), read_study(pathlib.Path(given.workdir)).measured
+    else:
+        folder, measured = pathlib.Path(given.overlap).parent, read_overlap(given.overlap)
     select_benchmark(
-        given.overlap,
+        measured,
+        pathlib.Path(given.out) if given.out else folder / "benchmark.json",
         given.threshold,
         given.strict,
         given.sweep,
-        given.out,
+        kept=given.coverage is not None and given.out is None,
         categories=given.categories,
         coverage=given.coverage,
         nk=given.nk,

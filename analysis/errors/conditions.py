@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import corruptions
-from analysis.errors.summary import ORIGINAL, PROCEDURAL
 from corruptions import imagenet_c
 
 FROST = "imagenet_c/frost"
+PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
 SHAPE = {  # of `Conditions` in JSON
     "dataset": str,
     "classes": int,

@@ -1,38 +1,46 @@
-"""Several models, of one workdir or more, and several benchmarks in one table."""
+"""Several models, of one workdir or more, and several benchmarks in one table: Markdown, CSV and LaTeX."""
 
 import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from analysis import derived
-from analysis.errors import comparison, files
-from analysis.errors.choice import LABEL, REFUSE, Choice, choose
-from analysis.errors.conditions import Conditions, differences
-from analysis.errors.images import ImageErrors
-from analysis.errors.reference import conditions_of
-from analysis.errors.summary import GAP, MEASURES, NONE, ORIGINAL, Summary
-from analysis.lines import as_name
-from analysis.tables import CLEAN
-from runtime.files import read_json
+import numpy as np
+import pandas as pd
+
+from analysis import answers, derived, frames
+from analysis.errors import significance
+from analysis.errors.conditions import ORIGINAL, Conditions, differences
+from analysis.errors.reference import LABEL, NONE, REFUSE, Choice, choose, conditions_of
+from analysis.errors.scores import Cell, ImageErrors
+from analysis.errors.summary import COLUMNS, GAP, MEASURES, TITLES, Summary, score
+from analysis.rounding import with_error
+from analysis.tables import CLEAN, Count
+from runtime.files import read_json, write_atomically
 from runtime.imports import import_all
 from runtime.json_shapes import Maybe
 
-COLUMNS = (*MEASURES, GAP)
+MEASURED = (*MEASURES, GAP)
 _SHAPE = {"provenance": Maybe({}), "eval": Maybe({"imports": Maybe([str])})}
 Column = tuple[str, str, str]
 """(benchmark, severities, measure)."""
+_TITLES = {
+    "imagenet_c": "ImageNet-C",
+    "imagenet_noc": "ImageNet-NOC",
+    "imagenet_c_bar": "C-bar",
+    "cifar10_c_bar": "C-bar",
+}
 
 
 class Evaluated(NamedTuple):
     """A workdir that was evaluated.
 
     Attributes:
-      folder: it.
+      folder: of the workdir.
       name: for labels, distinct among those of a table.
       errors: counts and answers.
       conditions: of the errors.
-      stored: whether of a corrupted dataset on disk.
+      stored: whether the images are a corrupted dataset on disk.
       source: device and revision, for the caption.
       notes: sentences on seeds under other conditions, for the caption.
     """
@@ -51,10 +59,10 @@ class Joint(NamedTuple):
 
     Attributes:
       models: labels of the rows.
-      columns: what stands in them.
+      columns: (benchmark, severities, measure) of each.
       cells: {(model, column): its `Summary`}.
       best: {column: the model that is clearly better than all others}.
-      caption: sentences on what the numbers are and where they come from.
+      caption: sentences that say what the numbers are and where they come from.
     """
 
     models: tuple[str, ...]
@@ -79,7 +87,29 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     revision = str(record.get("git_revision", "not recorded"))[:12]
     source = f"{record.get('device', 'device not recorded')}, revision {revision}"
     stored = folder.parent.name == "stored"
-    return Evaluated(folder, name, ImageErrors.read(folder / "answers", counts), conditions_of(folder), stored, source)
+    return Evaluated(folder, name, image_errors(folder / "answers", counts), conditions_of(folder), stored, source)
+
+
+def image_errors(folder: pathlib.Path, counts: Iterable[Count]) -> ImageErrors:
+    """Reads the answers in a folder that add up to some counts; none where there is no such folder.
+
+    Raises:
+      DamagedFileError: a file holds no answers.
+    """
+    counts = list(counts)
+    known = {count.key: count for count in counts}
+    packed: dict[Cell, np.ndarray] = {}
+    shown: dict[Cell, str] = {}
+    for path, condition in derived.files_of(folder):
+        by_model, made_from = answers.read_packed(path)
+        for key, bits in by_model.items():
+            cell = (*key, *condition)
+            count = known.get(cell)
+            if count is None or cell in packed or len(bits) != -(-count.total // 8):
+                continue
+            if int(np.bitwise_count(bits).sum()) == count.correct:
+                packed[cell], shown[cell] = bits, made_from.shown
+    return ImageErrors(counts, packed, shown)
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
@@ -117,16 +147,16 @@ def joint(
     *,
     reference: str = "",
     mismatch: str = REFUSE,
-    measures: Sequence[str] = COLUMNS,
+    measures: Sequence[str] = MEASURED,
     benchmarks: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Joint:
     """Puts models and benchmarks together.
 
     Args:
-      evaluated: workdirs; whose conditions differ from the first's are refused, or labelled.
-      reference, mismatch: as `choice.choose`.
-      measures: of benchmarks, out of `COLUMNS`.
+      evaluated: workdirs; those with other conditions than the first are refused, or labelled.
+      reference, mismatch: see `reference.choose`.
+      measures: of benchmarks, out of `MEASURED`.
       benchmarks: only these, () for all that are there; clean images always are.
       models: only these names, () for all.
 
@@ -137,7 +167,7 @@ def joint(
     cells: dict[tuple[str, Column], Summary] = {}
     choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
     for workdir, choice in zip(evaluated, choices, strict=True):
-        _, summaries = files.score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
+        _, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
         for summary in summaries:
             asked_for = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
             column = (summary.benchmark, summary.severities, summary.measure)
@@ -161,7 +191,7 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
     """Names workdirs by their last parts, as few as tell them apart."""
     paths = [folder.resolve() for folder in folders]
     for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
-        labels = [as_name("/".join(path.parts[-parts:])) for path in paths]
+        labels = [frames.as_name("/".join(path.parts[-parts:])) for path in paths]
         if len(set(labels)) == len(labels):
             return labels
     raise ValueError(f"expected every workdir once, found {', '.join(map(str, paths))}")
@@ -195,7 +225,7 @@ def _order(column):
     benchmark, severities, measure = column
     order = (CLEAN, "imagenet_c", "imagenet_noc", "imagenet_c_bar", "cifar10_c_bar")
     rank = order.index(benchmark) if benchmark in order else len(order)
-    return rank, benchmark, severities, COLUMNS.index(measure)
+    return rank, benchmark, severities, MEASURED.index(measure)
 
 
 def _images(evaluated):
@@ -216,7 +246,7 @@ def _best(rows, columns, cells, shown):
             value.images is None for values in values_of.values() for value in values
         ):
             untested.append(column)
-        elif name := comparison.clearly_best(values_of):
+        elif name := significance.clearly_best(values_of):
             best[column] = name
     return best, untested
 
@@ -261,8 +291,75 @@ def _tested(best, untested, rows):
         return
     yield (
         "Bold: smaller than each other model's, paired on the same test images, Holm-corrected over all pairs of a "
-        f"column, p < {comparison.LEVEL:g}{'' if best else '; in no column'}."
+        f"column, p < {significance.LEVEL:g}{'' if best else '; in no column'}."
     )
     if untested:
         listed = ", ".join(f"{benchmark} {measure}" for benchmark, _, measure in untested)
         yield f"Not tested, as the answers to the same images are not all there: {listed}."
+
+
+def markdown(table: Joint) -> str:
+    """Writes the table and its caption; numbers that hold for other conditions than their reference have a †."""
+    lines = [frames.markdown(_texts(table, "**{}**", " ± ", "†")), "", *(f"{line}  " for line in _sentences(table))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def latex(table: Joint) -> str:
+    """Writes a table of LaTeX with booktabs, caption included."""
+    texts = _texts(table, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$")
+    texts = texts.apply(lambda cells: cells.str.replace("\N{MINUS SIGN}", "$-$"))
+    texts["model"] = [frames.latex_escaped(model) for model in table.models]
+    texts.columns = [frames.latex_escaped(title) for title in texts.columns]
+    return frames.latex(texts, " ".join(map(frames.latex_escaped, _sentences(table))))
+
+
+def frame(table: Joint) -> pd.DataFrame:
+    """Makes the frame of table.csv: a row for each cell."""
+    rows = (
+        (model, *table.cells[model, column][1:-1], int(table.best.get(column) == model))
+        for column in table.columns
+        for model in table.models
+        if (model, column) in table.cells
+    )
+    return frames.of_rows(rows, (*COLUMNS, "best"))
+
+
+def write(folder: pathlib.Path, table: Joint) -> list[pathlib.Path]:
+    """Writes table.md, table.csv and table.tex into a folder; returns their paths."""
+    paths = [folder / f"table.{kind}" for kind in ("md", "csv", "tex")]
+    write_atomically(paths[0], markdown(table))
+    frames.write(paths[1], frame(table), " ".join(table.caption))
+    write_atomically(paths[2], latex(table))
+    return paths
+
+
+def _texts(table, bold, between, mark):
+    """The cells as text, a row for each model."""
+    titles = ["model", *(_title(column, table) for column in table.columns)]
+    rows = [[m, *(_cell(table, m, column, bold, between, mark) for column in table.columns)] for m in table.models]
+    return pd.DataFrame(rows, columns=titles)
+
+
+def _title(column: Column, table: Joint) -> str:
+    benchmark, severities, measure = column
+    if benchmark == CLEAN:
+        return "clean error"
+    kinds = {other for name, other, _ in table.columns if name == benchmark}
+    kind = f" ({severities})" if len(kinds) > 1 else ""
+    name = _TITLES.get(benchmark, benchmark)
+    return f"{name}{kind} minus ImageNet-C" if measure == "gap" else f"{name}{kind} {TITLES[measure]}"
+
+
+def _cell(table, model, column, bold, between, mark):
+    if (model, column) not in table.cells:
+        return "\N{EN DASH}"
+    cell = table.cells[model, column]
+    text = with_error(cell.mean, cell.se).replace("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", between)
+    text += f" ({cell.std:.2g})" if cell.std == cell.std else ""
+    text += mark if cell.mismatch != NONE else ""
+    return bold.format(text) if table.best.get(column) == model else text
+
+
+def _sentences(table):
+    marked = sorted({cell.mismatch for cell in table.cells.values()} - {NONE})
+    return [*table.caption, *(["† Measured under other conditions than the reference."] if marked else [])]

@@ -1,30 +1,35 @@
-"""References: errors of a model and the conditions they hold for.
+"""References: errors of a model that other errors are divided by, and the conditions they hold for.
 
-alexnet      AlexNet's published ones, for ImageNet at 224x224
-a file       JSON: name, clean, errors {corruption: {severity: error}}, conditions
-a workdir    one that eval.py or overlap.py has evaluated; its standard, or only, model
+    alexnet      AlexNet's published errors, for ImageNet at 224x224
+    a file       JSON: name, clean, errors {corruption: {severity: error}}, conditions
+    a workdir    one that eval.py or overlap.py has evaluated; its standard, or only, model
+
+A reference that was named must hold, or its numbers are labelled; without one AlexNet's published errors are taken for
+the corruptions that they hold for.
 """
 
 import dataclasses
 import os
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from analysis import derived, references
 from analysis.errors import conditions
-from analysis.errors.conditions import FROST, Conditions
-from analysis.errors.summary import ORIGINAL
-from analysis.lines import as_name
+from analysis.errors.conditions import FIELDS, FROST, ORIGINAL, Conditions, differences
+from analysis.frames import as_name
 from analysis.tables import CLEAN, STANDARD
 from runtime import files
 from runtime.json_shapes import Maybe
+from runtime.schema import SettingsError
 
 Severity = int | float | str
 ALEXNET = "alexnet"
 PREPROCESSING = "shorter side 256, centre crop 224, bilinear (Pillow)"
+REFUSE, LABEL = "refuse", "label"
+NONE = "none"  # no reference, no severities, no difference
 _SHAPE = (224, 224, 3)
 _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": conditions.SHAPE}
 _SHAPE_OF_RECORD = {"conditions": Maybe(conditions.SHAPE)}
@@ -95,7 +100,7 @@ def of_file(path: pathlib.Path) -> Reference:
       DamagedFileError: something is missing, or of another kind.
       ValueError: an error outside of [0, 1].
     """
-    content = files.read_json(path, remedy="write it with tools.table --write_reference", shape=_SHAPE_OF_FILE)
+    content = files.read_json(path, remedy="write it with tools.tables --write_reference", shape=_SHAPE_OF_FILE)
     errors = {
         name: {_severity(text): _fraction(path, value) for text, value in row.items()}
         for name, row in content["errors"].items()
@@ -119,7 +124,7 @@ def of_workdir(folder: pathlib.Path) -> Reference:
     if len(models) != 1 and STANDARD not in models:
         raise ValueError(
             f"expected one model or one called {STANDARD} in {folder}, found {', '.join(models)}; write the one "
-            "that is meant to a file: python -m tools.table WORKDIR --write_reference=FILE --models=NAME"
+            "that is meant to a file: python -m tools.tables WORKDIR --write_reference=FILE --models=NAME"
         )
     return _averaged(folder, counts, STANDARD if STANDARD in models else models[0])
 
@@ -182,3 +187,89 @@ def _fraction(path, value):
     if not 0 <= value <= 1:
         raise ValueError(f"{path}: expected errors in [0, 1], found {value!r}")
     return float(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What errors are divided by.
+
+    Attributes:
+      references: of which each has its own corruptions.
+      different: {reference's name: {what: sentence}}, see `conditions.differences`; with a label.
+      unusable: {corruption: sentence} of those that a reference was not taken for; only where none
+        was named.
+    """
+
+    references: tuple[Reference, ...] = ()
+    different: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    unusable: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def of(self, corruption: str) -> Reference | None:
+        """Gives the reference of a corruption, or None."""
+        if corruption in self.unusable:
+            return None
+        return next((reference for reference in self.references if corruption in reference.errors), None)
+
+    def label(self, corruptions: Iterable[str], name: str) -> str:
+        """Writes the differences for some corruptions, for a column of a table:
+        `dataset;noc/hue:range`, or `none`.
+        """
+        names = set(corruptions)
+        keys = [key for key in self.different.get(name, {}) if key in FIELDS or key.rpartition(":")[0] in names]
+        return ";".join(keys) or NONE
+
+    def sentences(self) -> list[str]:
+        """Says in one line each which numbers are marked, and why there are others none of."""
+        marked = [
+            f"errors relative to {name} hold for other conditions: {'; '.join(sentences.values())}"
+            for name, sentences in self.different.items()
+            if sentences
+        ]
+        reasons = list(dict.fromkeys(self.unusable.values()))
+        told = reasons[:2] + ([f"and {len(reasons) - 2} more"] if len(reasons) > 2 else [])
+        return marked + ([f"no CE or mCE by AlexNet's published errors: {'; '.join(told)}"] if told else [])
+
+
+def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
+    """Finds the reference for errors measured under some conditions.
+
+    Args:
+      asked: `config.eval.reference`: `alexnet`, a file, a workdir, or "" for AlexNet's errors where
+        they hold.
+      mismatch: `config.eval.reference_mismatch`: `refuse` or `label`, of a reference that was
+        named.
+      found: the conditions.
+
+    Raises:
+      SettingsError: conditions differ and are not to be labelled; each difference is named.
+      FileNotFoundError, ValueError: the reference cannot be read.
+    """
+    if not asked:
+        return _where_they_hold(alexnet(), found)
+    references = read(asked)
+    different = {
+        reference.name: differences(
+            reference.conditions, found, [name for name in reference.errors if name in found.corruptions]
+        )
+        for reference in references
+        if any(name in reference.errors for name in found.corruptions)
+    }
+    wrong = [f"{name}: {sentence}" for name, by_key in different.items() for sentence in by_key.values()]
+    if wrong and mismatch == REFUSE:
+        head = f"config.eval.reference={asked}: expected errors measured as those of the reference, found others:"
+        remedy = "take a reference that fits, or --config.eval.reference_mismatch=label, which marks the numbers"
+        raise SettingsError("\n  ".join([head, *wrong, remedy]))
+    return Choice(references, different)
+
+
+def _where_they_hold(references, found):
+    unusable = {}
+    for reference in references:
+        names = [name for name in reference.errors if name in found.corruptions]
+        different = differences(reference.conditions, found, names)
+        general = [different[field] for field in FIELDS if field in different]
+        for name in names:
+            of_corruption = [text for key, text in different.items() if key.rpartition(":")[0] == name]
+            if general or of_corruption:
+                unusable[name] = "; ".join(general or of_corruption)
+    return Choice(references, {}, unusable)

@@ -1,36 +1,168 @@
 """Mean error, CE and relative CE of a model on a benchmark, in percent, with standard errors.
 
-Of a corruption with errors E_s at S severities, a clean error E_0, and a reference with errors A_s
-and A_0:
+For a corruption with errors E_s at S severities, a clean error E_0, and a reference with errors A_s and A_0:
 
     mean error     100 sum_s E_s / S
     CE             100 sum_s E_s / sum_s A_s
     relative CE    100 sum_s (E_s - E_0) / sum_s (A_s - A_0)
 
-and of a benchmark their plain means over its corruptions (`analysis.scores` has the sources). All
-are means over test images of something that each image gives, so where the answers are stored their
-standard errors are those of such a mean, standard deviation over sqrt(N): what the same images
-share under different conditions counts. Without answers they are upper bounds from the counts. The
-reference's own sampling error is not in them.
+and for a benchmark their plain means over its corruptions (`analysis.scores` has the sources). All are means over test
+images of a number that each image gives, so their standard errors are those of such a mean, standard deviation over
+sqrt(N): the errors that one image shares under different conditions count. Without stored answers they are upper bounds
+from the counts. The reference's own sampling error is not in them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from analysis.errors.benchmarks import Benchmark
-from analysis.errors.choice import Choice
+import corruptions
 from analysis.errors.conditions import FROST, Conditions
-from analysis.errors.images import ImageErrors
-from analysis.errors.summary import NONE
-from analysis.tables import CLEAN
+from analysis.errors.reference import NONE, Choice
+from analysis.tables import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
 
+Severity = int | float | str
+Cell = tuple[str, int, str, Severity]
+"""(model, seed, corruption, severity)."""
+LEVELS = "levels"
+OTHERS = "others"
+PLAIN = "imagenet_c"
+BAR = ("imagenet_c_bar", "cifar10_c_bar")
 MEAN = "mean"
 MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
 FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 """Measure of a corruption -> the field of its `Row`."""
+
+
+class ImageErrors:
+    """Which images each model answers wrongly, where a folder keeps it.
+
+    Args:
+      counts: rows of counts.csv; answers that say otherwise than their row are left out.
+      packed: {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct}.
+      shown: {cell: digest of what was shown, "" where it is not known}.
+    """
+
+    def __init__(
+        self, counts: Iterable[Count], packed: Mapping[Cell, np.ndarray], shown: Mapping[Cell, str] | None = None
+    ):
+        self.counts = {count.key: count for count in counts}
+        self._packed, self.shown = packed, shown or {}
+
+    @classmethod
+    def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":
+        """Joins the errors of workdirs whose models, or seeds, differ."""
+        counts: list[Count] = []
+        packed: dict[Cell, np.ndarray] = {}
+        shown: dict[Cell, str] = {}
+        for part in parts:
+            counts += part.counts.values()
+            packed |= part._packed
+            shown |= part.shown
+        return cls(counts, packed, shown)
+
+    def has(self, cells: Iterable[Cell]) -> bool:
+        """Whether the answers behind some counts are all there, to the same number of images."""
+        cells = list(cells)
+        return all(cell in self._packed for cell in cells) and len({self.counts[cell].total for cell in cells}) == 1
+
+    def sum(self, cells: Iterable[Cell]) -> np.ndarray:
+        """Counts the wrong answers to each image under some conditions: float64 [N]."""
+        cells = list(cells)
+        number = self.counts[cells[0]].total
+        wrong = np.zeros(number)
+        for cell in cells:
+            wrong += 1 - np.unpackbits(self._packed[cell], count=number)
+        return wrong
+
+    def error(self, cell: Cell) -> float:
+        """Gives the error under one condition, in [0, 1]."""
+        return self.counts[cell].error
+
+    def bound(self, cells: Iterable[Cell]) -> float:
+        """Bounds the standard error of the sum of errors: the sum of the binomial ones."""
+        errors = ((self.error(cell), self.counts[cell].total) for cell in cells)
+        return float(sum(np.sqrt(error * (1 - error) / total) for error, total in errors))
+
+
+class Benchmark(NamedTuple):
+    """Corruptions and severities; a model was evaluated under all of them.
+
+    Attributes:
+      name: of a registered benchmark, or of a study's own; `others` are corruptions of no benchmark.
+      severities: `random`, or `levels` for every level that the benchmark has.
+      members: {qualified name: its severities}, in published order.
+    """
+
+    name: str
+    severities: str
+    members: Mapping[str, tuple[Severity, ...]]
+
+
+def complete_benchmarks(
+    conditions: Iterable[tuple[str, Severity]],
+    own: Mapping[str, Iterable[str]] | None = None,
+    *,
+    stored: bool = False,
+) -> list[Benchmark]:
+    """Lists the benchmarks that are there completely, then the conditions in none of them.
+
+    Args:
+      conditions: (corruption, severity) that a model was evaluated under.
+      own: {name: corruptions} of benchmarks that are not registered, such as a study's.
+      stored: of a dataset on disk, whose severities are 1, 2, ... where a benchmark selects levels.
+    """
+    there: dict[str, set[Severity]] = {}
+    for corruption, severity in conditions:
+        if corruption != CLEAN and not corruption.startswith((NATURAL, OF_CLASSES)):
+            there.setdefault(corruption, set()).add(severity)
+    by_name = {name: corruptions.names(name) for name in corruptions.benchmarks()}
+    by_name |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in by_name.values()}
+    benchmarks, covered = [], set()
+    for name, of_benchmark in by_name.items():
+        registered = name in corruptions.benchmarks()
+        at_random = dict.fromkeys(of_benchmark, (RANDOM,))
+        at_levels = {
+            member: _levels(member, name, stored) if registered else _numbers(there.get(member, ()))
+            for member in of_benchmark
+        }
+        for severities, members_at in ((LEVELS, at_levels), (RANDOM, at_random)):
+            if members_at and all(row and set(row) <= there.get(member, set()) for member, row in members_at.items()):
+                benchmarks.append(Benchmark(name, severities, members_at))
+                covered |= {(member, severity) for member, row in members_at.items() for severity in row}
+    rest = {name: {s for s in row if (name, s) not in covered} for name, row in there.items()}
+    for severities, of_kind in ((LEVELS, _numbers), (RANDOM, _random)):
+        members_at = {name: row for name in rest if (row := of_kind(rest[name]))}
+        if members_at:
+            benchmarks.append(Benchmark(OTHERS, severities, members_at))
+    return benchmarks
+
+
+def gaps(benchmarks: Iterable[Benchmark]) -> list[tuple[Benchmark, Benchmark]]:
+    """Lists (C-bar, C) at the same kind of severities, whose difference is the gap."""
+    by_key = {(benchmark.name, benchmark.severities): benchmark for benchmark in benchmarks}
+    return [
+        (by_key[bar, severities], by_key[PLAIN, severities])
+        for bar in BAR
+        for severities in (LEVELS, RANDOM)
+        if (bar, severities) in by_key and (PLAIN, severities) in by_key
+    ]
+
+
+def _levels(member, benchmark, stored):
+    levels = tuple(corruptions.severities(member, benchmark))
+    selected = stored and corruptions.selected_levels(member, benchmark) is not None
+    return tuple(range(1, len(levels) + 1)) if selected else levels
+
+
+def _numbers(severities):
+    return tuple(sorted(s for s in severities if not isinstance(s, str)))
+
+
+def _random(severities):
+    return tuple(s for s in severities if s == RANDOM)
 
 
 class Value(NamedTuple):
@@ -82,7 +214,7 @@ def rows(
     Args:
       errors: answers and counts.
       key: (model, seed).
-      benchmark: of `benchmarks.complete`.
+      benchmark: of `complete_benchmarks`.
       choice: of the reference.
       conditions: that the errors were measured under.
     """

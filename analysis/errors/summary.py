@@ -1,27 +1,25 @@
-"""errors_summary.csv: a number for each model, benchmark and measure, over seeds. Needs no JAX."""
+"""Errors of models on benchmarks as tables: errors.csv by corruption and seed, errors_summary.csv over seeds.
 
-import pathlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+    errors.csv           a row for each model, seed, benchmark and corruption, and one for the `mean` of the benchmark
+    errors_summary.csv   a row for each model, benchmark and measure, over the seeds of the model
 
-from analysis.lines import read_lines, write_rows
+All numbers are percent, `nan` where there is none.
+"""
 
-NAME = "errors_summary.csv"
-HEADER = (
-    "model",
-    "benchmark",
-    "severities",
-    "measure",
-    "mean",
-    "se",
-    "std",
-    "seeds",
-    "reference",
-    "mismatch",
-    "frost",
-)
-NONE = "none"  # no severities, no reference, nothing that differs
-PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from analysis import frames
+from analysis.errors import scores
+from analysis.errors.conditions import ORIGINAL, Conditions
+from analysis.errors.reference import NONE, Choice
+from analysis.errors.scores import ImageErrors, Row, Value
+from analysis.rounding import with_error
+from analysis.tables import CLEAN
+
 GAP = "gap"
 MEASURES = ("mean_error", "mCE", "relative_mCE")
 TITLES = {
@@ -38,16 +36,15 @@ class Summary(NamedTuple):
     Attributes:
       model: name.
       benchmark: its name, `clean`, or C-bar's of a gap; severities: `levels` or `random`.
-      measure: `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on
-        ImageNet-C).
+      measure: `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on ImageNet-C).
       mean: over seeds.
-      se: of the mean, over test images.
-      std: between seeds (n - 1), NaN of one.
-      seeds: how many.
-      reference: the name of what it is relative to, or `none`.
-      mismatch: what differs from the reference's conditions, or `none`.
-      frost: its source, where frost is among the corruptions, else `none`.
-      by_seed: the `analysis.errors.scores.Value`s that were averaged, where they are known.
+      se: standard error of the mean, over test images.
+      std: between seeds (n - 1), NaN of one seed.
+      seeds: their number.
+      reference: name of the reference that it is relative to, or `none`.
+      mismatch: differences from the reference's conditions, or `none`.
+      frost: source of frost, where frost is among the corruptions, else `none`.
+      by_seed: the `Value`s that were averaged.
     """
 
     model: str
@@ -61,36 +58,124 @@ class Summary(NamedTuple):
     reference: str
     mismatch: str
     frost: str
-    by_seed: tuple[Any, ...] = ()
+    by_seed: tuple[Value, ...] = ()
 
 
-def write(path: pathlib.Path, summaries: Sequence[Summary], comment: str | None = None) -> None:
-    """Writes errors_summary.csv atomically; `nan` where there is no number."""
-    write_rows(path, HEADER, [summary[:-1] for summary in summaries], comment)
+COLUMNS = Summary._fields[:-1]
 
 
-def read(path: pathlib.Path) -> list[Summary]:
-    """Reads errors_summary.csv.
+def score(
+    errors: ImageErrors,
+    choice: Choice,
+    conditions: Conditions,
+    own: Mapping[str, Iterable[str]] | None = None,
+    *,
+    stored: bool = False,
+) -> tuple[list[Row], list[Summary]]:
+    """Scores every model and seed on every benchmark that its counts hold completely.
 
-    Raises:
-      FileNotFoundError, ValueError: no such table, or another.
+    Args:
+      errors: counts and answers.
+      choice: of the reference.
+      conditions: that the errors were measured under.
+      own, stored: see `scores.complete_benchmarks`.
+
+    Returns:
+      (rows by corruption and their means, summaries over seeds).
     """
-    summaries = []
-    for number, fields in read_lines(path, HEADER):
-        try:
-            values = *map(float, fields[4:7]), int(fields[7])
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
-        summaries.append(Summary(*fields[:4], *values, *fields[8:]))
-    return summaries
+    keys = list(dict.fromkeys(cell[:2] for cell in errors.counts if (*cell[:2], CLEAN, 0) in errors.counts))
+    rows: list[Row] = []
+    of_model: dict[tuple[str, ...], list[tuple[Value, Row | None]]] = {}
+    for key in keys:
+        conditions_of_model = (cell[2:] for cell in errors.counts if cell[:2] == key)
+        evaluated = scores.complete_benchmarks(conditions_of_model, own, stored=stored)
+        head = (key[0], CLEAN, NONE, "mean_error")
+        of_model.setdefault(head, []).append((scores.clean_error(errors, key), None))
+        means = {}
+        for benchmark in evaluated:
+            members = scores.rows(errors, key, benchmark, choice, conditions)
+            rows += [_light(row) for row in members]
+            if benchmark.name == scores.OTHERS:
+                continue
+            means[benchmark.name, benchmark.severities] = row = scores.mean(members, choice)
+            rows.append(_light(row))
+            for measure, value in zip(MEASURES, (row.error, row.ce, row.relative), strict=True):
+                of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
+        for bar, plain in scores.gaps(evaluated):
+            first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
+            value = scores.difference(first.error, second.error)
+            of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
+    return rows, [summarise(head, found) for head, found in of_model.items()]
+
+
+def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row | None]]) -> Summary:
+    """Summarises the numbers of one model over its seeds.
+
+    Args:
+      head: model, benchmark, severities and measure.
+      found: for each seed its number and, of a benchmark, the row it stands in.
+    """
+    values = tuple(value for value, _ in found)
+    row = found[0][1]
+    whole = scores.average(values)
+    undefined = math.isnan(values[0].value)
+    std = math.nan if undefined else frames.spread_over_seeds([value.value for value in values])
+    normalised = row is not None and head[3] in ("mCE", "relative_mCE")
+    about = (row.reference, row.mismatch) if normalised else (NONE, NONE)
+    return Summary(*head, whole.value, whole.se, std, len(values), *about, NONE if row is None else row.frost, values)
+
+
+def _light(row):
+    """A row without its images: those of many models and corruptions would fill the memory."""
+    return row._replace(**{name: getattr(row, name)._replace(images=None) for name in scores.FIELDS.values()})
+
+
+def errors_frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """Makes the frame of errors.csv."""
+    columns = ("model", "seed", "benchmark", "reference", "corruption", "mean_error", "CE", "CE_se", "relative_CE")
+    columns += ("relative_CE_se", "mean_error_se", "severities", "mismatch", "frost")
+    lines = (
+        (
+            *(row.model, row.seed, row.benchmark, row.reference, row.corruption, row.error.value),
+            *(*row.ce[:2], *row.relative[:2], row.error.se, row.severities, row.mismatch, row.frost),
+        )
+        for row in rows
+    )
+    return frames.of_rows(lines, columns)
+
+
+def summary_frame(summaries: Iterable[Summary]) -> pd.DataFrame:
+    """Makes the frame of errors_summary.csv."""
+    return frames.of_rows((summary[:-1] for summary in summaries), COLUMNS)
 
 
 def notes(summary: Summary) -> list[str]:
-    """Lists what a normalised number must be marked with: frost that is not the original's, and
-    conditions that differ.
-    """
+    """Lists the marks of a normalised number: frost that is not the original's, and conditions that differ."""
     if summary.reference == NONE:
         return []
     marks = [] if summary.frost in (NONE, ORIGINAL) else [f"frost {summary.frost.replace('_', ' ')}"]
     marks += [] if summary.mismatch == NONE else [f"other conditions than {summary.reference}: {summary.mismatch}"]
     return marks
+
+
+def summary_text(summaries: Sequence[Summary], choice: Choice) -> str:
+    """Writes a block for each model and a line for each benchmark, then the sentences of the choice."""
+    lines = []
+    for model in dict.fromkeys(summary.model for summary in summaries):
+        of_model = [summary for summary in summaries if summary.model == model]
+        seeds = f", mean of {of_model[0].seeds} seeds" if of_model[0].seeds > 1 else ""
+        lines += ["", f"{model}, errors in percent{seeds}"]
+        for benchmark, severities in dict.fromkeys(summary[1:3] for summary in of_model):
+            of_benchmark = [summary for summary in of_model if summary[1:3] == (benchmark, severities)]
+            parts = [value_text(summary) for summary in of_benchmark if not math.isnan(summary.mean)]
+            where = CLEAN if benchmark == CLEAN else f"{benchmark} ({severities})"
+            lines.append(f"  {where:32s} {'   '.join(parts)}")
+    lines += [f"({sentence})" for sentence in choice.sentences()]
+    return "\n".join(lines)
+
+
+def value_text(summary: Summary) -> str:
+    """Writes `mCE 76.7 ± 0.2 (std 0.4), frost procedural`."""
+    spread = f" (std {summary.std:.2g})" if not math.isnan(summary.std) else ""
+    text = f"{TITLES[summary.measure]} {with_error(summary.mean, summary.se)}{spread}"
+    return text + "".join(f", {note}" for note in notes(summary))

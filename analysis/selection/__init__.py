@@ -2,11 +2,10 @@
 
 - `algorithm`: Algorithm 1, its threshold sweep, its stability under resampling
 - `cliques`: maximum cliques on bitmasks, which Algorithm 1 needs
-- `benchmark`: benchmark.json, the command select_noc.py
+- `benchmark`: benchmark.json and coverage.json, written and printed; the command select_noc.py
 - `coverage`: which corruptions outside a benchmark it covers, with p values
 - `categories`: clusters of corruptions with similar overlaps
 - `nk_benchmarks`: random benchmarks of given size and balance
-- `text`: what select_noc.py and overlap.py print
 """
 
 from analysis.selection.algorithm import select

@@ -1,20 +1,23 @@
-"""benchmark.json: what Algorithm 1 selects from the matrix of a study; coverage.json: which candidates
-another benchmark covers.
+"""benchmark.json, the selection of Algorithm 1 from the overlaps of a study, and coverage.json, which candidates another
+benchmark covers; both printed, too.
 """
 
 import itertools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from analysis.overlap.files import read_measured
+from analysis.overlap.balance import mean_overlap
+from analysis.overlap.measured import MeasuredOverlap
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm, nk_benchmarks, select
+from analysis.selection.algorithm import Selection, Stability
+from analysis.selection.categories import Categories
 from analysis.selection.categories import categories as find_categories
+from analysis.selection.coverage import Coverage
 from analysis.selection.coverage import coverage as find_coverage
-from analysis.selection.text import categories_text, coverage_text, selection_text, sweep_text
 from runtime.files import read_json, without_nan, write_json
 from runtime.provenance import record_inputs
 
@@ -27,29 +30,30 @@ _SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2)
 
 
 def select_benchmark(
-    path: str | pathlib.Path,
+    measured: MeasuredOverlap,
+    out: pathlib.Path,
     threshold: float,
     strict: bool = False,
     sweep: bool = False,
-    out: str | pathlib.Path | None = None,
     *,
+    kept: bool = False,
     categories: bool = False,
     coverage: str | None = None,
     nk: str | None = None,
     nk_unbalanced: bool = False,
 ) -> dict[str, Any]:
-    """Selects a benchmark, prints it and writes benchmark.json; with `coverage`, coverage.json.
+    """Selects a benchmark, prints it and writes it; with `coverage`, also coverage.json beside it.
 
-    Where overlap_long.csv lies beside the matrix, ties are broken by the unclipped overlap in it,
-    members within two standard errors of the threshold are listed, and coverage is tested.
+    Where the unclipped overlap and its standard errors are known, ties are broken by the unclipped overlap, members
+    within two standard errors of the threshold are listed, and coverage is tested.
 
     Args:
-      path: overlap.csv of a study.
+      measured: the overlaps.
+      out: file of the selection, benchmark.json.
       threshold: largest overlap allowed between two members, in [0, 1].
       strict: whether overlaps must be below the threshold, not equal.
       sweep: whether to select at thresholds 0, .05, ... 1 too.
-      out: file to write; None is benchmark.json beside the matrix, which with `coverage` is left as
-        it is: what is asked about another benchmark changes none that was selected.
+      kept: whether `out` stays as it is: a question about another benchmark changes no selection.
       categories: whether to cluster the candidates into categories.
       coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json,
         names with commas between them, or a name of `analysis.references.BENCHMARKS`, written to
@@ -67,10 +71,8 @@ def select_benchmark(
     """
     if nk_unbalanced and nk is None:
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
-    names, overlap, unclipped, se, files = read_measured(path)
+    names, overlap, unclipped, se, files = measured
     covering = None if coverage is None else _covering_benchmark(coverage, names)
-    asked_about = coverage is not None and out is None
-    out = pathlib.Path(path).with_name("benchmark.json") if out is None else pathlib.Path(out)
     made_from = record_inputs({path.name: path for path in files})
 
     selection = select(overlap, names, threshold, strict, unclipped)
@@ -95,7 +97,7 @@ def select_benchmark(
         print(f"\n{categories_text(clustered)}")
         if nk is not None:
             content["nk_file"] = _write_nk(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
-    if asked_about:
+    if kept:
         print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
         return content
     write_json(out, content)
@@ -104,7 +106,7 @@ def select_benchmark(
 
 
 def _selection_content(selection, near_threshold):
-    """What benchmark.json says of the selection itself."""
+    """The part of benchmark.json on the selection itself."""
     return {
         "members": list(selection.members),
         "threshold": selection.threshold,
@@ -179,3 +181,95 @@ def _near_threshold(selection, names, overlap, se):
         if abs(overlap[i, j] - selection.threshold) <= 2 * se[i, j]:
             pairs.append({"pair": [first, second], "overlap": float(overlap[i, j]), "se": float(se[i, j])})
     return pairs
+
+
+def selection_text(
+    selection: Selection, names: Sequence[str], overlap: np.ndarray, near_threshold: Sequence[dict] | None
+) -> str:
+    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the
+    threshold.
+
+    Args:
+      selection: of `analysis.selection.select`.
+      names: of the matrix.
+      overlap: [n, n].
+      near_threshold: pairs as benchmark.json holds them ({"pair", "overlap", "se"}), or None.
+    """
+    index = [names.index(name) for name in selection.members]
+    inside = overlap[np.ix_(index, index)]
+    means = mean_overlap(inside) if len(index) > 1 else [0.0]
+    largest = np.where(np.eye(len(index), dtype=bool), 0, inside).max(axis=1)
+    width = max(len(name) for name in ("member", *selection.members))
+    sign = "<" if selection.strict else "<="
+    return "\n".join(
+        [
+            f"benchmark of {selection.size} from {len(names)} candidates, overlap {sign} {selection.threshold:g}",
+            f"{'member':{width}}  mean overlap  largest",
+            *(
+                f"{name:{width}}  {mean:12.3f}  {most:7.3f}"
+                for name, mean, most in zip(selection.members, means, largest, strict=True)
+            ),
+            f"{'all':{width}}  {selection.mean_overlap:12.3f}  {max(largest):7.3f}",
+            f"largest sets: {selection.describe()}",
+            *(f"  tie: {', '.join(other)}" for other in selection.ties[:5]),
+            f"dropped (no defined overlap): {', '.join(selection.dropped) or 'none'}",
+            *(
+                f"near the threshold: {' / '.join(row['pair'])} {_overlap_text(row['overlap'], row['se'])}"
+                for row in near_threshold or ()
+            ),
+        ]
+    )
+
+
+def _overlap_text(overlap, se):
+    """An error above the whole scale of the score comes from a gain near zero and tells nothing."""
+    return f"{overlap:.3f} +- {se:.3f}" if se <= 1 else "weak"
+
+
+def sweep_text(selections: Sequence[Selection]) -> str:
+    """Lists a selection at each threshold, one on a line."""
+    rows = (f"{s.threshold:9.2f}  {s.size:4d}  {s.mean_overlap:12.3f}  {', '.join(s.members)}" for s in selections)
+    return "\n".join(["threshold  size  mean overlap  members", *rows])
+
+
+def stability_text(stability: Stability, names: Sequence[str], members: Collection[str]) -> str:
+    """Lists how often resampled test images select each corruption, most often first, and marks the
+    members.
+    """
+    lines = [f"selected under {stability.resamples} resamples of the test images:"]
+    for name in sorted(names, key=lambda name: -stability.members.get(name, 0)):
+        percent = 100 * stability.members.get(name, 0)
+        lines.append(f"  {percent:5.1f} %  {name}{'  (selected)' if name in members else ''}")
+    return "\n".join(lines)
+
+
+def categories_text(categories: Categories) -> str:
+    """Lists clusters, one on a line, and the correlation within clusters at each number of clusters
+    K.
+    """
+    tried = ", ".join(f"K = {k}: {value:.3f}" for k, value in categories.correlations)
+    return "\n".join(
+        [
+            f"{len(categories.clusters)} categories, mean correlation within them {categories.correlation:.3f} ({tried})",
+            *(f"  {i}: {', '.join(cluster)}" for i, cluster in enumerate(categories.clusters, 1)),
+            f"dropped (no defined overlap): {', '.join(categories.dropped) or 'none'}",
+        ]
+    )
+
+
+def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float) -> str:
+    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones
+    last.
+    """
+    order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
+    width = max(len(name) for name in ("corruption", *rows))
+    beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
+    title = (
+        f"coverage by a benchmark of {len(benchmark)} (overlap above {above:g}; p corrected for the number of members)"
+    )
+    header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
+    lines = [
+        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"
+        for name, row in ((name, rows[name]) for name in order)
+    ]
+    return "\n".join([title, header, *lines])

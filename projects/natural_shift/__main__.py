@@ -21,7 +21,7 @@ from absl import flags
 
 from analysis import figures as drawing
 from analysis.answers import FOLDER
-from analysis.overlap.files import read_overlap
+from analysis.overlap.measured import read_overlap
 from analysis.selection.categories import categories
 from projects.natural_shift import figures
 from projects.natural_shift.benchmarks import categories_of
@@ -80,7 +80,7 @@ def read_clusters(table, given):
                 log.info("No benchmarks by categories: %s.", error)
             return (), []
     path = pathlib.Path(given.overlap)
-    names, overlap = read_overlap(path)
+    names, overlap, *_ = read_overlap(path)
     if lacking := [name for name in members if name not in names]:
         raise ValueError(f"{path}: expected the benchmark's corruptions, found none of {', '.join(lacking)}")
     index = [names.index(name) for name in members]

@@ -14,12 +14,12 @@ LEVEL = 0.05
 
 
 class Difference(NamedTuple):
-    """Of the numbers of two models.
+    """Difference between the numbers of two models.
 
     Attributes:
       value: first minus second.
-      se: its standard error: over test images and, of several seeds, between seeds.
-      p: two-sided, of no difference.
+      se: its standard error, over test images and, with several seeds, between seeds.
+      p: two-sided p-value of "no difference".
     """
 
     value: float
@@ -28,12 +28,12 @@ class Difference(NamedTuple):
 
 
 def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None:
-    """Compares two models by what each gives on the same images; None where images are not known.
+    """Compares two models by their numbers on the same images; None where images are not known.
 
     Each image's difference is averaged over seeds; the variance of their mean over N images is
     added to that of either model's mean over its seeds, where it has several. t with the degrees of
-    freedom of Welch and Satterthwaite. Of single seeds it is the trained networks that differ, not
-    their recipes.
+    freedom of Welch and Satterthwaite. With single seeds the difference is between trained networks, not
+    between their recipes.
 
     Args:
       first, second: a number for each seed.

@@ -1,4 +1,4 @@
-"""One model against another: gains in corruption error with paired standard errors.
+"""Gains of models trained on a whole benchmark, on the corruptions in and outside of it: mixtures.csv.
 
 Both models answer the same images under the same draws, so the gain on a corruption is a mean over
 images of a difference, and its standard error needs no assumption of independence. With the wrong
@@ -9,20 +9,24 @@ reference network:
     relative CE = mean_i  100 sum_s (w[s,i] - w[0,i]) / sum_s (E[s] - E[0])
     gain        = CE of the standard model - CE of the model, positive if the model is better
 
-A benchmark covers a corruption outside it, in the sense of what training on all of it brings, if
-the model trained on the mixture of its members gains there.
+If training on all of a benchmark brings a gain on a corruption outside it, the benchmark covers that corruption.
 Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
-Using Non-Overlapping Corruptions", Table 1 (mixtures).
+Using Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
+from analysis import frames
 from analysis.references import Reference
 from analysis.tables import CLEAN
+
+COLUMNS = ("mixture", "corruption", "member", "raw_ce", "raw_gain", "raw_gain_se", "relative_ce", "relative_gain")
+COLUMNS += ("relative_gain_se",)
 
 
 class Gain(NamedTuple):
@@ -122,3 +126,62 @@ def _paired(standard, model):
     difference = standard - model
     se = difference.std(ddof=1) / np.sqrt(len(difference))
     return Gain(float(standard.mean()), float(model.mean()), float(difference.mean()), float(se))
+
+
+def standard_reference(standard: Mapping[str, np.ndarray]) -> Reference:
+    """Takes the standard model of a study as the reference network of CE: its own CE is 100
+    everywhere.
+
+    Args:
+      standard: its correctness, `clean` and corruptions -> [N], severity drawn per image.
+    """
+    errors = {name: (1 - float(np.mean(bits)),) for name, bits in standard.items() if name != CLEAN}
+    return Reference("standard", errors, 1 - float(np.mean(standard[CLEAN])), ("random",))
+
+
+def compare(
+    standard: Mapping[str, np.ndarray], mixtures: Mapping[str, Mapping[str, np.ndarray]]
+) -> dict[str, Comparison]:
+    """Compares models trained on mixtures with the standard model of their study: {mixture: `Comparison`}.
+
+    Corruptions under which the standard model loses no accuracy, where CE is not defined, are left out.
+
+    Args:
+      standard: correctness of the standard model, `clean` and corruptions -> [N].
+      mixtures: mixture -> the same of the model trained on it.
+    """
+    reference = standard_reference(standard)
+    defined = {CLEAN, *(name for name, (error,) in reference.errors.items() if error > reference.clean)}
+    standard = {name: bits for name, bits in standard.items() if name in defined}
+    return {
+        mixture: gains(standard, {name: answers[name] for name in standard}, reference)
+        for mixture, answers in mixtures.items()
+    }
+
+
+def mixtures_frame(comparisons: Mapping[str, Comparison], members: Mapping[str, Collection[str]]) -> pd.DataFrame:
+    """Makes the frame of mixtures.csv.
+
+    Args:
+      comparisons: of `compare`.
+      members: mixture -> names of its corruptions.
+    """
+    rows: Iterable[Sequence] = (
+        (mixture, name, int(name in members[mixture]), *comparison.raw[name][1:], *relative[1:])
+        for mixture, comparison in comparisons.items()
+        for name, relative in comparison.relative.items()
+    )
+    return frames.of_rows(rows, COLUMNS)
+
+
+def mixture_text(mixture: str, comparison: Comparison, members: Collection[str]) -> str:
+    """Lists the relative CE of a model trained on a mixture, and its gain over the standard model,
+    by corruption.
+    """
+    lines = [f"{mixture}: relative CE, gain over the standard model (which has 100)"]
+    for name, gain in comparison.relative.items():
+        inside = "in the mixture" if name in members else ""
+        lines.append(f"  {name:34s} {gain.model:6.1f}  {gain.gain:6.1f} +- {gain.se:.1f}   {inside}")
+    mean = comparison.relative_mce
+    lines.append(f"  {'mean':34s} {mean.model:6.1f}  {mean.gain:6.1f} +- {mean.se:.1f}")
+    return "\n".join(lines)

@@ -1,23 +1,23 @@
-"""The standard errors of an overlap study: those in overlap_long.csv, in overlap.png and in the
-report.
+"""The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
-Two variances add: that of the test images, and, with several seeds, the jackknife over seeds (as in
-`analysis.overlap.score`). Where the correctness of every answer is known, the test images
-themselves are resampled, which sees that all models were shown the same images. Without it each
-accuracy is drawn anew from its binomial distribution, independently; then errors of differences
-between models come out too large.
+Two variances add: noise of the test images and, with several seeds, the jackknife over seeds (as in
+`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled: all
+models were shown the same images, whose difficulty correlates their answers, and the errors account for that. Without
+it each accuracy is drawn anew from its binomial distribution, independently; then errors of differences between models
+come out too large.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute
 from analysis.overlap.variance import jackknife_variance, leave_one_out
 
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
+_CHUNK_BYTES = 256 << 20
 
 
 class Errors(NamedTuple):
@@ -60,7 +60,7 @@ def standard_errors(
     all but vanishes.
 
     Args:
-      accuracy: [S, 1 + n, 1 + n], clean first (`analysis.accuracies.accuracies`).
+      accuracy: [S, 1 + n, 1 + n], standard model and clean images first.
       number: test images behind each accuracy.
       bits: correctness [S, 1 + n, 1 + n, number], whose images are resampled, or None.
       resamples: number of resamples B, >= 2.
@@ -117,3 +117,47 @@ def _deviation(samples):
     """Standard deviation over the first axis; NaN where every sample is."""
     undefined = np.isnan(samples).all(axis=0)
     return np.where(undefined, np.nan, np.nanstd(np.where(undefined, 0, samples), axis=0))
+
+
+def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.ndarray:
+    """Resamples test images with replacement and recomputes every accuracy.
+
+    All models and corruptions are shown the same resampled images. Counts of correct answers under
+    all resamples are one matrix product of the bits with the images' multinomial multiplicities.
+    With several seeds of training the accuracies are averaged over them; noise between trainings is
+    not in the result.
+
+    Args:
+      bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]:
+        models (standard first) x conditions (clean first) x test images in one order for all.
+      resamples: number of resamples B, >= 2.
+      seed: seed of the NumPy generator; equal seeds give equal results.
+
+    Returns:
+      Accuracies, float64 [B, 1 + n, 1 + n].
+
+    Raises:
+      ValueError: another shape or values besides 0 and 1, or fewer than two resamples.
+    """
+    bits = np.asarray(bits)
+    if bits.ndim not in (3, 4) or bits.shape[-3] != bits.shape[-2] or bits.shape[-2] < 2:
+        raise ValueError(
+            f"expected correctness [1 + n, 1 + n, images] or [seeds, 1 + n, 1 + n, images], found shape {bits.shape}"
+        )
+    if not bits.size or (bits.dtype != bool and not np.isin(bits, (0, 1)).all()):
+        raise ValueError(f"expected correctness of 0 and 1, found dtype {bits.dtype} with others")
+    if resamples < 2:
+        raise ValueError(f"expected at least 2 resamples, found {resamples}")
+    *_, models, conditions, number = bits.shape
+    bits = bits.reshape(-1, models * conditions, number)
+    rng = np.random.default_rng(seed)
+    multiplicities = np.stack(
+        [np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)]
+    ).astype(np.float32)
+    # float32 holds integers up to 2^24 exactly, so these products are exact counts.
+    correct = np.zeros((models * conditions, resamples))
+    rows = max(1, _CHUNK_BYTES // (4 * number))
+    for training in bits:
+        for start in range(0, len(training), rows):
+            correct[start : start + rows] += training[start : start + rows].astype(np.float32) @ multiplicities.T
+    return correct.T.reshape(resamples, models, conditions) / (number * len(bits))

@@ -1,4 +1,4 @@
-"""Do two overlap matrices of the same corruptions agree?
+"""Do the overlap matrices of two or more studies of the same corruptions agree?
 
 One may come from a full study and one from fine-tuned models, or from two architectures (Laugros,
 Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
@@ -10,15 +10,23 @@ corruption drawn k times carries weight k in each of its pairs (Snijders and Bor
 pairs of a corruption with itself are left out.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis.intervals import percentile_interval
+from analysis import frames
+from analysis.frames import percentile_interval
+from analysis.overlap.balance import mean_overlap
+from analysis.overlap.measured import MeasuredOverlap
+from analysis.rounding import fixed
 from analysis.selection import algorithm, select
+from runtime.files import without_nan
 
+_SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2).tolist()
 WINNER, TIE, MAXIMUM, OTHER = "winner", "tie", "maximum set", "not a maximum set"
 
 
@@ -165,11 +173,141 @@ def benchmark_agreement(
     )
 
 
-def benchmark_agreement_sweep(
-    first: ArrayLike, second: ArrayLike, names: Sequence[str], thresholds: Iterable[float], **options
-) -> tuple[BenchmarkAgreement, ...]:
-    """Makes a `benchmark_agreement` at each threshold."""
-    return tuple(benchmark_agreement(first, second, names, float(t), **options) for t in thresholds)
+def compare_two(
+    first: MeasuredOverlap, second: MeasuredOverlap, threshold: float
+) -> tuple[Agreement, tuple[BenchmarkAgreement, ...]]:
+    """Compares the overlaps of two studies, and the benchmarks that are selected from each at thresholds 0, .05, ... 1
+    and at `threshold`.
+
+    Raises:
+      ValueError: studies of other corruptions, or matrices without standard errors.
+    """
+    if set(first.names) != set(second.names):
+        only = sorted({*first.names} ^ {*second.names})
+        raise ValueError(f"expected studies of the same corruptions, found only in one: {', '.join(only)}")
+    if first.se is None or second.se is None:
+        raise ValueError("expected overlaps with standard errors (overlap_long.csv beside the matrix), found none")
+    second = second.ordered(first.names)
+    matrices = agreement(first.unclipped, second.unclipped, first.names, first_se=first.se, second_se=second.se)
+    benchmarks = (
+        benchmark_agreement(
+            first.overlap,
+            second.overlap,
+            first.names,
+            at,
+            first_unclipped=first.unclipped,
+            second_unclipped=second.unclipped,
+        )
+        for at in sorted({*_SWEEP, threshold})
+    )
+    return matrices, tuple(benchmarks)
+
+
+def content_of_two(matrices: Agreement, benchmarks: Iterable[BenchmarkAgreement], threshold: float) -> dict[str, Any]:
+    """Collects the content of comparison.json on the result of `compare_two`."""
+    return {
+        "matrices": without_nan(matrices),
+        "threshold": threshold,
+        "benchmarks": [benchmark._asdict() for benchmark in benchmarks],
+    }
+
+
+def text_of_two(matrices: Agreement, benchmarks: Sequence[BenchmarkAgreement], threshold: float) -> str:
+    """Writes the result of `compare_two` for people."""
+    low, high = matrices.spearman_interval
+    at_threshold = next(b for b in benchmarks if b.threshold == threshold)
+    return "\n".join(
+        [
+            f"{matrices.pairs} pairs of corruptions; undefined in one of the two: {', '.join(matrices.dropped) or 'none'}",
+            f"Spearman {matrices.spearman:.3f} (95 % interval {low:.3f} to {high:.3f}), Pearson {matrices.pearson:.3f}",
+            f"mean absolute difference {matrices.mean_difference:.3f}; root mean square difference "
+            f"{matrices.standardised:.1f} of its standard errors (about 1: no difference but noise)",
+            "",
+            f"benchmarks at threshold {threshold}: {len(at_threshold.shared)} shared, Jaccard {at_threshold.jaccard:.2f}",
+            f"  first:  {', '.join(at_threshold.first)}   ({at_threshold.first_in_second} in the second matrix)",
+            f"  second: {', '.join(at_threshold.second)}   ({at_threshold.second_in_first} in the first matrix)",
+            "Jaccard by threshold: " + ", ".join(f"{b.threshold:.2f}: {b.jaccard:.2f}" for b in benchmarks),
+        ]
+    )
+
+
+def compare_several(
+    studies: Mapping[str, MeasuredOverlap], threshold: float
+) -> tuple[dict[str, Any], str, dict[str, MeasuredOverlap]]:
+    """Compares every two of three or more studies, and the benchmarks that are selected from each.
+
+    Corruptions whose overlap is undefined in one study are left out of all benchmarks, and of the
+    comparison of every pair that the study is in.
+
+    Args:
+      studies: {name: overlaps}. Source: Laugros, Caplier, Ospici, Fig. 8, sets three side by side.
+      threshold: largest overlap between two members of a benchmark.
+
+    Returns:
+      (content for JSON, text for people, the studies with their corruptions in the first's order).
+
+    Raises:
+      ValueError: as `compare_two`.
+    """
+    pairs = {
+        pair: content_of_two(*compare_two(studies[pair[0]], studies[pair[1]], threshold), threshold)
+        for pair in itertools.combinations(studies, 2)
+    }
+    first = next(iter(studies.values()))
+    studies = {label: study.ordered(first.names) for label, study in studies.items()}
+    dropped = np.any([algorithm.undefined(study.overlap) for study in studies.values()], axis=0)
+    kept = np.flatnonzero(~dropped)
+    names = tuple(first.names[k] for k in kept)
+    benchmarks = {}
+    for label, study in studies.items():
+        overlap, unclipped = (matrix[np.ix_(kept, kept)] for matrix in (study.overlap, study.unclipped))
+        benchmarks[label] = select(overlap, names, threshold, unclipped=unclipped).members
+    content = {
+        "studies": list(studies),
+        "threshold": threshold,
+        "dropped": [first.names[k] for k in np.flatnonzero(dropped)],
+        "mean_overlap": {
+            label: without_nan(dict(zip(first.names, mean_overlap(study.overlap).tolist(), strict=True)))
+            for label, study in studies.items()
+        },
+        "benchmarks": benchmarks,
+        "in_all": sorted(set.intersection(*map(set, benchmarks.values()))),
+        "pairs": [{"of": list(pair), **compared} for pair, compared in pairs.items()],
+    }
+    return content, _several_text(content, pairs, first.names), studies
+
+
+def _several_text(content, pairs, names):
+    threshold = content["threshold"]
+    titles = ("studies", "Spearman (95 %)", "Pearson (95 %)", "mean difference", "in standard errors")
+    rows = []
+    for pair, compared in pairs.items():
+        matrices = compared["matrices"]
+        [jaccard] = [b["jaccard"] for b in compared["benchmarks"] if b["threshold"] == threshold]
+        numbers = fixed(matrices["mean_difference"], 3), fixed(matrices["standardised"], 1), fixed(jaccard, 2)
+        rows.append((", ".join(pair), _interval(matrices, "spearman"), _interval(matrices, "pearson"), *numbers))
+    agreements = pd.DataFrame(rows, columns=[*titles, f"Jaccard at {threshold:g}"])
+    means = pd.DataFrame({"corruption": names})
+    for label in content["studies"]:
+        cells = ((name, fixed(content["mean_overlap"][label][name], 2)) for name in names)
+        means[label] = [f"**{cell}**" if name in content["benchmarks"][label] else cell for name, cell in cells]
+    lines = [
+        frames.markdown(agreements),
+        "",
+        f"Mean overlap of each corruption with the others; ** is in the benchmark at threshold {threshold:g}:",
+        "",
+        frames.markdown(means),
+        "",
+        f"in the benchmark of every study: {', '.join(content['in_all']) or 'none'}",
+    ]
+    if content["dropped"]:
+        lines.append(f"undefined in one study and in no benchmark: {', '.join(content['dropped'])}")
+    return "\n".join(lines)
+
+
+def _interval(matrices, name):
+    low, high = matrices[f"{name}_interval"]
+    return f"{fixed(matrices[name], 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
 
 
 def _common(first, second, names):

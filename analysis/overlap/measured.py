@@ -1,0 +1,165 @@
+"""Measured overlaps as a selection or a comparison takes them: computed from a workdir, or read from somebody's files.
+
+overlap.csv        corruption,<name>,<name>,...: the matrix, O clipped at 0, diagonal 1, `nan` where it is undefined
+overlap_long.csv   i,j,O,se,T_ij,T_ji,flags: a row for each pair, with standard error and directed transfers
+"""
+
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analysis import frames
+from analysis.overlap.score import Overlap
+
+_PAIRS = ("i", "j", "O", "se", "T_ij", "T_ji", "flags")
+_SYMMETRY = 1e-9
+
+
+class MeasuredOverlap(NamedTuple):
+    """The overlaps of n corruptions.
+
+    Attributes:
+      names: of the corruptions.
+      overlap: O, [n, n].
+      unclipped: overlap before it is clipped at 0, [n, n], diagonal 1; None where it is not known.
+      se: standard errors of `unclipped`, [n, n]; None where they are not known.
+      files: files that were read; () where it was computed from answers.
+    """
+
+    names: tuple[str, ...]
+    overlap: np.ndarray
+    unclipped: np.ndarray | None = None
+    se: np.ndarray | None = None
+    files: tuple[pathlib.Path, ...] = ()
+
+    def ordered(self, names: Sequence[str]) -> "MeasuredOverlap":
+        """Puts the corruptions in the order of `names`, which must be the same."""
+        order = [self.names.index(name) for name in names]
+        matrices = (None if m is None else m[np.ix_(order, order)] for m in (self.overlap, self.unclipped, self.se))
+        return MeasuredOverlap(tuple(names), *matrices, self.files)
+
+
+def matrix_frame(names: Sequence[str], matrix: np.ndarray) -> pd.DataFrame:
+    """Makes the frame of overlap.csv from a matrix [n, n]."""
+    return pd.DataFrame(np.asarray(matrix, float), columns=list(names)).assign(corruption=list(names))[
+        ["corruption", *names]
+    ]
+
+
+def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
+    """Makes the frame of overlap_long.csv: a row for each pair, i before j.
+
+    Args:
+      overlap: the overlaps; flags such as `weak:i` are joined by `;`, `-` stands for none.
+      se: standard errors of the unclipped overlap, [n, n].
+    """
+    rows = []
+    for i, first in enumerate(overlap.names):
+        for j in range(i + 1, len(overlap.names)):
+            flags = [f"{f}:{s}" for f, s in ((overlap.flags[i], "i"), (overlap.flags[j], "j")) if f]
+            values = (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
+            rows.append((first, overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-"))
+    return frames.of_rows(rows, _PAIRS)
+
+
+def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
+    """Reads a matrix like overlap.csv and, where it lies beside it, overlap_long.csv.
+
+    Raises:
+      FileNotFoundError: no such file.
+      ValueError: a field that is no number, a matrix that is not square, rows named otherwise than columns, repeated
+        names, a matrix that is not symmetric with a diagonal of 1 (or NaN, an invalid corruption), or an
+        overlap_long.csv of another matrix.
+    """
+    path = pathlib.Path(path)
+    (first, *names), rows = _read(path)
+    if first != "corruption" or not names:
+        raise ValueError(f"{path}: expected the header corruption,<name>,<name>,..., found {','.join((first, *names))}")
+    if len(rows) != len(names):
+        raise ValueError(f"{path}: expected a square matrix, found {len(rows)} rows and {len(names)} columns")
+    for (found, *_), name in zip(rows, names, strict=True):
+        if found != name:
+            raise ValueError(
+                f"{path}: expected the row of {name!r} (rows in the order of the columns), found {found!r}"
+            )
+    matrix = np.array([[_number(path, text) for text in row[1:]] for row in rows])
+    _check_matrix(path, names, matrix)
+    beside = path.with_name("overlap_long.csv")
+    if not beside.is_file():
+        return MeasuredOverlap(tuple(names), matrix, files=(path,))
+    unclipped, se = _read_pairs(beside, names, matrix)
+    return MeasuredOverlap(tuple(names), matrix, unclipped, se, (path, beside))
+
+
+def _read_pairs(path, names, overlap):
+    """(unclipped overlap, its standard errors) of overlap_long.csv, which must be of the matrix beside it."""
+    header, rows = _read(path)
+    if tuple(header) != _PAIRS:
+        raise ValueError(f"{path}: expected the header {','.join(_PAIRS)}, found {','.join(header)}")
+    index = {name: k for k, name in enumerate(names)}
+    unclipped, se = np.eye(len(names)), np.full((len(names), len(names)), np.nan)
+    missing = {(a, b) for k, a in enumerate(names) for b in names[k + 1 :]}
+    for i, j, *texts, _ in rows:
+        values = [_number(path, text) for text in texts]
+        if i not in index or j not in index:
+            continue
+        pair = min((i, j), (j, i), key=lambda names: index[names[0]])
+        if pair not in missing:
+            raise ValueError(f"{path}: expected every pair of two names once, found {i},{j} again")
+        missing.remove(pair)
+        at, mirrored = (index[i], index[j]), (index[j], index[i])
+        if not np.isclose(values[0], overlap[at], rtol=0, atol=_SYMMETRY, equal_nan=True):
+            raise ValueError(
+                f"{path}: expected the overlaps of the matrix beside it, found {values[0]} instead of {overlap[at]} for "
+                f"({i}, {j})"
+            )
+        se[at] = se[mirrored] = values[1]
+        unclipped[at] = unclipped[mirrored] = (values[2] + values[3]) / 2
+    if missing:
+        raise ValueError(
+            f"{path}: expected a line for every pair, found {len(missing)} missing, such as {sorted(missing)[0]}"
+        )
+    return unclipped, se
+
+
+def _read(path):
+    """(header, rows) of a table as text; lines that start with `#` do not count."""
+    if not path.is_file():
+        raise FileNotFoundError(f"expected a table at {path}, found no file")
+    try:
+        table = pd.read_csv(path, header=None, dtype=str, keep_default_na=False, comment="#", skipinitialspace=True)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected a table of comma-separated values, found {error}".rstrip()) from None
+    header, *rows = table.to_numpy().tolist()
+    return header, rows
+
+
+def _number(path, text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.inf
+    if np.isinf(value):
+        raise ValueError(f"{path}: expected a finite number or nan, found {text!r}")
+    return value
+
+
+def _check_matrix(path, names, matrix):
+    if len(set(names)) != len(names):
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"{path}: expected every name once, found {repeated} repeated")
+    unequal = ~np.isclose(matrix, matrix.T, rtol=0, atol=_SYMMETRY, equal_nan=True)
+    if unequal.any():
+        i, j = np.argwhere(unequal)[0]
+        raise ValueError(
+            f"{path}: expected a symmetric matrix, found {matrix[i, j]} for ({names[i]}, {names[j]}) "
+            f"and {matrix[j, i]} for ({names[j]}, {names[i]})"
+        )
+    diagonal = np.diag(matrix)
+    wrong = ~(np.isnan(diagonal) | (np.abs(diagonal - 1) <= _SYMMETRY))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise ValueError(f"{path}: expected 1 (or nan) on the diagonal, found {diagonal[k]} for {names[k]}")

@@ -1,0 +1,202 @@
+"""An overlap study, computed from the answers of its models: its numbers, tables and pictures.
+
+counts.csv, scores.csv                 correct answers; accuracy, error and R with standard errors
+overlap.csv, overlap_long.csv, .png    the matrix, its pairs with standard errors, the picture
+benchmark.json, stability.json         what Algorithm 1 selects, and how often resampled test images select it
+mixtures.csv                           gains of models trained on whole benchmarks
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from analysis import answers, figures, frames, heatmaps
+from analysis.overlap import mixtures
+from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
+from analysis.overlap.score import Overlap, overlap_matrix
+from analysis.overlap.uncertainty import Errors, standard_errors
+from analysis.selection import algorithm
+from analysis.selection.benchmark import coverage_text, select_benchmark, stability_text
+from analysis.selection.coverage import coverage
+from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from runtime import workdirs
+from runtime.log import log
+
+Correctness = Mapping[str, Mapping[tuple[str, int], np.ndarray]]  # {corruption: {(model, seed): bool [N]}}
+_LISTED_SETS = 20  # most frequent sets that stability.json holds
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Study:
+    """Overlaps of a study.
+
+    Attributes:
+      overlap: of n corruptions.
+      errors: standard errors, and the overlap in each resample of the test images.
+      seeds: of the trainings that are complete.
+    """
+
+    overlap: Overlap
+    errors: Errors
+    seeds: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], bits: np.ndarray, seeds: Sequence[int], num_classes: int | None = None
+    ) -> "Study":
+        """Computes a study.
+
+        Args:
+          names: its n corruptions.
+          bits: correctness [S, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image.
+          seeds: S seeds of training.
+          num_classes: to flag a standard model near chance; None does not look.
+        """
+        accuracy, number = bits.mean(axis=-1), bits.shape[-1]
+        overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
+        return cls(overlap, standard_errors(accuracy, number, bits), tuple(seeds))
+
+    @property
+    def measured(self) -> MeasuredOverlap:
+        """Gives the overlaps with their standard errors."""
+        return MeasuredOverlap(self.overlap.names, self.overlap.overlap, self.overlap.unclipped, self.errors.overlap)
+
+
+def counts_of(correctness: Correctness) -> list[Count]:
+    """Counts the correct answers of a study, whose corruptions were all shown at random severities."""
+    shown = {(name, 0 if name == CLEAN else RANDOM): by_model for name, by_model in correctness.items()}
+    return answers.count_correct(shown)
+
+
+def bits_of(correctness: Correctness, names: Sequence[str]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Arranges answers as `Study.of` takes them: (correctness, seeds for which every model is complete)."""
+    _, _, seeds = frames.accuracies(counts_of(correctness), names)
+    models, conditions = (STANDARD, *names), (CLEAN, *names)
+    return np.array([[[correctness[c][m, seed] for c in conditions] for m in models] for seed in seeds]), seeds
+
+
+def write_results(
+    path: pathlib.Path,
+    correctness: Correctness,
+    names: Sequence[str],
+    *,
+    dataset: str,
+    num_classes: int,
+    threshold: float,
+    origin: str,
+) -> Overlap:
+    """Writes every table and figure of a study, and prints them.
+
+    Args:
+      path: workdir.
+      correctness: {corruption: {(model, seed): bool [N]}} of clean images and of each of `names` at
+        random severities, of models trained with `standard` and with each of `names`.
+      names: qualified names of the corruptions.
+      dataset: its name, for titles.
+      num_classes: of the dataset.
+      threshold: largest overlap between two members of the selected benchmark.
+      origin: where the tables come from, for provenance.json and above the picture.
+
+    Raises:
+      ValueError: a model or corruption is missing.
+    """
+    counts = counts_of(correctness)
+    frames.write(path / "counts.csv", frames.of_counts(counts), origin)
+    frames.write(path / "scores.csv", frames.scores(counts), origin)
+    bits, seeds = bits_of(correctness, names)
+    study = Study.of(names, bits, seeds, num_classes)
+    overlap, se = study.overlap, study.errors.overlap
+    frames.write(path / "overlap.csv", matrix_frame(names, overlap.overlap), origin)
+    frames.write(path / "overlap_long.csv", pairs_frame(overlap, se), origin)
+    heatmap = heatmaps.heatmap(
+        overlap.overlap,
+        names,
+        flags=overlap.flags,
+        se=se,
+        title=f"Overlap of {len(names)} corruptions on {dataset}",
+        provenance=origin,
+        cluster=True,
+    )
+    figures.save(heatmap, path / "overlap")
+    print(f"\n{overlap_text(overlap, se)}\n")
+    _write_selection(path, study, threshold)
+    return overlap
+
+
+def _write_selection(path, study, threshold):
+    """Writes and prints benchmark.json and stability.json; where no candidate can be selected, says so instead."""
+    names, samples = study.overlap.names, study.errors.unclipped_samples
+    if algorithm.undefined(study.overlap.overlap).all():
+        for name in ("benchmark.json", "stability.json"):  # of an earlier run
+            (path / name).unlink(missing_ok=True)
+        log.warning(
+            "No benchmark is selected: no overlap is defined, for no model gains on the corruption it was trained with "
+            "(see the flags). Train longer, or on more images."
+        )
+        return
+    members = select_benchmark(study.measured, path / "benchmark.json", threshold, sweep=True)["members"]
+    stability = algorithm.stability(np.maximum(samples, 0), names, threshold, unclipped=samples)
+    content = dataclasses.asdict(stability) | {"sets": stability.sets[:_LISTED_SETS]}
+    workdirs.write_json(path / "stability.json", content)
+    print(f"\n{stability_text(stability, names, members)}")
+    if 0 < len(members) < len(names):
+        covered = coverage(study.overlap.unclipped, names, members, samples=samples)
+        print(f"\n{coverage_text(covered, members, 0.0)}")
+
+
+def write_mixtures(
+    path: pathlib.Path, correctness: Correctness, members: Mapping[str, Sequence[str]], origin: str
+) -> None:
+    """Writes mixtures.csv, the gains of models trained on whole benchmarks on each corruption, and prints it.
+
+    Args:
+      path: workdir.
+      correctness: as `write_results` takes it, of `standard` and of the mixtures.
+      members: {mixture: names of its corruptions}.
+      origin: where the table comes from, for provenance.json.
+    """
+    by_model = {model: _mean_over_seeds(correctness, model) for model in (STANDARD, *members)}
+    comparisons = mixtures.compare(by_model.pop(STANDARD), by_model)
+    frames.write(path / "mixtures.csv", mixtures.mixtures_frame(comparisons, members), origin)
+    for mixture, comparison in comparisons.items():
+        print(f"\n{mixtures.mixture_text(mixture, comparison, members[mixture])}")
+
+
+def _mean_over_seeds(correctness, model):
+    """{corruption: fraction of the seeds of `model` that answer each image correctly [N]}."""
+    return {
+        corruption: np.mean([bits for (name, _), bits in by_model.items() if name == model], axis=0)
+        for corruption, by_model in correctness.items()
+    }
+
+
+def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
+    """Lists the accuracies behind an overlap matrix, then the matrix with its median standard
+    error, then the warnings; se is [n, n].
+    """
+    names, width = overlap.names, max(map(len, overlap.names))
+    models = [
+        f"{name:{width}}  {overlap.clean_accuracy[k + 1]:10.3f}  {overlap.robustness[0, k]:7.3f} "
+        f"{overlap.robustness[k + 1, k]:6.3f}  {overlap.gain[k]:6.3f}   {overlap.flags[k]}"
+        for k, name in enumerate(names)
+    ]
+    rows = []
+    for i, name in enumerate(names):
+        cells = ("   -" if i == j else f"{value:4.2f}" for j, value in enumerate(overlap.overlap[i]))
+        rows.append(f"{name:{width}} {' '.join(cells)}  {i}")
+    pairs = se[~np.eye(len(names), dtype=bool)]
+    median = f"{np.nanmedian(pairs):.3f}" if np.isfinite(pairs).any() else "undefined"
+    return "\n".join(
+        [
+            f"{'':{width}}  clean acc.   R std.  R own    gain   flag",
+            f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
+            *models,
+            "",
+            f"overlap (median standard error {median}, from resampling test images):",
+            f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
+            *rows,
+            *(f"warning: {sentence}" for sentence in overlap.warnings),
+        ]
+    )
