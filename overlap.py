@@ -12,7 +12,7 @@ Stopped anywhere, the same command continues.
 
 from runtime import command  # isort: skip
 
-from analysis import overlap_study
+from analysis.overlap import study as overlap_study
 from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
 from evaluation.evaluate import check_answers, evaluate_models
 from evaluation.results import Frame, asked_for, count_answers, write_errors
@@ -67,7 +67,7 @@ def _write(workdir, config, dataset, names, mixtures, frame, answers, to_mixture
         dataset=config.dataset.name,
         num_classes=dataset.num_classes,
         threshold=config.study.threshold,
-        comment=comment,
+        origin=comment,
     )
     counts, record = count_answers(answers), provenance()
     print(write_errors(path, counts, frame, asked_for(config), record, comment, {"study": names}))

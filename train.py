@@ -13,7 +13,7 @@ import pathlib
 
 import numpy as np
 
-from analysis.class_accuracies import write_classes
+from analysis import frames
 from evaluation import correctness, trained_models
 from evaluation.conditions import warn_of_tables
 from evaluation.shown import Shown
@@ -57,13 +57,11 @@ def train_and_evaluate(config, workdir):
 
 
 def _tabulate(path, correct, labels, dataset, comment):
-    write_classes(path / "classes.csv", correct, labels, dataset.class_names, comment)
+    frames.write(path / "classes.csv", frames.classes(correct, labels, dataset.class_names), comment)
     if dataset.parts is None:
         return
-    correct = np.pad(
-        correct, (0, len(dataset.parts.labels) - len(correct))
-    )  # images that could not be read count as wrong
-    for name, images, *shares in write_classes(path / "parts.csv", correct, *dataset.parts, comment):
+from analysis import frames
+from evaluation import correctness, trained_models
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)
 

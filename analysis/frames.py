@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from analysis import scores as formulas
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
-from runtime import files
+from runtime.workdirs import Workdir
 
 SEVERITY = "severity"  # a level, a fraction or `random`: a column that keeps the type of each value
 _QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
@@ -154,16 +154,7 @@ def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> No
       origin: where it comes from, for provenance.json of the same folder, under `files`.
     """
     path = pathlib.Path(path)
-    files.write_atomically(path, frame.to_csv(index=False, na_rep="nan", lineterminator="\n"))
-    if origin:
-        note_origin(path, origin)
-
-
-def note_origin(path: pathlib.Path, origin: str) -> None:
-    """Records in provenance.json of its folder where a file comes from."""
-    record = path.with_name("provenance.json")
-    content = files.read_json(record) if record.is_file() else {}
-    files.write_json(record, content | {"files": {**content.get("files", {}), path.name: " ".join(origin.split())}})
+    Workdir(path.parent).write_csv(path.name, frame, **({"origin": " ".join(origin.split())} if origin else {}))
 
 
 def markdown(frame: pd.DataFrame) -> str:

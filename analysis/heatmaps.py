@@ -172,3 +172,21 @@ def luminance(rgba: ArrayLike) -> np.ndarray:
     """Computes the relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
     rgb = np.asarray(rgba)[:3]
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def side_by_side(matrices: dict[str, np.ndarray], names) -> Figure:
+    """Draws the overlap matrices [n, n] of several studies side by side, in one order and on one scale of colours.
+
+    The diagonal and undefined cells are grey.
+    """
+    n, side = len(names), 1.2 + 0.17 * len(names)
+    figure = Figure(figsize=(side * len(matrices) + 1.5, side + 1), layout="constrained")
+    panels = figure.subplots(1, len(matrices), sharey=True, squeeze=False)[0]
+    for axes, (label, matrix) in zip(panels, matrices.items(), strict=True):
+        image = draw_cells(axes, matrix, OVERLAP, linewidth=0.3)
+        axes.set_xticks(np.arange(n) + 0.5, names, rotation=90, fontsize=6)
+        axes.set_yticks(np.arange(n) + 0.5, names, fontsize=6)
+        axes.set_title(label, fontsize=9)
+    bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, extend="max")
+    bar.set_label(OVERLAP.label, fontsize=8)
+    return figure

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import accuracies, answers, scores, tables
+from analysis import answers, frames, scores, tables
 from analysis.answers import Key, Record
-from analysis.errors import files as error_files
-from analysis.errors.choice import Choice, choose
 from analysis.errors.conditions import Conditions
-from analysis.errors.images import ImageErrors
-from analysis.errors.text import summary_text
+from analysis.errors.reference import Choice, choose
+from analysis.errors.scores import ImageErrors
+from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.tables import Count
 from evaluation.conditions import Condition
 from evaluation.shown import Shown, ShownStored
@@ -143,8 +142,8 @@ def write_tables(
     place = {(c.corruption, c.label): number for number, c in enumerate(first)}
     counts = sorted(answers.read(path).counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
-    tables.write_counts(path / "counts.csv", counts, comment)
-    accuracies.write_scores(path / "scores.csv", counts, comment)
+    frames.write(path / "counts.csv", frames.of_counts(counts), comment)
+    frames.write(path / "scores.csv", frames.scores(counts), comment)
     text = write_errors(path, counts, frame, settings, record, comment)
     if printed:
         print(text)
@@ -169,13 +168,14 @@ def write_errors(
       frame: of the errors.
       settings: of the command, see `asked_for`.
       record: the provenance.
-      comment: first line of the tables.
+      comment: where the tables come from, for provenance.json.
       own: {name: corruptions} of benchmarks that are not registered.
     """
     workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record} | frame.record())
-    errors = ImageErrors.read(path / "answers", counts)
-    rows, summaries = error_files.score(errors, frame.choice, frame.conditions, own, stored=frame.stored)
-    error_files.write(path, rows, summaries, comment)
+    errors = ImageErrors.of(answers.read(path), counts)
+    rows, summaries = score(errors, frame.choice, frame.conditions, own, stored=frame.stored)
+    frames.write(path / "errors.csv", errors_frame(rows), comment)
+    frames.write(path / "errors_summary.csv", summary_frame(summaries), comment)
     return summary_text(summaries, frame.choice)
 
 

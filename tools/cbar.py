@@ -43,8 +43,8 @@ import numpy as np
 from absl import app, flags
 from ml_collections import ConfigDict
 
+from analysis import answers
 from analysis.cbar import benchmark, scans
-from analysis.derived import read_counts
 from analysis.distances.results import read_centres
 from analysis.tables import STANDARD, Count
 from data import Dataset
@@ -131,7 +131,7 @@ def _centres(
 
 def join(errors: str, features: str, model: str, out: str) -> scans.Scan:
     """Writes one run of the search: errors of an evaluated workdir, features of tools.msd."""
-    scan = scans.join(read_counts(pathlib.Path(errors) / "counts.csv"), read_centres(features), model)
+    scan = scans.join(answers.read(errors).counts, read_centres(features), model)
     scans.write_scan(out, scan, f"errors of {errors}, features of {features}")
     print(f"mean error over the references {scan.reference_errors.mean():.3f} %; written to {out}")
     return scan

@@ -24,8 +24,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 import models
-from analysis import exits
-from analysis.lines import write_rows
+from analysis import exits, frames
 from analysis.rounding import with_error
 from analysis.scores import standard_error
 from analysis.tables import CLEAN
@@ -100,8 +99,8 @@ def _adaptive(key, of_model, up_to):
 
 def _write(workdir, source, alone, adaptive):
     comment = f"{source}, {summary(provenance())}"
-    write_rows(workdir / "exits.csv", (*_OF, "exit", *_MEASURED), alone, comment)
-    write_rows(workdir / "adaptive.csv", (*_OF, "q", *_MEASURED), adaptive, comment)
+    for name, column, rows in (("exits", "exit", alone), ("adaptive", "q", adaptive)):
+        frames.write(workdir / f"{name}.csv", frames.of_rows(rows, (*_OF, column, *_MEASURED)), comment)
 
 
 def _table(column, rows):

@@ -58,8 +58,7 @@ import numpy as np
 from absl import flags
 from ml_collections import ConfigDict
 
-from analysis import figures, frames, tables
-from analysis.derived import read_counts
+from analysis import answers, figures, frames, tables
 from analysis.distances import experiments, results
 from analysis.distances.experiments import MixtureDistance, Spread, SubsetDistance
 from analysis.distances.figures import mixture_panel, spread_panel
@@ -137,7 +136,7 @@ def read_errors(
     folders = sorted(glob.glob(pattern))
     if not folders:
         raise FileNotFoundError(f"expected evaluated workdirs at config.msd.errors={pattern!r}, found none")
-    counts = [count for folder in folders for count in read_counts(pathlib.Path(folder) / "counts.csv")]
+    counts = [count for folder in folders for count in answers.read(folder).counts]
     adapted = f"{model}+bn="
     if all(count.model.startswith(adapted) for count in counts):
         counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]

@@ -27,8 +27,10 @@ import pathlib
 
 from ml_collections import ConfigDict
 
+from analysis import answers
 from analysis import schemes as results
-from analysis.errors import summary
+from analysis.errors.scores import ImageErrors
+from analysis.errors.summary import score
 from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
 from evaluation.evaluate import evaluate_models
 from evaluation.results import Frame, asked_for, write_tables
@@ -85,7 +87,7 @@ def _write(config, path, keys, conditions, frame, names):
     study.write_timing(config, path, keys)
     number = len(config.study.seeds)
     comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
-    summaries = summary.read(path / summary.NAME)
+    _, summaries = score(ImageErrors.of(answers.read(path), counts), frame.choice, frame.conditions)
     print("\n" + results.write_results(path, summaries, counts, names, path / config.msd.out, comment))
 
 

@@ -16,7 +16,7 @@ from absl import flags
 
 import corruptions
 import data
-from analysis.lines import write_rows
+from analysis import frames
 from analysis.rounding import with_error
 from evaluation import strength
 from runtime import provenance
@@ -80,7 +80,8 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
         f"{provenance.summary(provenance.provenance())}"
     )
     rows = [(benchmark, *row) for benchmark, rows in measured.items() for row in rows]
-    write_rows(out.with_suffix(".csv"), ("benchmark", *strength.Strength._fields), rows, source)
+    frame = frames.of_rows(rows, ("benchmark", *strength.Strength._fields))
+    frames.write(out.with_suffix(".csv"), frame, source)
     again = (
         f"python -m tools.strength --benchmark={','.join(benchmarks)} \\\n"
         f"    --dataset={dataset}{' --data_dir=DIR' if data_dir else ''} --size={size} --images={number} --seed={seed} "

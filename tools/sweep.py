@@ -41,15 +41,24 @@ import jax
 from absl import app, flags
 from ml_collections import ConfigDict
 
-from analysis import sweeps as tables
-from analysis.errors import markup
+from analysis.errors import joint
+from analysis.errors.joint import Joint
+from analysis.errors.reference import LABEL, NONE
+from analysis.errors.scores import Value
+from analysis.errors.summary import Summary, summarise
+from analysis.tables import CLEAN
 from runtime import artifacts, files
+from runtime.files import read_json
 from runtime.log import log
+from runtime.provenance import summary
 from runtime.schema import SettingsError
 from runtime.settings import WorkdirError
 from training import cli, rules
 
 _STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # statuses of commands that Ctrl-C or SIGTERM ended
+_CLEAN = (CLEAN, NONE, "mean_error")
+_OF_CLEAN = {"accuracy": float, "standard_error": float}
+_OF_PROVENANCE = {"device": str, "git_revision": str}
 _SLURM = """#!/bin/bash
 #SBATCH --job-name=sweep
 #SBATCH --array={numbers}
@@ -242,9 +251,57 @@ def tabulate(members: Sequence[Member], workdir: pathlib.Path, reference: str = 
         else:
             missing.append(str(member.folder.relative_to(workdir)))
     if settings:
-        table = tables.table(settings, reference, missing)
-        paths = markup.write(workdir, table)
-        print(f"{markup.markdown(table)}\nwritten to {', '.join(map(str, paths))}")
+        table = sweep_table(settings, reference, missing)
+        paths = joint.write(workdir, table)
+        print(f"{joint.markdown(table)}\nwritten to {', '.join(map(str, paths))}")
+
+
+def sweep_table(
+    settings: Mapping[str, Sequence[pathlib.Path]], reference: str = "", missing: Sequence[str] = ()
+) -> Joint:
+    """Tabulates the workdirs of a sweep: clean errors, and errors on benchmarks where all of them were evaluated.
+
+    Args:
+      settings: {name: finished workdirs of train.py or overlap.py, one for each seed}. Those measured
+        under other conditions than the first, or than their first seed, are labelled.
+      reference: of CE, see `analysis.errors.reference.choose`.
+      missing: names of the workdirs that are not finished, for the caption.
+
+    Raises:
+      FileNotFoundError, ValueError: a workdir whose results are missing or damaged.
+    """
+    if all((folder / "answers").is_dir() for folders in settings.values() for folder in folders):
+        evaluated = [
+            joint.over_seeds([joint.read(folder, f"{name}/{folder.name}") for folder in folders], name)
+            for name, folders in settings.items()
+        ]
+        whole = joint.joint(evaluated, reference=reference, mismatch=LABEL)
+    else:
+        whole = _of_clean_errors(settings)
+    note = (f"Not finished, and left out: {', '.join(missing)}.",) if missing else ()
+    return whole._replace(caption=(*whole.caption, *note))
+
+
+def _of_clean_errors(settings):
+    """The table of the errors that train.py measures."""
+    cells, sources = {}, []
+    for name, folders in settings.items():
+        cells[name, _CLEAN] = _clean_error(name, folders)
+        records = [read_json(folder / "provenance.json", shape=_OF_PROVENANCE) for folder in folders]
+        sources.append(f"{folders[0].parent} ({'; '.join(dict.fromkeys(map(summary, records)))})")
+    caption = (
+        "Top-1 errors in percent on clean test images, mean ± standard error over test images (std between seeds).",
+        f"From {'; '.join(sources)}.",
+    )
+    return Joint(tuple(settings), (_CLEAN,), cells, {}, caption)
+
+
+def _clean_error(name, folders) -> Summary:
+    values = []
+    for folder in folders:
+        clean = read_json(folder / "clean.json", shape=_OF_CLEAN)
+        values.append((Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"]), None))
+    return summarise((name, *_CLEAN), values)
 
 
 def listed(members: Sequence[Member]) -> str:

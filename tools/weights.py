@@ -5,7 +5,7 @@
 
 Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py
 --config.model.checkpoint=FILE`, all of them before the first is evaluated under config.eval. Then
-the table of tools.table over all of them is printed and written to WORKDIR/table. What was
+the table of tools.tables over all of them is printed and written to WORKDIR/table. What was
 imported and evaluated before is not again: with more files, or other corruptions, the same command
 adds what is missing.
 
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from absl import flags
 from ml_collections import ConfigDict
 
-from analysis.errors import joint, markup
+from analysis.errors import joint
 from evaluation import commands, trained_models
 from runtime.log import log
 from runtime.workdirs import Workdir
@@ -69,8 +69,8 @@ def _table(config, folders, out):
     evaluated = [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
     given = {"reference": config.eval.reference, "mismatch": config.eval.reference_mismatch}
     table = joint.joint(evaluated, **given)
-    markup.write(out, table)
-    return markup.markdown(table)
+    joint.write(out, table)
+    return joint.markdown(table)
 
 
 def main(argv):

@@ -3,25 +3,21 @@
 import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from analysis import answers, derived, frames
+from analysis import answers, frames
 from analysis.errors import significance
 from analysis.errors.conditions import ORIGINAL, Conditions, differences
 from analysis.errors.reference import LABEL, NONE, REFUSE, Choice, choose, conditions_of
-from analysis.errors.scores import Cell, ImageErrors
+from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, MEASURES, TITLES, Summary, score
 from analysis.rounding import with_error
-from analysis.tables import CLEAN, Count
+from analysis.tables import CLEAN
 from runtime.files import read_json, write_atomically
-from runtime.imports import import_all
-from runtime.json_shapes import Maybe
 
 MEASURED = (*MEASURES, GAP)
-_SHAPE = {"provenance": Maybe({}), "eval": Maybe({"imports": Maybe([str])})}
 Column = tuple[str, str, str]
 """(benchmark, severities, measure)."""
 _TITLES = {
@@ -78,38 +74,14 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     Raises:
       SettingsError: a module that is not found.
       FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which
-        conditions, or its tables are damaged.
+        conditions, or its answers are damaged.
     """
-    if not (folder / "counts.csv").is_file():
-        raise FileNotFoundError(f"expected an evaluated workdir, found {folder} without counts.csv")
-    counts = derived.read_counts(folder / "counts.csv")
-    record = record_of(folder).get("provenance", {})
-    revision = str(record.get("git_revision", "not recorded"))[:12]
-    source = f"{record.get('device', 'device not recorded')}, revision {revision}"
-    stored = folder.parent.name == "stored"
-    return Evaluated(folder, name, image_errors(folder / "answers", counts), conditions_of(folder), stored, source)
-
-
-def image_errors(folder: pathlib.Path, counts: Iterable[Count]) -> ImageErrors:
-    """Reads the answers in a folder that add up to some counts; none where there is no such folder.
-
-    Raises:
-      DamagedFileError: a file holds no answers.
-    """
-    counts = list(counts)
-    known = {count.key: count for count in counts}
-    packed: dict[Cell, np.ndarray] = {}
-    shown: dict[Cell, str] = {}
-    for path, condition in derived.files_of(folder):
-        by_model, made_from = answers.read_packed(path)
-        for key, bits in by_model.items():
-            cell = (*key, *condition)
-            count = known.get(cell)
-            if count is None or cell in packed or len(bits) != -(-count.total // 8):
-                continue
-            if int(np.bitwise_count(bits).sum()) == count.correct:
-                packed[cell], shown[cell] = bits, made_from.shown
-    return ImageErrors(counts, packed, shown)
+    found = answers.read(folder)
+    record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
+    made_by = record.get("provenance", {})
+    revision = str(made_by.get("git_revision", "not recorded"))[:12]
+    source = f"{made_by.get('device', 'device not recorded')}, revision {revision}"
+    return Evaluated(folder, name, ImageErrors.of(found), conditions_of(folder, found), found.stored, source)
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
@@ -126,20 +98,6 @@ def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
     folder = first.folder.parent if rest else first.folder
     notes = tuple(_check_same(evaluated, LABEL))
     return first._replace(folder=folder, name=name, errors=errors, source=source, notes=notes)
-
-
-def record_of(folder: pathlib.Path) -> dict[str, Any]:
-    """Reads evaluation.json of an evaluated workdir, {} where there is none, and imports the modules
-    that its evaluation imported.
-
-    Raises:
-      SettingsError: a module that is not found.
-      DamagedFileError: the file is damaged.
-    """
-    path = folder / "evaluation.json"
-    content = read_json(path, shape=_SHAPE) if path.is_file() else {}
-    import_all(content.get("eval", {}).get("imports", ()))
-    return content
 
 
 def joint(

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from analysis import derived, references
+from analysis import answers, references
 from analysis.errors import conditions
 from analysis.errors.conditions import FIELDS, FROST, ORIGINAL, Conditions, differences
 from analysis.frames import as_name
@@ -32,7 +32,6 @@ REFUSE, LABEL = "refuse", "label"
 NONE = "none"  # no reference, no severities, no difference
 _SHAPE = (224, 224, 3)
 _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": conditions.SHAPE}
-_SHAPE_OF_RECORD = {"conditions": Maybe(conditions.SHAPE)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,16 +116,14 @@ def of_workdir(folder: pathlib.Path) -> Reference:
       FileNotFoundError: nothing was evaluated there.
       ValueError: it does not say under which conditions, or which model is meant is not clear.
     """
-    if not (folder / "counts.csv").is_file():
-        raise FileNotFoundError(f"expected an evaluated workdir as reference, found {folder} without counts.csv")
-    counts = derived.read_counts(folder / "counts.csv")
-    models = list(dict.fromkeys(count.model for count in counts))
+    found = answers.read(folder)
+    models = list(dict.fromkeys(count.model for count in found.counts))
     if len(models) != 1 and STANDARD not in models:
         raise ValueError(
             f"expected one model or one called {STANDARD} in {folder}, found {', '.join(models)}; write the one "
             "that is meant to a file: python -m tools.tables WORKDIR --write_reference=FILE --models=NAME"
         )
-    return _averaged(folder, counts, STANDARD if STANDARD in models else models[0])
+    return _averaged(folder, found, STANDARD if STANDARD in models else models[0])
 
 
 def of_model(folder: pathlib.Path, model: str) -> Reference:
@@ -135,13 +132,13 @@ def of_model(folder: pathlib.Path, model: str) -> Reference:
     Raises:
       ValueError: no such model, or no record of the conditions.
     """
-    return _averaged(folder, derived.read_counts(folder / "counts.csv"), model)
+    return _averaged(folder, answers.read(folder), model)
 
 
-def _averaged(folder, counts, model):
+def _averaged(folder, found, model):
     """The errors of one model, averaged over its seeds."""
     cells: dict[tuple[str, Severity], list[float]] = {}
-    for count in counts:
+    for count in found.counts:
         if count.model == model:
             cells.setdefault((count.corruption, count.severity), []).append(count.error)
     if (CLEAN, 0) not in cells:
@@ -150,23 +147,22 @@ def _averaged(folder, counts, model):
     errors: dict[str, dict[Severity, float]] = {}
     for (corruption, severity), values in cells.items():
         errors.setdefault(corruption, {})[severity] = float(np.mean(values))
-    return Reference(as_name(f"{folder.resolve().name}:{model}"), clean, errors, conditions_of(folder))
+    return Reference(as_name(f"{folder.resolve().name}:{model}"), clean, errors, conditions_of(folder, found))
 
 
-def conditions_of(folder: pathlib.Path) -> Conditions:
-    """Reads what the errors of a workdir were measured under.
+def conditions_of(folder: pathlib.Path, found: answers.Answers) -> Conditions:
+    """Gives the conditions that the answers of a workdir were measured under.
 
     Raises:
-      ValueError: it was evaluated before that was recorded.
+      ValueError: the answers do not tell them.
     """
-    path = folder / "evaluation.json"
-    content = files.read_json(path, shape=_SHAPE_OF_RECORD) if path.is_file() else {}
-    if "conditions" not in content:
+    measured = Conditions.read(found.conditions)
+    if not measured.image_shape:
         raise ValueError(
-            f"{folder} does not tell under which conditions its errors were measured (evaluation.json, `conditions`): "
-            "run eval.py or overlap.py there again, which evaluates nothing twice"
+            f"{folder} does not tell under which conditions its errors were measured: run eval.py or overlap.py there "
+            "again"
         )
-    return Conditions.read(content["conditions"])
+    return measured
 
 
 def write(path: str | os.PathLike[str], reference: Reference) -> None:

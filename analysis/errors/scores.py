@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import corruptions
+from analysis.answers import Answers
 from analysis.errors.conditions import FROST, Conditions
 from analysis.errors.reference import NONE, Choice
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
@@ -37,12 +38,12 @@ FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 
 
 class ImageErrors:
-    """Which images each model answers wrongly, where a folder keeps it.
+    """The images that each model answers wrongly: errors of the same images go together.
 
     Args:
-      counts: rows of counts.csv; answers that say otherwise than their row are left out.
+      counts: correct answers of every cell.
       packed: {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct}.
-      shown: {cell: digest of what was shown, "" where it is not known}.
+      shown: {cell: digest of the images that were shown, "" where it is not known}.
     """
 
     def __init__(
@@ -50,6 +51,14 @@ class ImageErrors:
     ):
         self.counts = {count.key: count for count in counts}
         self._packed, self.shown = packed, shown or {}
+
+    @classmethod
+    def of(cls, answers: Answers, counts: Iterable[Count] | None = None) -> "ImageErrors":
+        """Takes the answers of a workdir; with `counts` only their cells, in their order."""
+        counts = answers.counts if counts is None else list(counts)
+        cells = [count.key for count in counts]
+        packed = {cell: np.packbits(answers.correct(cell)) for cell in cells}
+        return cls(counts, packed, {cell: answers.shown(cell) for cell in cells})
 
     @classmethod
     def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":

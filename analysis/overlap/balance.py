@@ -5,6 +5,7 @@ Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robust
 Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,3 +69,23 @@ def _mean_off_diagonal(matrix, axis):
     count = (~np.isnan(matrix)).sum(axis=axis)
     with np.errstate(invalid="ignore"):
         return np.where(count > 0, np.nansum(matrix, axis=axis) / np.maximum(count, 1), np.nan)
+
+
+def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order
+    of `names`.
+
+    Raises:
+      ValueError: a size outside 1..n - 1, or a corruption without a defined overlap.
+    """
+    names, means = tuple(names), mean_overlap(overlap)
+    if len(means) != len(names) or np.isnan(means).any() or not 1 <= size < len(names):
+        raise ValueError(
+            f"expected an overlap of {len(names)} valid corruptions and a size in 1..{len(names) - 1}, found "
+            f"mean overlaps {means.tolist()} and size {size}"
+        )
+    largest = set(np.argsort(-means, kind="stable")[:size].tolist())
+    return (
+        tuple(name for i, name in enumerate(names) if i in largest),
+        tuple(name for i, name in enumerate(names) if i not in largest),
+    )

@@ -45,7 +45,7 @@ class Overlap:
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
       se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or
         seeds). First order: up to an eighth too small where a gain is only a few of its own
-        standard errors (`analysis.overlap.errors` has no such limit).
+        standard errors (`analysis.overlap.uncertainty` has no such limit).
       transfer: T; column j is NaN where j is invalid.
       gain: G, [n].
       gain_se: standard error of G, [n].

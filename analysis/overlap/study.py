@@ -21,6 +21,7 @@ from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, select_benchmark, stability_text
 from analysis.selection.coverage import coverage
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from corruptions.scoring.conditions import expand
 from runtime import workdirs
 from runtime.log import log
 
@@ -62,6 +63,19 @@ class Study:
     def measured(self) -> MeasuredOverlap:
         """Gives the overlaps with their standard errors."""
         return MeasuredOverlap(self.overlap.names, self.overlap.overlap, self.overlap.unclipped, self.errors.overlap)
+
+
+def read_study(workdir: pathlib.Path) -> Study:
+    """Computes the study of a workdir of overlap.py from its answers.
+
+    Raises:
+      FileNotFoundError, ValueError: no such workdir, or answers that are missing or damaged.
+    """
+    found = answers.read(workdir)
+    names = expand(workdirs.read_config(workdir).get("study", {}).get("corruptions", ()))
+    if len(names) < 2:
+        raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
+    return Study.of(names, *found.study(names), found.conditions["classes"] or None)
 
 
 def counts_of(correctness: Correctness) -> list[Count]:

@@ -11,15 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis import accuracies, answers, derived, shapes
-from analysis.comparison import mixtures
 from analysis.distances.results import Distance, read_distances
-from analysis.errors import summary
-from analysis.errors.summary import Summary
+from analysis.errors.summary import COLUMNS, Summary
 from analysis.lines import read_lines
-from analysis.overlap import overlap_matrix
-from analysis.overlap.errors import Errors, standard_errors
+from analysis.overlap import mixtures, overlap_matrix
 from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
+from analysis.overlap.uncertainty import Errors, standard_errors
 from analysis.tables import Count
 from runtime.files import DamagedFileError, read_json
 from runtime.imports import import_all
@@ -54,7 +52,7 @@ class Study(NamedTuple):
       overlap: the `Overlap`, computed from counts.csv and found equal to overlap.csv and
         overlap_long.csv.
       seeds: of the trainings.
-      errors: `analysis.overlap.errors.Errors`; where no answers are stored, `overlap` is the `se`
+      errors: `analysis.overlap.uncertainty.Errors`; where no answers are stored, `overlap` is the `se`
         of overlap_long.csv.
       benchmark, coverage, stability, ranges, comparison, timing: contents of the optional JSON files, or
         None.
@@ -139,7 +137,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
-        summary.read(workdir / summary.NAME) if summary.NAME in present else None,
+        _summaries(workdir / "errors_summary.csv") if "errors_summary.csv" in present else None,
         read_distances(workdir / "msd") if "msd/msd.csv" in present else None,
         tuple(map(_section, sections)),
         tuple(_file(workdir / name) for name in (*present, *sections)),
@@ -220,7 +218,12 @@ def _optional(path, shape, names=None):
 def _mixtures(path):
     if not path.is_file():
         return None
-    return [dict(zip(mixtures.HEADER, fields)) for _, fields in read_lines(path, mixtures.HEADER)]
+    return [dict(zip(mixtures.COLUMNS, fields)) for _, fields in read_lines(path, mixtures.COLUMNS)]
+
+
+def _summaries(path):
+    rows = (fields for _, fields in read_lines(path, COLUMNS))
+    return [Summary(*row[:4], *map(float, row[4:7]), int(row[7]), *row[8:]) for row in rows]
 
 
 def _section(path):

@@ -194,7 +194,7 @@ class Stability:
 def stability(
     samples: ArrayLike, names: Sequence[str], threshold: float, strict: bool = False, unclipped: ArrayLike | None = None
 ) -> Stability:
-    """Repeats the selection on resampled overlaps [B, n, n] (`analysis.overlap.bootstrap`).
+    """Repeats the selection on resampled overlaps [B, n, n] (`analysis.overlap.uncertainty`).
 
     `unclipped`: the same resamples before the maximum with 0, or None. Corruptions that are
     undefined in a resample are dropped there; a resample without any valid corruption is not

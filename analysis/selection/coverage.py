@@ -80,7 +80,7 @@ def coverage(
       se: standard errors of `unclipped`, [n, n]; p is then Bonferroni's. Where one is NaN,
         that corruption is not tested.
       samples: instead, resampled unclipped overlap [B, n, n] with B + 1 >= 1 / level
-        (`analysis.overlap.bootstrap`); p is then the max statistic's, at least 1 / (B + 1). Members
+        (`analysis.overlap.uncertainty`); p is then the max statistic's, at least 1 / (B + 1). Members
         that are undefined in more than 1 in 20 resamples are left out; where one is undefined in a
         resample, that resample counts against either verdict.
       above: margin t; a corruption is covered if its overlap with a member is above it.

@@ -5,10 +5,10 @@ import pathlib
 import shutil
 
 import numpy as np
+from analysis.overlap.bootstrap import resample_accuracies
 
 from analysis import accuracies, answers, tables
 from analysis.overlap import overlap_matrix
-from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.files import write_overlap, write_overlap_long
 from analysis.overlap.score import compute
 from analysis.selection import algorithm

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from analysis.errors.choice import Choice, choose
+from analysis.errors.images import ImageErrors
+from analysis.errors.text import summary_text
 
 import corruptions
 from analysis import answers, scores
 from analysis.errors import benchmarks, files, reference, summary
-from analysis.errors.choice import Choice, choose
 from analysis.errors.conditions import Conditions, of_corruption
-from analysis.errors.images import ImageErrors
-from analysis.errors.text import summary_text
 from analysis.references import IMAGENET_C
 from analysis.tables import Count
 

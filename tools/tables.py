@@ -1,0 +1,276 @@
+"""Makes tables from evaluated workdirs: errors of models, balance of a benchmark, means over sets, comparisons.
+
+    python -m tools.tables runs/resnet50 runs/augmix runs/deepaugment --out=runs/table
+
+puts the models and benchmarks of several workdirs in one table: mean error, mCE and relative mCE of each benchmark and
+the gap between C-bar and C, with standard errors and the spread between seeds. The best number of a column is bold only
+where it is significantly smaller than each other: paired on the answers to the same test images, corrected after Holm.
+Writes table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size, ranges,
+frost ...) than the first, or than the reference, are refused, or marked with --mismatch=label.
+
+    python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
+
+writes a model's errors as a reference, for --config.eval.reference of eval.py and overlap.py.
+
+    python -m tools.tables runs/c_noc_resnet18 --table=balance --benchmarks=imagenet_c,imagenet_noc \\
+        --reference=alexnet --mismatch=label [--measure=relative_CE]
+
+takes a workdir of overlap.py that holds the standard model and one for each corruption of the benchmarks, evaluated on
+them. Prints for each benchmark the models' errors (Tables 7 and 8 of the paper on ImageNet-NOC), then the spread of
+their means (Table 2); writes them to --out (default: balance.json in the workdir). Numbers by a reference of other
+conditions are marked with a dagger.
+
+    python -m tools.tables runs/robust/* --table=sets --overlap=runs/in100_resnet18 --size=8 \\
+        --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
+
+cuts the corruptions of a measured matrix, of a workdir of overlap.py or a CSV file, into the --size of largest mean
+overlap (Set1) and the rest (Set2), as Table 1 of the paper on the overlapping score does. Prints, for every model of
+the workdirs, the mean error over each set and its gain over the standard model, and beside them relative CE of single
+corruptions; writes them to --out (default: set_means.json beside the matrix). Where two workdirs hold the same model
+and seed, models are called by their workdirs.
+
+    python -m tools.tables runs/noc runs/noc_finetuned --table=overlaps [--threshold=0.1]
+    python -m tools.tables runs/resnet18 runs/densenet121 runs/wide_resnet50_2 --table=overlaps --out=runs/architectures
+
+compares the overlaps of two or more studies of the same corruptions, and the benchmarks that Algorithm 1 selects from
+each. Two: writes comparison.json into the second workdir. More: every two of them; writes into the folder --out
+comparisons.json, and the matrices side by side as matrices.png and matrices.pdf.
+
+    python -m tools.tables runs/wrn/msd runs/vgg/msd --table=distances [--errors=runs/schemes]
+
+compares two feature extractors by the folders of results of tools.msd: ranks of their distances and, with the evaluated
+workdir --errors of models trained with the schemes, how well either's correlate with error. Writes comparison.json into
+the second folder.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+from collections.abc import Sequence
+
+from absl import app, flags
+
+import corruptions
+from analysis import answers, figures
+from analysis.distances import results
+from analysis.errors import joint, reference, sets
+from analysis.errors.reference import LABEL, REFUSE
+from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
+from analysis.heatmaps import side_by_side
+from analysis.overlap import agreement
+from analysis.overlap.balance import split_by_overlap
+from analysis.overlap.measured import read_overlap
+from analysis.overlap.study import read_study
+from analysis.tables import STANDARD
+from runtime.files import read_json, without_nan, write_json
+from runtime.provenance import record_inputs
+
+
+def define_flags():
+    flags.DEFINE_enum("table", "errors", list(TABLES), "Which table.")
+    flags.DEFINE_string(
+        "out", None, "errors, and overlaps of three workdirs or more: a folder for results. Others: a JSON file."
+    )
+    flags.DEFINE_string(
+        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
+    )
+    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    measured = ", ".join(joint.MEASURED)
+    flags.DEFINE_list("measures", list(joint.MEASURED), f"errors: columns of each benchmark, of {measured}.")
+    flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
+    flags.DEFINE_list("models", [], "errors: only these models, by name.")
+    flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
+    flags.DEFINE_enum(
+        "measure", None, list(FIELDS), f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): what is averaged."
+    )
+    flags.DEFINE_string("overlap", None, "sets: workdir of overlap.py, or CSV file, that cuts the sets (required).")
+    flags.DEFINE_integer("size", 8, "sets: how many corruptions are in the first set.")
+    flags.DEFINE_string("standard", STANDARD, "sets: the model that gains are counted from, as the table calls it.")
+    flags.DEFINE_list("beside", [], "sets: corruptions with columns of their own: relative CE, or the error.")
+    flags.DEFINE_float("threshold", 0.1, "overlaps: largest overlap allowed between two members of a benchmark.")
+    flags.DEFINE_string("errors", None, "distances: evaluated workdir whose models are trained with the schemes.")
+
+
+def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | None:
+    """Prints and writes the table of models and benchmarks; returns it, or None where a reference was written."""
+    if given.write_reference:
+        _write_reference(folders, given)
+        return None
+    if unknown := [name for name in given.measures if name not in joint.MEASURED]:
+        raise ValueError(f"expected --measures of {', '.join(joint.MEASURED)}, found {', '.join(unknown)}")
+    table = joint.joint(
+        _read(folders),
+        reference=given.reference,
+        mismatch=given.mismatch,
+        measures=given.measures,
+        benchmarks=given.benchmarks,
+        models=given.models,
+    )
+    print(joint.markdown(table))
+    if given.out:
+        print("written to " + ", ".join(map(str, joint.write(pathlib.Path(given.out), table))))
+    return table
+
+
+def _write_reference(folders, given):
+    if len(folders) > 1 or len(given.models) > 1:
+        raise ValueError(f"expected one workdir and at most one of --models, found {len(folders)} and {given.models}")
+    written = reference.of_model(folders[0], given.models[0]) if given.models else reference.of_workdir(folders[0])
+    reference.write(given.write_reference, written)
+    print(f"written to {given.write_reference}: {written.name}")
+
+
+def _read(folders):
+    return [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
+
+
+def balance(folders: Sequence[pathlib.Path], given) -> list[sets.BalanceTable]:
+    """Prints and writes the balance of benchmarks; returns the tables."""
+    if len(folders) != 1:
+        raise ValueError(f"expected one workdir with --table=balance, found {len(folders)}")
+    ((evaluated,), measure) = _read(folders), given.measure or RELATIVE
+    benchmarks = given.benchmarks or ["imagenet_c", "imagenet_noc"]
+    if unknown := [name for name in benchmarks if name not in corruptions.benchmarks()]:
+        known = ", ".join(corruptions.benchmarks())
+        raise ValueError(f"expected --benchmarks among {known}, found {', '.join(unknown)}")
+    choice = reference.choose(given.reference, given.mismatch, evaluated.conditions)
+    tables = [sets.balance_table(evaluated, choice, name, measure) for name in benchmarks]
+    notes = [f"† {sentence}" for sentence in choice.sentences()] if measure != MEAN_ERROR else []
+    print("\n\n".join([*map(sets.balance_text, tables), sets.spread_text(tables), *notes]))
+    content = [
+        table._asdict() | {"rows": [row._asdict() for row in table.rows], "spread": table.spread._asdict()}
+        for table in tables
+    ]
+    _write({"tables": content, "notes": notes}, given.out or folders[0] / "balance.json")
+    return tables
+
+
+def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
+    """Prints and writes means over two sets of corruptions; returns the content of the file."""
+    if not given.overlap:
+        raise app.UsageError("expected --overlap=WORKDIR or --overlap=FILE with --table=sets")
+    path, measure = pathlib.Path(given.overlap), given.measure or MEAN_ERROR
+    measured = read_study(path).measured if path.is_dir() else read_overlap(path)
+    of_sets = dict(zip(("Set1", "Set2"), split_by_overlap(measured.overlap, measured.names, given.size), strict=True))
+    evaluated, notes = _read(folders), []
+    if measure == MEAN_ERROR:
+        values = alone = sets.errors_by_corruption(evaluated)
+    else:
+        by_measure, notes = sets.relative_errors(evaluated, given.reference, given.mismatch)
+        values, alone = by_measure[measure], by_measure[RELATIVE]
+        sets.require(values, measured.names, given.reference)
+        sets.require(alone, given.beside, given.reference)
+    means = sets.set_means(values, of_sets, given.standard)
+    single = sets.set_means(alone, {name: [name] for name in given.beside}, given.standard)
+    unit = "error" if measure == MEAN_ERROR else "relative CE"
+    beside = {f"{name}, {unit}": single[name] for name in given.beside}
+    title = {MEAN_ERROR: "Unnormalised error", CE: "Raw CE", RELATIVE: "Relative CE"}[measure]
+    text = sets.set_means_text(means, of_sets, beside)
+    print(f"{title} in percent, mean over each set.", *notes, "", text, sep="\n")
+    content = {
+        "measure": measure,
+        "sets": of_sets,
+        "means": {
+            model: {label: {"mean": row[label], "gain": row[f"{label} gain"]} for label in of_sets}
+            for model, row in means.iterrows()
+        },
+        "beside": {name: column.to_dict() for name, column in beside.items()},
+        "notes": notes,
+        "workdirs": list(map(str, folders)),
+    }
+    folder = path if path.is_dir() else path.parent
+    _write(content, given.out or folder / "set_means.json", *measured.files)
+    return content
+
+
+def overlaps(folders: Sequence[pathlib.Path], given) -> dict:
+    """Compares two or more studies; returns the content of the file."""
+    if len(folders) < 2:
+        raise ValueError(f"expected two or more workdirs with --table=overlaps, found {len(folders)}")
+    labels = joint.names(folders)
+    studies = {label: read_study(folder).measured for label, folder in zip(labels, folders, strict=True)}
+    if len(folders) == 2:
+        matrices, benchmarks = agreement.compare_two(*studies.values(), given.threshold)
+        text = agreement.text_of_two(matrices, benchmarks, given.threshold)
+        seconds = _training_seconds(*folders)
+        if seconds:
+            text += f"\ntraining time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times"
+        print(text)
+        content = {"first": folders[0].name, "second": folders[1].name, "training_seconds": seconds}
+        content |= agreement.content_of_two(matrices, benchmarks, given.threshold)
+        _write(content, given.out or folders[1] / "comparison.json")
+        return content
+    content, text, ordered = agreement.compare_several(studies, given.threshold)
+    print(text)
+    if given.out:
+        out = pathlib.Path(given.out)
+        _write(content, out / "comparisons.json")
+        names = next(iter(ordered.values())).names
+        matrices = {label: study.overlap for label, study in ordered.items()}
+        pictures = figures.save(side_by_side(matrices, names), out / "matrices")
+        print(f"written to {', '.join(map(str, pictures))}")
+    return content
+
+
+def _training_seconds(first, second):
+    """Seconds of training, in each study, of the models that both have; None when not recorded.
+
+    The standard model does not count: either way of training the others needs it.
+    """
+    paths = [workdir / "timing.json" for workdir in (first, second)]
+    if not all(path.is_file() for path in paths):
+        return None
+    seconds = [read_json(path, shape={"training_seconds": {str: float}})["training_seconds"] for path in paths]
+    shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith(f"{STANDARD}|")]
+    return [sum(by_model[model] for model in shared) for by_model in seconds] if shared else None
+
+
+def distances(folders: Sequence[pathlib.Path], given) -> dict:
+    """Compares two feature extractors; returns the content of the file."""
+    if len(folders) != 2:
+        raise ValueError(f"expected two folders of tools.msd with --table=distances, found {len(folders)}")
+    measured = [results.read_distances(folder) for folder in folders]
+    content, lines = {"first": str(folders[0]), "second": str(folders[1])}, []
+    for measure in ("msd", "mmd"):
+        found = results.agreement(*measured, measure)
+        content[measure] = without_nan(found)
+        (low, high), (least, most) = found.interval, found.ordering_interval
+        lines.append(
+            f"{measure}: Spearman {found.spearman:.3f} ({low:.3f} to {high:.3f}) over {len(found.schemes)} schemes x "
+            f"{len(found.corruptions)} corruptions; across schemes, mean over corruptions {found.ordering:.3f} "
+            f"({least:.3f} to {most:.3f})"
+        )
+    if given.errors:
+        counts = answers.read(given.errors).counts
+        rho = []
+        for rows in measured:
+            targets = {(row.corruption, row.severity) for row in rows}
+            of_schemes = results.mean_errors(c for c in counts if (c.corruption, c.severity) in targets)
+            rho.append({r.corruption: r.msd for r in results.correlations(results.mean_distances(rows), of_schemes)})
+        shared = [name for name in rho[0] if name in rho[1]]
+        content["correlation_with_error"] = without_nan({name: [of[name] for of in rho] for name in shared})
+        lines += ["", "Spearman of MSD with error across schemes:  first  second"]
+        lines += [f"  {name:40s}  {rho[0][name]:+.2f}   {rho[1][name]:+.2f}" for name in shared]
+    print("\n".join(lines))
+    _write(content, given.out or folders[1] / "comparison.json")
+    return content
+
+
+def _write(content, out, *inputs):
+    write_json(out, content | record_inputs({str(path): path for path in inputs}))
+    print(f"\nwritten to {out}")
+
+
+TABLES = {"errors": errors, "balance": balance, "sets": over_sets, "overlaps": overlaps, "distances": distances}
+
+
+def main(argv):
+    given = command.given(argv[:1])
+    if len(argv) < 2:
+        raise app.UsageError("expected one or more workdirs: python -m tools.tables WORKDIR ...")
+    TABLES[given.table]([pathlib.Path(path) for path in argv[1:]], given)
+
+
+if __name__ == "__main__":
+    define_flags()
+    command.run(main)
