@@ -60,8 +60,10 @@ def _tabulate(path, correct, labels, dataset, comment):
     frames.write(path / "classes.csv", frames.classes(correct, labels, dataset.class_names), comment)
     if dataset.parts is None:
         return
-from analysis import frames
-from evaluation import correctness, trained_models
+    correct = np.pad(correct, (0, len(dataset.parts.labels) - len(correct)))  # images that could not be read are wrong
+    parts = frames.classes(correct, *dataset.parts)
+    frames.write(path / "parts.csv", parts, comment)
+    for name, images, *shares in parts.itertuples(index=False):
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)
 

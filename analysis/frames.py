@@ -43,7 +43,7 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
     """
     frame = of_counts(counts)
     clean = frame[frame.corruption == CLEAN].set_index(["model", "seed"])[["correct", "total"]]
-    whole = frame.join(clean, on=["model", "seed"], rsuffix="_clean")
+    whole = frame.join(clean.add_suffix("_clean"), on=["model", "seed"])
     if (missing := whole.total_clean.isna()).any():
         model, seed = whole.loc[missing.idxmax(), ["model", "seed"]]
         raise ValueError(f"expected a clean row of model {model!r}, seed {seed} (R is relative to it), found none")
@@ -159,8 +159,8 @@ def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> No
 
 def markdown(frame: pd.DataFrame) -> str:
     """Writes a frame of text as a Markdown table, the first column left-aligned and the others right-aligned."""
-    lines = [list(frame.columns), ["---", *["---:"] * (frame.shape[1] - 1)], *frame.to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    head, *rows = (f"| {' | '.join(map(str, line))} |" for line in [list(frame.columns), *frame.to_numpy().tolist()])
+    return "\n".join([head, "|---|" + "---:|" * (frame.shape[1] - 1), *rows])
 
 
 def text(frame: pd.DataFrame) -> str:

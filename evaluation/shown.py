@@ -18,9 +18,8 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Record
 from analysis.errors import conditions as named
-from analysis.errors.conditions import FROST
+from analysis.errors.conditions import FROST, ORIGINAL
 from analysis.errors.reference import PREPROCESSING
-from analysis.errors.summary import ORIGINAL
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
 from data import Dataset, Split, decode

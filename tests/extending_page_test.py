@@ -23,6 +23,7 @@ from analysis.errors.conditions import Conditions
 from evaluation import results, trained_models
 from runtime import imports, workdirs
 from runtime.schema import SettingsError
+from tests.analysis.made_up import write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
 from training import rules, study
@@ -121,9 +122,8 @@ def test_tables_import_what_the_evaluation_imported(tmp_path, monkeypatch):
     members = ("test_of_mine/shade", "test_of_mine/both", "noc/border")
     counts = [tables.Count("standard", 0, name, "random", 60, 100) for name in members]
     counts.append(tables.Count("standard", 0, tables.CLEAN, 0, 80, 100))
-    tables.write_counts(tmp_path / "counts.csv", counts, "made up")
-    frame = results.Frame.of(Conditions("shapes", 10, (32, 32, 3), "none", {}), "", "refuse")
-    results.write_errors(tmp_path, counts, frame, results.asked_for(given, trained), {}, "made up")
+    imported = {"imports": [*trained.imports, *given.imports]}
+    write_answers(tmp_path, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), **imported)
     found = joint.joint([joint.read(tmp_path, "made_up")])
     assert ("my_benchmark", "random", "mean_error") in found.columns
     assert results.asked_for(given, trained)["imports"] == tuple(given.imports)

@@ -14,7 +14,7 @@ import data
 import eval as evaluate
 import overlap
 from analysis import tables
-from analysis.overlap.files import read_overlap
+from analysis.overlap.measured import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
 from tests import compiling
@@ -76,7 +76,7 @@ def test_a_study_leaves_every_result(study):
     }
     counts = tables.read_counts(workdir / "counts.csv")
     assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
-    names, matrix = read_overlap(workdir / "overlap.csv")
+    names, matrix, *_ = read_overlap(workdir / "overlap.csv")
     assert names == ("noc/border", "noc/hue")
     np.testing.assert_allclose(matrix, matrix.T)
     accuracy = {(row.model, row.corruption): row.correct / row.total for row in counts}

@@ -22,7 +22,6 @@ from analysis.errors.conditions import FIELDS, FROST, ORIGINAL, Conditions, diff
 from analysis.frames import as_name
 from analysis.tables import CLEAN, STANDARD
 from runtime import files
-from runtime.json_shapes import Maybe
 from runtime.schema import SettingsError
 
 Severity = int | float | str

@@ -42,7 +42,7 @@ def optional_section(study: Study) -> Html:
         ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
         (
             "Comparison with another study of the same corruptions.",
-            f"python -m tools.compare --first=... --second={study.workdir}",
+            f"python -m tools.tables ... {study.workdir} --table=overlaps",
         ),
         (
             "Distances of augmentation schemes to corruptions (msd/msd.csv).",

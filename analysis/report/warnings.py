@@ -60,7 +60,7 @@ def _selection(study):
     benchmark, result = study.benchmark, []
     current = {name: digest for name, _, digest in study.files}["overlap.csv"]
     if study.comparison and current not in study.comparison.get("inputs", {current: current}).values():
-        result.append((True, "comparison.json was made with another overlap.csv; run tools.compare again"))
+        result.append((True, "comparison.json was made with another overlap.csv; run tools.tables again"))
     if study.coverage and current != study.coverage.get("inputs", {}).get("overlap.csv", current):
         result.append((True, "coverage.json was made with another overlap.csv; run select_noc.py --coverage again"))
     if benchmark is None:

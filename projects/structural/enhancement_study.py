@@ -21,7 +21,7 @@ import pathlib
 
 from ml_collections import ConfigDict
 
-from analysis.errors import joint, markup
+from analysis.errors import joint
 from analysis.tables import STANDARD
 from corruptions import enhance as enhancements
 from evaluation.conditions import list_conditions, warn_of_tables
@@ -90,8 +90,8 @@ def _write(config, path, conditions, source, frame):
         mismatch=config.eval.reference_mismatch,
         measures=_MEASURES,
     )
-    markup.write(path / "enhancements", table)
-    print(text := markup.markdown(table))
+    joint.write(path / "enhancements", table)
+    print(text := joint.markdown(table))
     return text
 
 

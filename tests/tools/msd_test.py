@@ -25,6 +25,7 @@ from evaluation import trained_models
 from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
+from tests.analysis.made_up import write_answers
 from tests.training import tiny
 from tools import msd
 
@@ -180,12 +181,13 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     means = mean_distances(rows)
     # Made-up errors in the order of the distances under brightness, against it under noise.
     counts = []
+    clean = [tables.Count(prefix + scheme, 0, "clean", 0, 100, 100) for scheme in {s for s, _ in means}]
     for (scheme, name), (distance, _) in means.items():
         rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
         wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
         counts += [tables.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
-    tables.write_counts(tmp_path / "counts.csv", counts)
-    msd.distances(settings(errors=str(tmp_path)), folder)
+    write_answers(tmp_path / "made_up", [*counts, *clean])
+    msd.distances(settings(errors=str(tmp_path / "made_up")), folder)
     found = pd.read_csv(folder / "msd" / "correlations.csv")
     assert list(found[["corruption", "schemes", "msd"]].itertuples(index=False, name=None)) == [
         ("imagenet_c/brightness", 3, pytest.approx(1)),

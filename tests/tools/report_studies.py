@@ -5,14 +5,13 @@ import pathlib
 import shutil
 
 import numpy as np
-from analysis.overlap.bootstrap import resample_accuracies
 
 from analysis import accuracies, answers, tables
 from analysis.overlap import overlap_matrix
-from analysis.overlap.files import write_overlap, write_overlap_long
 from analysis.overlap.score import compute
+from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection import algorithm
-from analysis.selection.benchmark import select_benchmark
+from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -84,9 +83,9 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     accuracies.write_scores(workdir / "scores.csv", counts, comment)
     accuracy, number, _ = accuracies.accuracies(counts, names)
     found = overlap_matrix(accuracy, names=names, number=number)
-    write_overlap(workdir / "overlap.csv", names, found.overlap, comment)
-    write_overlap_long(workdir / "overlap_long.csv", found, comment)
-    select_benchmark(workdir / "overlap.csv", 0.1)
+    write_overlap(workdir / "overlap.csv", names, found.overlap)
+    write_pairs(workdir / "overlap_long.csv", found)
+    select_from(workdir / "overlap.csv", 0.1)
     *_, unclipped = compute(resample_accuracies(bits, resamples))
     stable = algorithm.stability(np.maximum(unclipped, 0), names, 0.1, unclipped=unclipped)
     content = {"resamples": stable.resamples, "members": stable.members, "sets": stable.sets, "sizes": stable.sizes}

@@ -11,11 +11,10 @@ import sys
 import numpy as np
 import pytest
 
-from analysis import sweeps as tables
 from analysis.errors import joint
 from runtime.schema import SettingsError
 from tests.pages import ROOT, commands, section_of
-from tests.tools import table_test
+from tests.tools import tables_errors_test as table_test
 from tests.training import tiny
 from tools import sweep
 from training import cli
@@ -191,8 +190,8 @@ def test_the_table_has_mean_and_deviation_over_seeds(run, tmp_path):
     accuracies = {f"{rate}/seed={seed}": 0.5 + rate + seed**2 / 50 for rate in (0.05, 0.1) for seed in (0, 1, 2)}
     run(Commands(lambda folder: accuracies[str(folder).rpartition("rate=")[2]]))
     lines = (tmp_path / "rates" / "table.csv").read_text().splitlines()
-    assert "a device, revision 0123456789ab" in lines[0]
-    for row, rate in zip(csv.DictReader(lines[1:]), (0.05, 0.1), strict=True):
+    assert "a device, revision 0123456789ab" in (tmp_path / "rates" / "table.md").read_text()
+    for row, rate in zip(csv.DictReader(lines), (0.05, 0.1), strict=True):
         errors = [100 * (1 - accuracies[f"{rate}/seed={seed}"]) for seed in (0, 1, 2)]
         assert (row["model"], row["benchmark"], row["seeds"]) == (f"train.learning_rate={rate}", "clean", "3")
         assert float(row["mean"]) == pytest.approx(np.mean(errors))
@@ -206,7 +205,7 @@ def test_seeds_in_workdirs_of_their_own_are_scored_as_those_of_one(tmp_path):
     apart = [table_test.write(tmp_path / f"seed={seed}", 0.2, seeds=(seed,)) for seed in (0, 1)]
     other = table_test.write(tmp_path / "other", 0.5, held=table_test.conditions(dataset="shapes"))
     expected = joint.joint([joint.read(together, "rate=1")])
-    table = tables.table({"rate=1": apart, "rate=2": [other]}, missing=["rate=3"])
+    table = sweep.sweep_table({"rate=1": apart, "rate=2": [other]}, missing=["rate=3"])
     for column in expected.columns:
         known, summary = (t.cells[name, column] for t, name in ((expected, "standard"), (table, "rate=1:standard")))
         assert summary[4:8] == pytest.approx(known[4:8]) and summary.seeds == 2 and summary.std > 0
@@ -222,7 +221,7 @@ def test_seeds_under_other_conditions_are_labelled(tmp_path):
         table_test.write(tmp_path / "seed=0", 0.2, seeds=(0,)),
         table_test.write(tmp_path / "seed=1", 0.2, seeds=(1,), held=held),
     ]
-    caption = tables.table({"rate=1": apart}).caption
+    caption = sweep.sweep_table({"rate=1": apart}).caption
     (note,) = [sentence for sentence in caption if "other conditions" in sentence]
     assert note.startswith("rate=1/seed=1 was measured under other conditions than rate=1/seed=0: ")
     assert f"{name}, severity range: " in note and note.endswith(", here 0 to 1")
@@ -274,7 +273,7 @@ def test_the_recipe(tmp_path):
 
     train, evaluate, slurm = commands(section)
     assert call(train).stderr.count("finished before") == 0
-    rows = list(csv.DictReader((tmp_path / "rates" / "table.csv").read_text().splitlines()[1:]))
+    rows = list(csv.DictReader((tmp_path / "rates" / "table.csv").read_text().splitlines()))
     assert [row["seeds"] for row in rows] == ["2", "2"]
     assert call(train).stderr.count("finished before") == 4
     assert "#SBATCH --array=0,1,2,3\n" in call(slurm).stdout

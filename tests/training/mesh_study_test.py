@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from analysis import tables
-from analysis.overlap.files import read_overlap
+from analysis.overlap.measured import read_overlap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -75,7 +75,7 @@ def compare(eight, one):
         assert final[0] == final[1], model  # the digest of all parameters
     counts = [tables.read_counts(workdir / "counts.csv") for workdir in (eight, one)]
     assert counts[0] == counts[1] and len(counts[0]) == 9
-    (names, matrix), (_, other) = (read_overlap(workdir / "overlap.csv") for workdir in (eight, one))
+    (names, matrix), (_, other) = (read_overlap(workdir / "overlap.csv")[:2] for workdir in (eight, one))
     assert names == ("noc/border", "noc/hue") and np.isfinite(matrix).all()
     np.testing.assert_array_equal(matrix, other)
 

@@ -5,12 +5,10 @@ them.
 import numpy as np
 import pytest
 
-from analysis import overlap_study
-from analysis.overlap import errors, overlap_matrix
-from analysis.overlap.bootstrap import resample_accuracies
-from analysis.overlap.errors import standard_errors
-from analysis.overlap.files import pair_matrix, read_overlap_long
-from analysis.report import inputs
+from analysis.overlap import overlap_matrix, uncertainty
+from analysis.overlap import study as overlap_study
+from analysis.overlap.measured import read_overlap
+from analysis.overlap.uncertainty import resample_accuracies, standard_errors
 from tests.tools import report_studies
 
 NAMES = ("a/x", "a/y", "a/z")
@@ -75,7 +73,7 @@ def test_overlap_errors_are_deviations_over_resamples_and_grow_by_what_seeds_dif
 
     def of_images(bits):
         overlaps = [
-            overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits, errors.RESAMPLES, seed=0)
+            overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits, uncertainty.RESAMPLES, seed=0)
         ]
         return np.std(overlaps, axis=0)
 
@@ -100,13 +98,13 @@ def test_the_table_the_picture_and_the_report_show_the_same_errors(tmp_path, mon
     monkeypatch.setattr(overlap_study.figures, "save", lambda figure, stem: None)
     monkeypatch.setattr(overlap_study.heatmaps, "heatmap", lambda *_, se, **options: drawn.update(se=se))
     overlap_study.write_results(
-        workdir, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="a study"
+        workdir, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, origin="a study"
     )
-    table = pair_matrix(read_overlap_long(workdir / "overlap_long.csv"), NAMES, lambda pair: pair.se)
+    table = read_overlap(workdir / "overlap.csv").se
     off = ~np.eye(len(NAMES), dtype=bool)
     assert np.all(table[off] > 0)
     np.testing.assert_array_equal(drawn["se"][off], table[off])
-    np.testing.assert_array_equal(inputs.read(workdir).errors.overlap[off], table[off])
+    np.testing.assert_array_equal(overlap_study.Study.of(NAMES, bits, seeds).errors.overlap[off], table[off])
 
 
 def test_what_is_undefined_stays_undefined():

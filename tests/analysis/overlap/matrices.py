@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from analysis import frames
 from analysis.overlap import overlap_matrix
+from analysis.overlap.measured import matrix_frame, pairs_frame, read_overlap
+from analysis.selection.benchmark import select_benchmark
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
@@ -28,3 +31,19 @@ def by_definition(full, raw=False):
         return (r(i, j) - r(0, j)) / (r(j, j) - r(0, j))
 
     return np.array([[(t(i, j) + t(j, i)) / 2 for j in range(1, n + 1)] for i in range(1, n + 1)])
+
+
+def write_overlap(path, names, matrix):
+    """Writes overlap.csv."""
+    frames.write(path, matrix_frame(names, matrix))
+
+
+def write_pairs(path, found):
+    """Writes overlap_long.csv of an `Overlap`."""
+    frames.write(path, pairs_frame(found, found.se))
+
+
+def select_from(path, threshold, strict=False, *, out=None, coverage=None, **options):
+    """Selects from a matrix on disk as select_noc.py does."""
+    kept, out = coverage is not None and out is None, out or path.with_name("benchmark.json")
+    return select_benchmark(read_overlap(path), out, threshold, strict, kept=kept, coverage=coverage, **options)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from analysis import overlap_study
-from analysis.overlap.files import read_overlap
+from analysis.overlap import study as overlap_study
+from analysis.overlap.measured import read_overlap
 
 NAMES = ("noc/border", "noc/hue")
 
@@ -15,9 +15,9 @@ def test_without_a_defined_overlap_the_tables_are_written(tmp_path, monkeypatch,
     correctness = dict.fromkeys(("clean", *NAMES), by_model)
     (tmp_path / "benchmark.json").write_text("{}")  # of an earlier run
     overlap_study.write_results(
-        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="no gain"
+        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, origin="no gain"
     )
-    _, matrix = read_overlap(tmp_path / "overlap.csv")
+    _, matrix, *_ = read_overlap(tmp_path / "overlap.csv")
     assert np.isnan(matrix[0, 1])
     written = {path.name for path in tmp_path.iterdir()}
     assert written >= {"counts.csv", "scores.csv", "overlap_long.csv", "overlap.png"}
@@ -32,7 +32,7 @@ def test_near_chance_the_tables_are_written_and_flagged(tmp_path, capsys):
     }
     correctness["clean"] = {(model, 0): few for model in ("standard", *NAMES)}
     overlap = overlap_study.write_results(
-        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, comment="near chance"
+        tmp_path, correctness, NAMES, dataset="shapes", num_classes=10, threshold=0.1, origin="near chance"
     )
     assert overlap.flags == ("weak", "weak")
     assert "standard: clean accuracy 0.1100 is near chance" in capsys.readouterr().out

@@ -8,8 +8,8 @@ import numpy as np
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
 from analysis.report.warnings import warnings
-from analysis.selection.benchmark import select_benchmark
 from runtime import artifacts
+from tests.analysis.overlap.matrices import select_from
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
 
@@ -23,7 +23,7 @@ def test_missing_results_say_what_to_run(workdir):
         f"python select_noc.py --overlap={workdir}/overlap.csv",
         f"python overlap.py --workdir={workdir}",
         f"python -m tools.calibrate --workdir={workdir}",
-        "python -m tools.compare",
+        "python -m tools.tables",
     ):
         assert command in text, command
 
@@ -81,13 +81,13 @@ def test_optional_results_are_shown(workdir):
         and "severe target out of reach" in text
         and "Spearman 0.81" in text
     )
-    assert "tools.calibrate" not in text and "tools.compare" not in text
+    assert "tools.calibrate" not in text and "tools.tables" not in text
     assert "5 minutes for 2 models" in page.text("section", id="study")
 
 
 def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(workdir, further):
     assert f"python select_noc.py --overlap={workdir}/overlap.csv --coverage=imagenet_c" in further(workdir)
-    select_benchmark(workdir / "overlap.csv", 0.1, coverage="noc/hue")
+    select_from(workdir / "overlap.csv", 0.1, coverage="noc/hue")
     assert "By noc/hue." in further(workdir)
     content = json.loads((workdir / "coverage.json").read_text())
     content["inputs"]["overlap.csv"] = "0"

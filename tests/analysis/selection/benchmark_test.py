@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from analysis.overlap import overlap_matrix
-from analysis.overlap.files import write_overlap, write_overlap_long
 from analysis.selection import select
-from analysis.selection.benchmark import select_benchmark
-from analysis.selection.text import selection_text
+from analysis.selection.benchmark import selection_text
 from tests.analysis import published
+from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 from tests.analysis.published import IMAGENET_C
 from tests.pages import commands, section_of
 
@@ -86,7 +85,7 @@ def test_missing_and_damaged_files_are_refused_without_a_traceback(tmp_path):
     assert done.returncode == 1 and "expected a square matrix, found 1 rows and 2 columns" in done.stderr
     assert "Traceback" not in done.stderr
     done = command()
-    assert done.returncode != 0 and "expected --overlap=FILE" in done.stdout + done.stderr
+    assert done.returncode != 0 and "expected --workdir=DIR or --overlap=FILE" in done.stdout + done.stderr
 
 
 def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, capsys):
@@ -94,15 +93,15 @@ def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, caps
     found = overlap_matrix(full, names=IMAGENET_C, number=5000)
     path = tmp_path / "overlap.csv"
     write_overlap(path, IMAGENET_C, found.overlap)
-    alone = select_benchmark(path, 0.1)
+    alone = select_from(path, 0.1)
     assert alone["mean_unclipped_overlap"] is None and alone["pairs_near_threshold"] is None
-    write_overlap_long(tmp_path / "overlap_long.csv", found)
-    both = select_benchmark(path, 0.1, strict=True)
+    write_pairs(tmp_path / "overlap_long.csv", found)
+    both = select_from(path, 0.1, strict=True)
     assert both["mean_unclipped_overlap"] < 0 == both["mean_overlap"]
     assert len(both["inputs"]) == 2
     assert "below the threshold" in both["rule"]
     assert json.loads((tmp_path / "benchmark.json").read_text()) == both
-    wide = select_benchmark(path, 0.3)
+    wide = select_from(path, 0.3)
     close = {frozenset(item["pair"]) for item in wide["pairs_near_threshold"]}
     members = [IMAGENET_C.index(name) for name in wide["members"]]
     expected = {
@@ -129,15 +128,15 @@ def test_long_form_of_another_study_is_refused(tmp_path):
     full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
     found = overlap_matrix(full, names=IMAGENET_C)
     write_overlap(tmp_path / "overlap.csv", IMAGENET_C, FIGURE3)
-    write_overlap_long(tmp_path / "overlap_long.csv", found)
+    write_pairs(tmp_path / "overlap_long.csv", found)
     with pytest.raises(ValueError, match=r"overlap_long\.csv: expected the overlaps of the matrix beside it"):
-        select_benchmark(tmp_path / "overlap.csv", 0.1)
+        select_from(tmp_path / "overlap.csv", 0.1)
 
 
 def test_dropped_candidates_are_reported(tmp_path, capsys):
     matrix = np.array([[1, 0, np.nan], [0, 1, np.nan], [np.nan, np.nan, np.nan]])
     write_overlap(tmp_path / "overlap.csv", ("a", "b", "c"), matrix)
-    found = select_benchmark(tmp_path / "overlap.csv", 0.1)
+    found = select_from(tmp_path / "overlap.csv", 0.1)
     assert found["members"] == ["a", "b"] and found["dropped"] == ["c"]
     assert "dropped (no defined overlap): c" in capsys.readouterr().out
 
@@ -146,7 +145,7 @@ def published_study(tmp_path, number=5000):
     full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
     found = overlap_matrix(full, names=IMAGENET_C, number=number)
     write_overlap(tmp_path / "overlap.csv", IMAGENET_C, found.overlap)
-    write_overlap_long(tmp_path / "overlap_long.csv", found)
+    write_pairs(tmp_path / "overlap_long.csv", found)
     return tmp_path / "overlap.csv"
 
 
@@ -169,17 +168,17 @@ def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     assert kept["benchmark"] == list(IMAGENET_C[:3]) and set(kept["inputs"]) == {"overlap.csv", "overlap_long.csv"}
     assert kept["corruptions"]["fog"]["p_uncovered"] < 1e-9
     assert f"written to {tmp_path / 'coverage.json'}" in done.stdout and "--out=FILE writes it" in done.stdout
-    chosen = select_benchmark(path, 0.2)
+    chosen = select_from(path, 0.2)
     for coverage in (str(tmp_path / "benchmark.json"), "fog"):
-        select_benchmark(path, 0.3, coverage=coverage, categories=True)
+        select_from(path, 0.3, coverage=coverage, categories=True)
         assert json.loads((tmp_path / "benchmark.json").read_text()) == chosen  # it was asked about, not for
     assert json.loads((tmp_path / "coverage.json").read_text())["benchmark"] == ["fog"]
-    select_benchmark(path, 0.3, coverage="fog", out=tmp_path / "new" / "chosen.json")
+    select_from(path, 0.3, coverage="fog", out=tmp_path / "new" / "chosen.json")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["chosen.json", "coverage.json"]
 
 
 def test_coverage_without_standard_errors_is_not_tested(matrix, capsys):
-    select_benchmark(matrix, 0.2, coverage="fog")
+    select_from(matrix, 0.2, coverage="fog")
     found = json.loads(matrix.with_name("coverage.json").read_text())["corruptions"]
     assert {row["verdict"] for row in found.values()} == {"untested"}
     assert found["contrast"]["overlap"] == 0.49 and found["contrast"]["p"] is None
@@ -191,7 +190,7 @@ def test_coverage_by_a_benchmark_of_ours(tmp_path):
     values = np.eye(9)
     values[8, 4] = values[4, 8] = 0.13
     write_overlap(tmp_path / "overlap.csv", names, values)
-    select_benchmark(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")
+    select_from(tmp_path / "overlap.csv", 0.1, coverage="imagenet_noc")
     found = json.loads((tmp_path / "coverage.json").read_text())
     assert found["benchmark"] == list(names[:8])
     assert list(found["corruptions"]) == ["noc/obstruction"]
@@ -237,7 +236,7 @@ def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, messa
     if "coverage" in request_:
         request_ = {"coverage": request_["coverage"].format(here=matrix.parent)}
     with pytest.raises((ValueError, OSError), match=message):
-        select_benchmark(matrix, 0.1, **request_)
+        select_from(matrix, 0.1, **request_)
     assert not {"benchmark.json", "coverage.json"} & {path.name for path in matrix.parent.iterdir()}
 
 
@@ -248,8 +247,8 @@ def test_a_bad_request_is_one_clear_message(matrix):
 
 def test_nothing_of_it_needs_jax(matrix):
     code = (
-        "import sys, pathlib, select_noc\nfrom analysis.selection.benchmark import select_benchmark\n"
-        f"select_benchmark(pathlib.Path({str(matrix)!r}), 0.2, categories=True, coverage='fog', nk='2,2,5')\n"
+        "import sys, pathlib, select_noc\nfrom tests.analysis.overlap.matrices import select_from\n"
+        f"select_from(pathlib.Path({str(matrix)!r}), 0.2, categories=True, coverage='fog', nk='2,2,5')\n"
         "assert not {'jax', 'flax'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)

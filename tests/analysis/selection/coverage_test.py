@@ -6,8 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute
+from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection.coverage import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, coverage
 from tests.analysis.overlap.matrices import imagenet_c, noc
 from tests.analysis.published import IMAGENET_C, NOC

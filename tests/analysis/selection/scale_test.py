@@ -9,8 +9,8 @@ import networkx
 import numpy as np
 import pytest
 
-from analysis.overlap.bootstrap import resample_accuracies
 from analysis.overlap.score import compute
+from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection import algorithm, cliques, select
 from tests.analysis.published import IMAGENET_C
 from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric

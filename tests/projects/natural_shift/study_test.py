@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from absl import flags
 
-from analysis.overlap.files import write_overlap
 from analysis.report import inputs
 from analysis.report.document import document
 from projects.natural_shift import __main__ as command
 from projects.natural_shift import figures
 from projects.natural_shift.study import interval
+from tests.analysis.overlap.matrices import write_overlap
 from tests.projects.natural_shift.tables import made_up
 from tests.tools import report_studies
 from tests.tools.report_pages import Page, plain

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from analysis import references, scores
-from analysis.comparison.models import gains
+from analysis.overlap import mixtures
+from analysis.overlap.mixtures import gains
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
@@ -162,3 +163,37 @@ def test_a_reference_that_loses_nothing_is_refused():
     both = severities(np.random.default_rng(6), 50)
     with pytest.raises(ValueError, match="lose accuracy under a"):
         gains(*both, REFERENCE._replace(clean=0.65))
+
+
+N = 1000
+
+
+def exactly(**errors):
+    """Correctness of N images with exactly the given errors."""
+    return {name: (np.arange(N) >= round(error * N)).astype(float) for name, error in errors.items()}
+
+
+OF_STANDARD = exactly(clean=0.1, fog=0.5, border=0.3, easy=0.1)
+
+
+def test_gains_against_the_standard_model():
+    model = exactly(clean=0.12, fog=0.16, border=0.3, easy=0.05)
+    found = mixtures.compare(OF_STANDARD, {"mixture=x": model})
+    of_x = found["mixture=x"]
+    assert set(of_x.relative) == {"fog", "border"}  # nothing to gain where the standard model loses nothing
+    assert of_x.relative["fog"].standard == pytest.approx(100) and of_x.raw["border"].standard == pytest.approx(100)
+    assert of_x.relative["fog"].model == pytest.approx(100 * (0.16 - 0.12) / (0.5 - 0.1))
+    assert of_x.relative["border"].gain == pytest.approx(100 - 100 * (0.3 - 0.12) / (0.3 - 0.1))
+    assert of_x.raw["fog"].model == pytest.approx(100 * 0.16 / 0.5)
+    # Paired: the images the two models disagree on, not all N.
+    changed = (0.5 - 0.16) * N
+    expected = 100 / 0.5 * np.sqrt(changed / N * (1 - changed / N) / (N - 1))
+    assert of_x.raw["fog"].se == pytest.approx(expected)
+    rows = mixtures.mixtures_frame(found, {"mixture=x": ("fog",)})
+    assert list(zip(rows.corruption, rows.member)) == [("fog", 1), ("border", 0)]
+    assert rows.relative_gain[0] == of_x.relative["fog"].gain and rows.raw_ce[0] == of_x.raw["fog"].model
+
+
+def test_other_conditions_are_refused():
+    with pytest.raises(KeyError):
+        mixtures.compare(OF_STANDARD, {"m": exactly(clean=0.1)})

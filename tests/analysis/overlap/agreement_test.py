@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.comparison.studies import (
+from analysis.overlap.agreement import (
     MAXIMUM,
     OTHER,
     TIE,
     WINNER,
     agreement,
     benchmark_agreement,
-    benchmark_agreement_sweep,
 )
 from tests.analysis import published
 from tests.analysis.overlap.matrices import by_definition, imagenet_c
@@ -156,7 +155,7 @@ def test_the_boundary_follows_the_rule():
 
 
 def test_a_sweep_over_thresholds_agrees_with_the_published_benchmarks():
-    found = benchmark_agreement_sweep(FIGURE3, FIGURE3, IMAGENET_C, published.ALGORITHM1)
+    found = [benchmark_agreement(FIGURE3, FIGURE3, IMAGENET_C, at) for at in published.ALGORITHM1]
     for one, (size, _, winners, _) in zip(found, published.ALGORITHM1.values(), strict=True):
         assert len(one.first) == size and set(one.first) in winners
         assert one.jaccard == 1 and one.first_in_second == WINNER

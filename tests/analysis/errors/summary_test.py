@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from analysis.errors.choice import Choice, choose
-from analysis.errors.images import ImageErrors
-from analysis.errors.text import summary_text
 
 import corruptions
 from analysis import answers, scores
-from analysis.errors import benchmarks, files, reference, summary
+from analysis.errors import reference
 from analysis.errors.conditions import Conditions, of_corruption
+from analysis.errors.reference import Choice, choose
+from analysis.errors.scores import ImageErrors, complete_benchmarks
+from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.references import IMAGENET_C
 from analysis.tables import Count
 
@@ -54,7 +54,7 @@ def counts(wrong):
 
 
 def scored(errors, choice, found):
-    rows, summaries = files.score(errors, choice, found)
+    rows, summaries = score(errors, choice, found)
     by_row = {(row.seed, row.benchmark, row.corruption): row for row in rows}
     return by_row, {(entry.benchmark, entry.measure): entry for entry in summaries}
 
@@ -64,7 +64,7 @@ def se(images):
 
 
 def test_every_number_is_that_of_its_definition(wrong, folder):
-    errors = ImageErrors.read(folder, counts(wrong))
+    errors = ImageErrors.of(answers.read(folder.parent), counts(wrong))
     rows, summaries = scored(errors, choose("alexnet", "refuse", conditions()), conditions())
     alexnet = reference.references.ALEXNET_IMAGENET_C
     ce, relative, plain = [], [], []
@@ -101,10 +101,12 @@ def test_every_number_is_that_of_its_definition(wrong, folder):
 
 
 def test_without_answers_standard_errors_are_bounds(wrong, folder, tmp_path):
-    exact, _ = scored(ImageErrors.read(folder, counts(wrong)), choose("alexnet", "refuse", conditions()), conditions())
-    bound, _ = scored(
-        ImageErrors.read(tmp_path / "none", counts(wrong)), choose("", "refuse", conditions()), conditions()
+    exact, _ = scored(
+        ImageErrors.of(answers.read(folder.parent), counts(wrong)),
+        choose("alexnet", "refuse", conditions()),
+        conditions(),
     )
+    bound, _ = scored(ImageErrors(counts(wrong), {}), choose("", "refuse", conditions()), conditions())
     row, other = exact[0, "imagenet_c", "mean"], bound[0, "imagenet_c", "mean"]
     for value, wider in zip((row.error, row.ce, row.relative), (other.error, other.ce, other.relative), strict=True):
         assert wider.value == pytest.approx(value.value) and wider.se > value.se > 0
@@ -114,31 +116,30 @@ def test_without_answers_standard_errors_are_bounds(wrong, folder, tmp_path):
 
 
 def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
-    errors, found = ImageErrors.read(folder, counts(wrong)), conditions("procedural")
+    errors, found = ImageErrors.of(answers.read(folder.parent), counts(wrong)), conditions("procedural")
     _, unnamed = scored(errors, choice := choose("", "refuse", found), found)
     assert np.isnan(unnamed["imagenet_c", "mCE"].mean)
     assert "frost: original_photographs, here procedural" in summary_text(list(unnamed.values()), choice)
-    rows, summaries = files.score(errors, choice := choose("alexnet", "label", found), found)
+    rows, summaries = score(errors, choice := choose("alexnet", "label", found), found)
     text = summary_text(summaries, choice)
     (line,) = [line for line in text.splitlines() if line.startswith("  imagenet_c (levels)")]
     assert "frost procedural" in line.partition("mCE")[2] and "imagenet_c/frost:frost" in line
-    files.write(tmp_path, rows, summaries, "a comment")
-    read = {(entry.benchmark, entry.measure): entry for entry in summary.read(tmp_path / "errors_summary.csv")}
-    assert read["imagenet_c", "mCE"].frost == "procedural" and read["imagenet_c", "mCE"].mean == pytest.approx(
-        next(entry.mean for entry in summaries if (entry.benchmark, entry.measure) == ("imagenet_c", "mCE"))
-    )
+    table = summary_frame(summaries).set_index(["benchmark", "measure"])
+    assert table.frost["imagenet_c", "mCE"] == "procedural"
+    by_seed = errors_frame(rows).query("benchmark == 'imagenet_c' and corruption == 'mean'")
+    assert table["mean"]["imagenet_c", "mCE"] == pytest.approx(by_seed.CE.mean())
 
 
 def test_only_complete_benchmarks_have_means_and_the_rest_is_listed():
-    found = benchmarks.complete([("clean", 0), (C[0], 1), (C[0], 2), ("noc/hue", "random"), ("natural/imagenet_r", 0)])
+    found = complete_benchmarks([("clean", 0), (C[0], 1), (C[0], 2), ("noc/hue", "random"), ("natural/imagenet_r", 0)])
     assert [(entry.name, entry.severities, dict(entry.members)) for entry in found] == [
         ("others", "levels", {C[0]: (1, 2)}),
         ("others", "random", {"noc/hue": ("random",)}),
     ]
-    study = benchmarks.complete([(C[0], "random"), ("noc/hue", "random")], {"study": (C[0], "noc/hue")})
+    study = complete_benchmarks([(C[0], "random"), ("noc/hue", "random")], {"study": (C[0], "noc/hue")})
     assert [(entry.name, entry.severities) for entry in study] == [("study", "random")]
     stored = [(name, s) for name in BAR for s in range(1, 6)]  # as a published C-bar counts them
-    assert [entry.name for entry in benchmarks.complete(stored, stored=True)] == ["imagenet_c_bar"]
+    assert [entry.name for entry in complete_benchmarks(stored, stored=True)] == ["imagenet_c_bar"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""tools.compare on small studies written by the test."""
+"""tools.tables --table=overlaps on small studies written by the test."""
 
 import json
 import subprocess
@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import tools.compare
-from analysis.comparison.several import matrices_figure
+from analysis.heatmaps import side_by_side
 from analysis.overlap import overlap_matrix
-from analysis.overlap.files import read_measured, write_overlap, write_overlap_long
+from analysis.overlap.study import read_study
 from analysis.selection import select
+from analysis.tables import Count
+from tests.analysis.made_up import write_answers
+from tools import tables
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("a", "b", "c", "d", "e")
+NAMES = ("noc/border", "noc/hue", "noc/rain", "noc/shear", "noc/blur")
+A, C, E = NAMES[0], NAMES[2], NAMES[4]
 
 
 def study(path, seed, order, seconds, no_gain=None):
@@ -32,18 +35,29 @@ def study(path, seed, order, seconds, no_gain=None):
         accuracy[1 + NAMES.index(no_gain), 1 + NAMES.index(no_gain)] = 0.3
     accuracy = accuracy + noise.normal(0, 0.01, accuracy.shape)
     keep = [0, *(1 + NAMES.index(name) for name in order)]
-    found = overlap_matrix(accuracy[np.ix_(keep, keep)], names=order, number=10_000)
-    write_overlap(path / "overlap.csv", order, found.overlap)
-    write_overlap_long(path / "overlap_long.csv", found)
+    number, cells = 10_000, accuracy[np.ix_(keep, keep)]
+    counts = [
+        Count(model, 0, name, "random" if c else 0, round(number * cells[m, c]), number)
+        for m, model in enumerate(("standard", *order))
+        for c, name in enumerate(("clean", *order))
+    ]
+    write_answers(path, counts)
+    (path / "config.json").write_text(json.dumps({"study": {"corruptions": order}}))
+    rounded = np.round(number * cells) / number
+    found = overlap_matrix(rounded, names=order, number=number)
     (path / "timing.json").write_text(
-        json.dumps({"training_seconds": {"standard|0": 100, "a|0": seconds, f"extra{seed}|0": 7}})
+        json.dumps({"training_seconds": {"standard|0": 100, f"{A}|0": seconds, f"extra{seed}|0": 7}})
     )
     return found
 
 
 def compare(*arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "tools.compare", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=100
+        [sys.executable, "-m", "tools.tables", "--table=overlaps", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -51,7 +65,7 @@ def compare(*arguments):
 def test_two_studies_in_different_order(tmp_path):
     first = study(tmp_path / "one", 1, NAMES, 60)
     second = study(tmp_path / "two", 2, NAMES[::-1], 20)
-    code, out, err = compare(f"--first={tmp_path / 'one'}", f"--second={tmp_path / 'two'}", "--threshold=0.4")
+    code, out, err = compare(tmp_path / "one", tmp_path / "two", "--threshold=0.4")
     assert code == 0, err
     result = json.loads((tmp_path / "two" / "comparison.json").read_text())
     pairs = np.triu_indices(5, 1)
@@ -65,9 +79,9 @@ def test_two_studies_in_different_order(tmp_path):
 def test_studies_of_other_corruptions_are_refused(tmp_path):
     study(tmp_path / "one", 1, NAMES, 1)
     study(tmp_path / "two", 1, NAMES[:4], 1)
-    code, _, err = compare(f"--first={tmp_path / 'one'}", f"--second={tmp_path / 'two'}")
-    assert code == 1 and "found only in one: e" in err and "Traceback" not in err
-    code, _, err = compare(f"--first={tmp_path / 'one'}", f"--second={tmp_path / 'nothing'}")
+    code, _, err = compare(tmp_path / "one", tmp_path / "two")
+    assert code == 1 and "found only in one: noc/blur" in err and "Traceback" not in err
+    code, _, err = compare(tmp_path / "one", tmp_path / "nothing")
     assert code == 1 and "nothing" in err
 
 
@@ -75,7 +89,7 @@ def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, 
     orders = {"resnet18": NAMES, "densenet121": NAMES[::-1], "wide_resnet50_2": NAMES}
     found = {name: study(tmp_path / name, seed, order, 1) for seed, (name, order) in enumerate(orders.items())}
     given = types.SimpleNamespace(threshold=0.4, out=str(tmp_path / "out"))
-    content = tools.compare.run_several([tmp_path / name for name in orders], given)
+    content = tables.overlaps([tmp_path / name for name in orders], given)
     assert json.loads((tmp_path / "out" / "comparisons.json").read_text())["studies"] == list(orders)
     unclipped = {n: f.unclipped[::-1, ::-1] if n == "densenet121" else f.unclipped for n, f in found.items()}
     text, upper = capsys.readouterr().out, np.triu_indices(5, 1)
@@ -92,13 +106,14 @@ def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, 
         members = select(one.overlap, orders[name], 0.4, unclipped=one.unclipped).members
         assert set(content["benchmarks"][name]) == set(members)
     assert set(content["in_all"]) == set.intersection(*map(set, content["benchmarks"].values()))
-    row = next(line for line in text.splitlines() if line.startswith("| a |"))
+    row = next(line for line in text.splitlines() if line.startswith(f"| {A} |"))
     means = [(unclipped[name].clip(0)[0, 1:]).mean() for name in orders]
     cells = [f"{mean:.2f}" for mean in means]
-    bold = ["a" in content["benchmarks"][name] for name in orders]
-    assert row == f"| a | {' | '.join(f'**{c}**' if b else c for c, b in zip(cells, bold, strict=True))} |"
+    bold = [A in content["benchmarks"][name] for name in orders]
+    assert row == f"| {A} | {' | '.join(f'**{c}**' if b else c for c, b in zip(cells, bold, strict=True))} |"
     assert (tmp_path / "out" / "matrices.png").is_file() and (tmp_path / "out" / "matrices.pdf").is_file()
-    figure = matrices_figure({n: read_measured(tmp_path / n / "overlap.csv").ordered(NAMES) for n in orders})
+    drawn = {n: read_study(tmp_path / n).measured.ordered(NAMES).overlap for n in orders}
+    figure = side_by_side(drawn, NAMES)
     for axes, name in zip(figure.axes, orders, strict=False):
         drawn = axes.collections[0].get_array().reshape(5, 5)
         expected = np.ma.masked_array(unclipped[name].clip(0), np.eye(5, dtype=bool))
@@ -108,10 +123,10 @@ def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, 
 
 def test_an_undefined_corruption_is_left_out_of_all_benchmarks(tmp_path, capsys):
     for seed, name in enumerate(("one", "two", "three")):
-        study(tmp_path / name, seed, NAMES, 1, no_gain="c" if name == "three" else None)
+        study(tmp_path / name, seed, NAMES, 1, no_gain=C if name == "three" else None)
     given = types.SimpleNamespace(threshold=0.4, out=None)
-    content = tools.compare.run_several([tmp_path / name for name in ("one", "two", "three")], given)
-    assert content["dropped"] == ["c"] and not any("c" in members for members in content["benchmarks"].values())
-    assert content["mean_overlap"]["three"]["c"] is None and "| c |" in capsys.readouterr().out
+    content = tables.overlaps([tmp_path / name for name in ("one", "two", "three")], given)
+    assert content["dropped"] == [C] and not any(C in members for members in content["benchmarks"].values())
+    assert content["mean_overlap"]["three"][C] is None and f"| {C} |" in capsys.readouterr().out
     with pytest.raises(ValueError, match="expected every workdir once"):
-        tools.compare.run_several([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given)
+        tables.overlaps([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given)

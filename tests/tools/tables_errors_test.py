@@ -1,9 +1,8 @@
-"""tools.table on workdirs made up here: what is bold, what is refused, what the three forms
+"""tools.tables on workdirs made up here: what is bold, what is refused, what the three forms
 hold.
 """
 
 import csv
-import dataclasses
 import json
 import types
 
@@ -11,10 +10,11 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis import answers, tables
+from analysis import answers
 from analysis.errors import joint, reference
 from analysis.errors.conditions import Conditions, of_corruption
-from tools import table
+from tests.analysis import made_up
+from tools import tables as command
 
 NOC = corruptions.names("imagenet_noc")
 SHAPE, NUMBER = (32, 32, 3), 500
@@ -28,27 +28,25 @@ def conditions(**changed):
 def write(folder, shift, seeds=(0,), held=None, shown="these"):
     """A workdir of a model that errs more by `shift`; hard images are the same in all of them."""
     folder.mkdir()
-    hard, counts = np.random.default_rng(0).normal(size=NUMBER), []
+    hard = np.random.default_rng(0).normal(size=NUMBER)
     for k, (name, severity) in enumerate([("clean", 0), *((name, "random") for name in NOC)]):
         by_model = {}
         for seed in seeds:
             noise = np.random.default_rng((k, seed)).normal(size=NUMBER)
             by_model["standard", seed] = hard + 0.3 * noise < 1 - shift - 0.1 * k
-            counts.append(("standard", seed, name, severity, int(by_model["standard", seed].sum()), NUMBER))
-        record = answers.Record(name, severity, None, NUMBER, {"images": shown})
+        about = made_up.about(held or conditions(), name)
+        record = answers.Record(name, severity, None, NUMBER, {"images": shown}, about)
         answers.write(folder / "answers", by_model, record)
-    tables.write_counts(folder / "counts.csv", counts, "made up")
-    record = {"conditions": dataclasses.asdict(held or conditions()), "provenance": {"device": "a device"}}
-    (folder / "evaluation.json").write_text(json.dumps(record))
+    (folder / "evaluation.json").write_text(json.dumps({"provenance": {"device": "a device"}}))
     return folder
 
 
 def run(folders, **changed):
     given = {
-        "reference": "", "mismatch": "refuse", "measures": list(joint.COLUMNS), "benchmarks": [], "models": [],
+        "reference": "", "mismatch": "refuse", "measures": list(joint.MEASURED), "benchmarks": [], "models": [],
         "out": None, "write_reference": None,
     }  # fmt: skip
-    return table.run(folders, types.SimpleNamespace(**given | changed))
+    return command.errors(folders, types.SimpleNamespace(**given | changed))
 
 
 def test_the_best_is_bold_in_all_three_forms(tmp_path, capsys):
@@ -66,7 +64,7 @@ def test_the_best_is_bold_in_all_three_forms(tmp_path, capsys):
     summary = found.cells["second:standard", found.columns[1]]
     assert f"**{summary.mean:.1f} ± " in row and f"({summary.std:.2g})**" in row
     assert text.count("**") == 2 * len(found.best) and "Holm" in text and "a device" in text and "cifar10" in text
-    rows = list(csv.DictReader((tmp_path / "out" / "table.csv").read_text().splitlines()[1:]))
+    rows = list(csv.DictReader((tmp_path / "out" / "table.csv").read_text().splitlines()))
     assert [r["model"] for r in rows if r["best"] == "1" and r["benchmark"] == "imagenet_noc"] == ["second:standard"]
     latex = (tmp_path / "out" / "table.tex").read_text()
     assert latex.count(r"\textbf{") == len(found.best) and r"imagenet\_noc" not in latex and r"$\pm$" in latex
@@ -86,7 +84,7 @@ def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
         run([first, other])
     run([first, other], mismatch="label")
     assert "dataset: cifar10, here shapes" in capsys.readouterr().out
-    with pytest.raises(FileNotFoundError, match=r"without counts\.csv"):
+    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
         run([tmp_path])
     with pytest.raises(ValueError, match="once"):
         run([first, first])
@@ -100,8 +98,7 @@ def test_a_model_becomes_the_reference_of_another(tmp_path):
     for asked in (tmp_path / "reference.json", first):
         cell = run([second], reference=str(asked)).cells["standard", ("imagenet_noc", "random", "mCE")]
         errors = [
-            {c.corruption: 1 - c.correct / c.total for c in tables.read_counts(folder / "counts.csv")}
-            for folder in (first, second)
+            {c.corruption: 1 - c.correct / c.total for c in answers.read(folder).counts} for folder in (first, second)
         ]
         assert cell.mean == pytest.approx(100 * np.mean([errors[1][name] / errors[0][name] for name in NOC]))
         assert cell.reference == "a:standard"

@@ -2,7 +2,6 @@
 command.
 """
 
-import dataclasses
 import json
 import pathlib
 import shutil
@@ -11,18 +10,21 @@ import sys
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from analysis import references, tables
-from analysis.comparison import set_errors
-from analysis.comparison.set_means import corruption_errors, set_means, split_by_overlap, unnormalised_errors
+from analysis import references
+from analysis.errors import joint, sets
 from analysis.errors.conditions import Conditions, of_corruption
-from analysis.overlap.files import write_overlap
+from analysis.errors.sets import corruption_errors, mean_errors, set_means
+from analysis.overlap.balance import split_by_overlap
 from analysis.tables import Count
 from runtime.schema import SettingsError
 from tests.analysis import published
+from tests.analysis.made_up import write_answers
+from tests.analysis.overlap.matrices import write_overlap
 from tests.analysis.published import IMAGENET_C, NOC
-from tools import set_means as command
+from tools import tables as command
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border
@@ -34,6 +36,11 @@ S1_TABLE1 = {
     "ant3x3": (60, 68, 21, 5, 58, 71),
     "deepaugment": (59, 63, 22, 10, 60, 72),
 }
+
+
+def values(**models):
+    """A frame of percent: {model: {corruption: number}}."""
+    return pd.DataFrame.from_dict(models, orient="index")
 
 
 def test_set_1_is_the_eight_corruptions_of_largest_mean_overlap():
@@ -48,10 +55,10 @@ def test_s1_table_1_of_the_standard_model():
     found = corruption_errors(errors, published.RESNET50_CLEAN, references.ALEXNET_IMAGENET_C)
     np.testing.assert_allclose(list(found.raw.values()), published.RESNET50_RAW, atol=0.1)
     first, second = split_by_overlap(published.FIGURE3[:, :15], IMAGENET_C, 8)
-    raw = set_means({"standard": found.raw}, {"Set1": first, "Set2": second})["standard"]
-    assert (raw["Set1"].mean, raw["Set2"].mean) == pytest.approx(S1_TABLE1["standard"][:2], abs=0.55)
-    relative = set_means({"standard": found.relative}, {"Set1": first, "Set2": second})["standard"]
-    assert (relative["Set1"].mean, relative["Set2"].mean) == pytest.approx((109, 101), abs=0.7)  # not what is printed
+    raw = set_means(values(standard=found.raw), {"Set1": first, "Set2": second}).loc["standard"]
+    assert (raw["Set1"], raw["Set2"]) == pytest.approx(S1_TABLE1["standard"][:2], abs=0.55)
+    relative = set_means(values(standard=found.relative), {"Set1": first, "Set2": second}).loc["standard"]
+    assert (relative["Set1"], relative["Set2"]) == pytest.approx((109, 101), abs=0.7)  # not what is printed
     # Border and obstruction are relative; .341 is ResNet-50's error on obstruction of 50 to 120
     # pixels.
     border = published.TABLE4[0, NOC.index("border")] / 100 * (0.670 - 0.435) + 0.239
@@ -62,18 +69,18 @@ def test_s1_table_1_of_the_standard_model():
 
 def test_s1_table_1_of_the_robust_models():
     """From set means to gains, and back to the mCE that others published."""
-    values = {model: {"Set1": row[0], "Set2": row[1]} for model, row in S1_TABLE1.items()}
-    found = set_means(values, {"Set1": ["Set1"], "Set2": ["Set2"], "all": ["Set1"] * 8 + ["Set2"] * 7})
+    of_sets = values(**{model: {"Set1": row[0], "Set2": row[1]} for model, row in S1_TABLE1.items()})
+    found = set_means(of_sets, {"Set1": ["Set1"], "Set2": ["Set2"], "all": ["Set1"] * 8 + ["Set2"] * 7})
     mce = dict(zip(published.TABLE4_ROWS, published.TABLE4[:, -1], strict=True))
     for model, row in S1_TABLE1.items():
-        assert (found[model]["Set1"].gain, found[model]["Set2"].gain) == row[2:4]
-        assert found[model]["all"].mean == pytest.approx(mce[model], abs=1)
+        assert (found["Set1 gain"][model], found["Set2 gain"][model]) == row[2:4]
+        assert found["all"][model] == pytest.approx(mce[model], abs=1)
     # Gains on Set1 exceed those on Set2, and neither reaches border or obstruction.
-    values = {model: {"border": row[4], "obstruction": row[5]} for model, row in S1_TABLE1.items()}
-    alone = set_means(values, {"border": ["border"], "obstruction": ["obstruction"]})
+    single = values(**{model: {"border": row[4], "obstruction": row[5]} for model, row in S1_TABLE1.items()})
+    alone = set_means(single, {"border": ["border"], "obstruction": ["obstruction"]})
     for model in list(S1_TABLE1)[1:]:
-        assert found[model]["Set1"].gain > found[model]["Set2"].gain >= 5
-        assert max(alone[model]["border"].gain, alone[model]["obstruction"].gain) <= 3
+        assert found["Set1 gain"][model] > found["Set2 gain"][model] >= 5
+        assert max(alone["border gain"][model], alone["obstruction gain"][model]) <= 3
     border = published.TABLE4[:, NOC.index("border")]
     assert [row[4] for row in S1_TABLE1.values()] == pytest.approx(border, abs=1)  # the range of S3 is 1 pixel wider
 
@@ -93,9 +100,9 @@ def test_torchvision_models_gain_on_alexnet_as_printed():
 
 def test_missing_values_are_refused():
     with pytest.raises(ValueError, match="values of the model 'standard'"):
-        set_means({"x": {"a": 1}}, {"s": ["a"]})
-    with pytest.raises(ValueError, match=r"'s' for 'standard', missing \['b'\]"):
-        set_means({"standard": {"a": 1}}, {"s": ["a", "b"]})
+        set_means(values(x={"a": 1}), {"s": ["a"]})
+    with pytest.raises(ValueError, match=r"'s' for every model, missing \['b'\]"):
+        set_means(values(standard={"a": 1}), {"s": ["a", "b"]})
 
 
 COUNTS = [
@@ -115,13 +122,13 @@ COUNTS = [
 
 
 def test_errors_are_means_over_severities_and_seeds():
-    errors = unnormalised_errors(COUNTS)
+    errors = mean_errors(COUNTS).T.to_dict()
     assert errors["standard"] == pytest.approx({"noc/blur": 50, "noc/rain": 50, "noc/hue": 20})
     assert errors["other"] == pytest.approx({"noc/blur": 20, "noc/rain": 30, "noc/hue": 25})
 
 
 ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
-SHAPE, NUMBER = (224, 224, 3), 100_000
+SHAPE, NUMBER = (224, 224, 3), 50_000
 
 
 def robust_workdir(folder, errors, border=(10, 45)):
@@ -131,11 +138,10 @@ def robust_workdir(folder, errors, border=(10, 45)):
     rows += [(f"imagenet_c/{name}", level, errors[name]) for name in IMAGENET_C for level in range(1, 6)]
     rows += [(name, "random", errors[name]) for name in ICIP]
     counts = [Count("standard", 0, name, severity, round(NUMBER * (1 - e)), NUMBER) for name, severity, e in rows]
-    tables.write_counts(folder / "counts.csv", counts)
     options = ICIP | {"noc/border": {"range": border}}
     held = {name: of_corruption(name, SHAPE, options.get(name)) for name in dict.fromkeys(row[0] for row in rows[1:])}
     found = Conditions("imagenet", 1000, SHAPE, "shorter side 256, centre crop 224, bilinear (Pillow)", held)
-    (folder / "evaluation.json").write_text(json.dumps({"conditions": dataclasses.asdict(found)}))
+    write_answers(folder, counts, found)
 
 
 @pytest.fixture
@@ -152,24 +158,33 @@ def robust(tmp_path):
             errors[name] = published.RESNET50_CLEAN + ce / 100 * (alexnet[name] - published.ALEXNET_CLEAN)
         robust_workdir(tmp_path / model, errors)
     names = [f"imagenet_c/{name}" for name in IMAGENET_C]
-    write_overlap(tmp_path / "overlap.csv", names, published.FIGURE3[:, :15], "")
+    write_overlap(tmp_path / "overlap.csv", names, published.FIGURE3[:, :15])
     return tmp_path
 
 
-def given(folder, **changed):
+def over_sets(folder, **changed):
     options = {
-        "overlap": str(folder / "overlap.csv"), "counts": f"{folder}/*/counts.csv", "size": 8, "standard": "standard",
-        "measure": "CE", "reference": str(folder / "alexnet"), "mismatch": "refuse", "beside": list(ICIP), "out": None,
+        "overlap": str(folder / "overlap.csv"), "size": 8, "standard": "standard", "measure": "CE",
+        "reference": str(folder / "alexnet"), "mismatch": "refuse", "beside": list(ICIP), "out": None,
     }  # fmt: skip
-    return types.SimpleNamespace(**options | changed)
+    workdirs = sorted(path for path in folder.iterdir() if path.is_dir())
+    return command.over_sets(workdirs, types.SimpleNamespace(**options | changed))
 
 
 def test_the_command_prints_s1_table_1(robust, capsys):
-    command.run(given(robust))
+    over_sets(robust)
     text = capsys.readouterr().out
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     head, rows = lines[0], {line[0]: list(map(float, line[1:])) for line in lines[1:]}
-    columns = ["model", "Set1", "gain", "Set2", "gain", "noc/border, relative CE", "noc/obstruction, relative CE"]
+    columns = [
+        "model",
+        "Set1",
+        "Set1 gain",
+        "Set2",
+        "Set2 gain",
+        "noc/border, relative CE",
+        "noc/obstruction, relative CE",
+    ]
     assert head == columns and "Raw CE" in text
     alexnet = rows.pop("alexnet")
     assert alexnet[::2] == pytest.approx([100, 100, 100], abs=0.05) and alexnet[5] == pytest.approx(100, abs=0.05)
@@ -184,30 +199,30 @@ def test_relative_ce_of_other_ranges_is_refused(robust):
     shutil.rmtree(robust / "augmix")
     robust_workdir(robust / "augmix", dict.fromkeys((*IMAGENET_C, *ICIP, "clean"), 0.5), border=(9, 46))
     with pytest.raises(SettingsError, match=r"noc/border, severity range: 10 to 45, here 9 to 46"):
-        command.run(given(robust))
+        over_sets(robust)
     with pytest.raises(
         ValueError, match=r"expected --reference=alexnet with errors of imagenet_c/frost under"
     ):  # procedural
-        command.run(given(robust, reference=""))
+        over_sets(robust, reference="")
 
 
 def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
-    found = command.run(given(robust, measure="mean_error", beside=[], out=str(tmp_path / "out.json")))
+    found = over_sets(robust, measure="mean_error", beside=[], out=str(tmp_path / "out.json"))
     assert list(found["means"]) == sorted([*S1_TABLE1, "alexnet"])
-    one = set_errors.told_apart([robust / "alexnet" / "counts.csv"])
-    assert one[0][2] == {"standard": "standard"}
+    assert sets.labelled([joint.read(robust / "alexnet", "alexnet")]) == {"alexnet": {"standard": "standard"}}
 
 
 def test_the_command_prints_and_writes_the_table(tmp_path):
     names = ("noc/blur", "noc/rain", "noc/hue")
-    write_overlap(tmp_path / "overlap.csv", names, np.array([[1, 0.6, 0], [0.6, 1, 0.1], [0, 0.1, 1]]), "")
-    tables.write_counts(tmp_path / "counts.csv", COUNTS)
-    flags = [f"--overlap={tmp_path}/overlap.csv", f"--counts={tmp_path}/counts.csv", "--size=2"]
+    write_overlap(tmp_path / "overlap.csv", names, np.array([[1, 0.6, 0], [0.6, 1, 0.1], [0, 0.1, 1]]))
+    clean = [Count("other", seed, "clean", 0, 90, 100) for seed in (0, 1)]
+    write_answers(tmp_path / "work", [*COUNTS, *clean], Conditions("shapes", 10, (32, 32, 3), "none", {}))
+    flags = [str(tmp_path / "work"), "--table=sets", f"--overlap={tmp_path}/overlap.csv", "--size=2"]
     run = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 100}
-    done = subprocess.run([sys.executable, "-m", "tools.set_means", *flags], **run)
+    done = subprocess.run([sys.executable, "-m", "tools.tables", *flags], **run)
     assert done.returncode == 0, done.stderr
     assert "Set1: noc/blur, noc/rain" in done.stdout and "| other | 25.0 | +25.0 | 25.0 | -5.0 |" in done.stdout
     content = json.loads((tmp_path / "set_means.json").read_text())
-    assert content["means"]["other"]["Set1"] == {"mean": 25.0, "gain": 25.0} and len(content["inputs"]) == 2
-    done = subprocess.run([sys.executable, "-m", "tools.set_means", *flags[:2], "--size=3"], **run)
+    assert content["means"]["other"]["Set1"] == {"mean": 25.0, "gain": 25.0} and len(content["inputs"]) == 1
+    done = subprocess.run([sys.executable, "-m", "tools.tables", *flags[:3], "--size=3"], **run)
     assert done.returncode == 1 and "size in 1..2" in done.stderr and "Traceback" not in done.stderr

@@ -1,6 +1,5 @@
-"""tools.balance: the published tables of models each trained with one corruption go in and come out."""
+"""tools.tables --table=balance: the published tables of models each trained with one corruption go in and come out."""
 
-import dataclasses
 import json
 import types
 
@@ -8,14 +7,15 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis import tables
+from analysis import answers
 from analysis.errors.conditions import FROST, Conditions, of_corruption
 from analysis.tables import Count
 from runtime.schema import SettingsError
 from tests.analysis import published
-from tools import balance
+from tests.analysis.made_up import write_answers
+from tools import tables
 
-SHAPE, NUMBER = (224, 224, 3), 100_000
+SHAPE, NUMBER = (224, 224, 3), 20_000
 PRINTED = {
     "imagenet_c": (published.TABLE7, published.ALEXNET_S4, published.TABLE2A, range(1, 6)),
     "imagenet_noc": (published.TABLE8, published.ALEXNET_NOC, published.TABLE2B, ("random",)),
@@ -37,22 +37,20 @@ def workdir(tmp_path):
                 count = Count(model, 0, name, severity, round(NUMBER * a), NUMBER)
                 counts[count.key] = count
     held[FROST]["frost"] = "original_photographs"
-    tables.write_counts(tmp_path / "counts.csv", counts.values())
     found = Conditions("imagenet100", 100, SHAPE, "both sides 224, bilinear (Pillow)", held)
-    (tmp_path / "evaluation.json").write_text(json.dumps({"conditions": dataclasses.asdict(found)}))
-    return tmp_path
+    return write_answers(tmp_path, counts.values(), found)
 
 
-def given(workdir, **changed):
+def balance(workdir, **changed):
     options = {
-        "workdir": str(workdir), "benchmarks": list(PRINTED), "measure": "relative_CE", "reference": "alexnet",
+        "benchmarks": list(PRINTED), "measure": "relative_CE", "reference": "alexnet",
         "mismatch": "label", "out": None,
     }  # fmt: skip
-    return types.SimpleNamespace(**options | changed)
+    return tables.balance([workdir], types.SimpleNamespace(**options | changed))
 
 
 def test_published_tables_come_out_as_printed(workdir, capsys):
-    found = balance.run(given(workdir))
+    found = balance(workdir)
     for table, (printed, _, table2, _) in zip(found, PRINTED.values(), strict=True):
         values = [[row.clean / 100, *row.values.values(), row.mean] for row in table.rows]
         np.testing.assert_allclose([v[0] for v in values], printed[:, 0], atol=1e-4)
@@ -69,26 +67,27 @@ def test_published_tables_come_out_as_printed(workdir, capsys):
     assert "| imagenet_c | 15 | 7" in text and "| imagenet_noc | 8 | 8" in text
     assert "by AlexNet:ImageNet-C†" in text and "classes: 1000, here 100" in text
     content = json.loads((workdir / "balance.json").read_text())
-    assert [len(table["rows"]) for table in content["tables"]] == [16, 9] and "counts.csv" in content["inputs"]
+    assert [len(table["rows"]) for table in content["tables"]] == [16, 9]
 
 
 def test_without_labels_a_reference_of_other_conditions_is_refused(workdir):
     with pytest.raises(SettingsError, match="classes: 1000, here 100"):
-        balance.run(given(workdir, mismatch="refuse"))
+        balance(workdir, mismatch="refuse")
     with pytest.raises(ValueError, match=r"a reference with errors of imagenet_c/gaussian_noise.*--mismatch=label"):
-        balance.run(given(workdir, reference="", mismatch="refuse"))
-    [table] = balance.run(given(workdir, reference="", benchmarks=["imagenet_noc"], measure="mean_error"))
+        balance(workdir, reference="", mismatch="refuse")
+    [table] = balance(workdir, reference="", benchmarks=["imagenet_noc"], measure="mean_error")
     assert table.reference == "none" and table.rows[1].values["noc/quantization"] < 30
 
 
 def test_models_that_are_missing_or_not_evaluated_are_named(workdir):
-    counts = tables.read_counts(workdir / "counts.csv")
-    tables.write_counts(workdir / "counts.csv", [count for count in counts if count.model != "noc/hue"])
+    found = answers.read(workdir)
+    counts, held = found.counts, Conditions.read(found.conditions)
+    write_answers(workdir, [count for count in counts if count.model != "noc/hue"], held)
     with pytest.raises(ValueError, match=r"none of noc/hue; train them with overlap.py"):
-        balance.run(given(workdir))
+        balance(workdir)
     part = [c for c in counts if (c.model, c.corruption) != ("noc/rain", "noc/blur")]
-    tables.write_counts(workdir / "counts.csv", part)
+    write_answers(workdir, part, held)
     with pytest.raises(ValueError, match=r"on all of imagenet_noc, found it not so of noc/rain; run eval.py"):
-        balance.run(given(workdir))
+        balance(workdir)
     with pytest.raises(ValueError, match=r"expected --benchmarks among .*, found imagenet_d"):
-        balance.run(given(workdir, benchmarks=["imagenet_d"]))
+        balance(workdir, benchmarks=["imagenet_d"])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.overlap import overlap_matrix
-from analysis.overlap.bootstrap import resample_accuracies
-from analysis.overlap.errors import standard_errors
+from analysis.overlap.uncertainty import resample_accuracies, standard_errors
 from tests.analysis import published
 from tests.analysis.overlap.matrices import by_definition
 from tests.analysis.published import NOC

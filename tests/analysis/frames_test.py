@@ -1,0 +1,159 @@
+"""Frames: the step from counts to scores and accuracies, tables as CSV, Markdown and LaTeX, intervals."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import frames, tables
+from analysis.tables import Count
+from runtime import files
+
+COUNTS = [
+    Count("standard", 0, "clean", 0, 900, 1000),
+    Count("standard", 0, "noc/blur", "random", 450, 1000),
+    Count("standard", 0, "imagenet_c/fog", 3, 0, 1000),
+    Count("noc/blur", 1, "noc/blur", 0.25, 1000, 1000),
+]
+
+
+def test_a_table_is_plain_csv_and_its_folder_says_where_it_comes_from(tmp_path):
+    path = tmp_path / "new" / "counts.csv"
+    frames.write(path, frames.of_counts(COUNTS), "revision abc\nsecond line")
+    assert path.read_text() == (
+        "model,seed,corruption,severity,correct,total\nstandard,0,clean,0,900,1000\nstandard,0,noc/blur,random,450,1000\n"
+        "standard,0,imagenet_c/fog,3,0,1000\nnoc/blur,1,noc/blur,0.25,1000,1000\n"
+    )
+    assert pd.read_csv(path).correct.tolist() == [900, 450, 0, 1000]
+    record = json.loads((tmp_path / "new" / "provenance.json").read_text())
+    assert record["files"]["counts.csv"]["origin"] == "revision abc second line"
+
+
+def test_floats_are_read_back_exactly_and_nan_is_nan(tmp_path):
+    values = [0.1, 1 / 3, 1e-300, 5e-324, 1e22, -0.0, float("nan"), 100.0]
+    frames.write(tmp_path / "a.csv", frames.of_rows([("x", v) for v in values], ("name", "value")))
+    lines = (tmp_path / "a.csv").read_text().splitlines()[1:]
+    assert lines == [f"x,{value!r}" for value in values]
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "a.csv").value, values, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        (("a,b", 0, "c", 1, 1, 2), "a model name without commas"),
+        (("", 0, "c", 1, 1, 2), "a model name"),
+        (("a", -1, "c", 1, 1, 2), "a seed >= 0"),
+        (("a", 0, "c", 1, 3, 2), "correct 3, total 2"),
+        (("a", 0, "c", 1, 0, 0), "total >= 1"),
+        (("a", 0, "c", float("nan"), 1, 2), "found nan"),
+        (("a", 0, "c", "severe", 1, 2), "or 'random', found 'severe'"),
+        (("a", 0, "c", -1, 1, 2), "found -1"),
+        (("a", 0, "clean", 3, 1, 2), "severity 0 for clean images"),
+    ],
+)
+def test_impossible_counts_are_refused(count, message):
+    with pytest.raises(ValueError, match=message):
+        tables.check_count(Count(*count))
+
+
+def test_counts_normalise_absent_severities_and_numpy_scalars():
+    found = [
+        tables.check_count(("a", np.int64(2), "clean", None, np.int32(1), 2)),
+        tables.check_count(("a", 2, "b", None, 1, 2)),
+    ]
+    assert found == [Count("a", 2, "clean", 0, 1, 2), Count("a", 2, "b", "random", 1, 2)]
+
+
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "counts.csv"
+    files.write_atomically(path, "old\n")
+
+    def crash(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(OSError, match="disk full"):
+        files.write_atomically(path, "new\n")
+    assert path.read_text() == "old\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["counts.csv"]
+
+
+def test_files_get_ordinary_permissions(tmp_path):
+    files.write_atomically(tmp_path / "a", b"1")
+    (tmp_path / "b").write_bytes(b"1")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_scores_by_hand():
+    found = frames.scores(COUNTS[:2])
+    columns = ["accuracy", "accuracy_se", "error", "error_se", "R", "R_se"]
+    assert list(found.columns) == [*Count._fields, *columns]
+    clean, blur = found[columns].to_numpy()
+    np.testing.assert_allclose(clean, [0.9, (0.9 * 0.1 / 1000) ** 0.5, 0.1, (0.9 * 0.1 / 1000) ** 0.5, 1, 0])
+    se = (0.45 * 0.55 / 1000) ** 0.5
+    ratio_se = 0.5 * (0.55 / (1000 * 0.45) + 0.1 / (1000 * 0.9)) ** 0.5
+    np.testing.assert_allclose(blur, [0.45, se, 0.55, se, 0.5, ratio_se])
+    with pytest.raises(ValueError, match=r"clean row of model 'noc/blur', seed 1"):
+        frames.scores(COUNTS)
+
+
+def study_counts(seeds=(0,), number=1000):
+    names = ("x/a", "x/b")
+    return names, [
+        Count(m, s, c, 0 if c == "clean" else "random", number - 100 * i - 10 * j - s, number)
+        for s in seeds
+        for i, m in enumerate(("standard", *names))
+        for j, c in enumerate(("clean", *names))
+    ]
+
+
+def test_counts_become_an_array_of_accuracies():
+    names, counts = study_counts(seeds=(3, 5))
+    extra = [Count("standard", 3, "x/a", 5, 1, 1000), Count("x/other", 3, "x/a", "random", 1, 1000)]
+    accuracy, number, seeds = frames.accuracies([*reversed(counts), *extra], names)
+    expected = [[[(1000 - 100 * i - 10 * j - s) / 1000 for j in range(3)] for i in range(3)] for s in (3, 5)]
+    np.testing.assert_allclose(accuracy, expected)
+    assert (number, seeds) == (1000, (3, 5))
+
+
+def test_incomplete_seeds_are_left_out_and_incomplete_studies_refused():
+    names, counts = study_counts(seeds=(0, 1))
+    partial = [c for c in counts if c.key != ("x/b", 1, "x/a", "random")]
+    assert frames.accuracies(partial, names)[2] == (0,)
+    broken = [c for c in partial if c.key != ("standard", 0, "clean", 0)]
+    with pytest.raises(
+        ValueError, match=r"seed 0 lacks 1, first model standard on clean; seed 1 lacks 1, .*x/b on x/a"
+    ):
+        frames.accuracies(broken, names)
+    with pytest.raises(ValueError, match="found no row of the standard model"):
+        frames.accuracies([], names)
+
+
+@pytest.mark.parametrize(("correct", "number"), [(0, 13), (13, 13), (5, 20), (1, 1)])
+def test_the_ends_of_the_interval_are_shares_that_are_just_not_excluded(correct, number):
+    """At both ends s, |p - s| is 1.96 standard errors sqrt(s (1 - s) / n) of s itself."""
+    for end in frames.wilson_interval(correct, number):
+        assert 0 <= round(end, 12) <= 1
+        assert abs(correct / number - end) == pytest.approx(
+            1.959964 * max(0, end * (1 - end) / number) ** 0.5, abs=1e-6
+        )
+
+
+def test_classes_are_tabulated():
+    labels = np.array([2, 0, 2, 2, 0])
+    correct = np.array([True, False, False, True, False])
+    found = frames.classes(correct, labels, ["tench, Tinca", "none", "cat"])
+    assert list(zip(found["class"], found.images)) == [("tench_Tinca", 2), ("cat", 3)]
+    assert found.accuracy.tolist() == pytest.approx([0, 2 / 3])
+    assert ((found.low <= found.accuracy) & (found.accuracy <= found.high)).all()
+
+
+def test_markdown_text_and_latex_hold_the_same_cells():
+    frame = pd.DataFrame({"model": ["a_b", "c"], "error": ["1.0", "10.5"]})
+    assert frames.markdown(frame) == "| model | error |\n|---|---:|\n| a_b | 1.0 |\n| c | 10.5 |"
+    assert frames.text(frame).splitlines() == ["model  error", "a_b      1.0", "c       10.5"]
+    written = frames.latex(frame, frames.latex_escaped("5 % ± 1 of a_b"))
+    assert r"a_b & 1.0 \\" in written and r"\caption{5 \% $\pm$ 1 of a\_b}" in written
+    assert written.count("{") == written.count("}")

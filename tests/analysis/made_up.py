@@ -1,0 +1,36 @@
+"""Workdirs with made-up answers: so many images answered correctly, the first ones."""
+
+import numpy as np
+
+from analysis import answers
+
+
+def write_answers(folder, counts, conditions=None, shown="these", **said):
+    """Writes the answers that add up to some counts, measured under `Conditions`; returns the folder.
+
+    What else the records say goes to `about`.
+    """
+    by_condition = {}
+    for count in counts:
+        by_condition.setdefault((count.corruption, count.severity), []).append(count)
+    for (corruption, severity), of_condition in by_condition.items():
+        number = of_condition[0].total
+        by_model = {(count.model, count.seed): np.arange(number) < count.correct for count in of_condition}
+        record = answers.Record(
+            corruption, severity, None, number, {"images": shown}, about(conditions, corruption) | said
+        )
+        answers.write(folder / answers.FOLDER, by_model, record)
+    return folder
+
+
+def about(conditions, corruption):
+    """What the record of a file says of the conditions."""
+    if conditions is None:
+        return {}
+    names = ("dataset", "classes", "image_shape", "preprocessing")
+    found = {name: getattr(conditions, name) for name in names} | {"image_shape": list(conditions.image_shape)}
+    return (
+        found | {"described": dict(conditions.corruptions[corruption])}
+        if corruption in conditions.corruptions
+        else found
+    )
