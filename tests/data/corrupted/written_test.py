@@ -1,12 +1,15 @@
-"""What `corruptions.write` wrote, read back."""
+"""Datasets of `corruptions.write`, read back in every layout; damaged shards are refused."""
 
+import io
 import json
+import tarfile
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from corruptions.write import from_arrays, manifests, shards, write_dataset
-from data.corrupted import open_corrupted
+from corruptions.write import from_arrays, manifests, shards, write_dataset, writer
+from data.corrupted import dataset, open_corrupted
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
 
@@ -54,3 +57,76 @@ def test_written_folders_that_were_removed_are_named(tmp_path):
     (tmp_path / "border/1").rename(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match=r"1 of its files are not what was written:\n.*border/1 is missing\nMend"):
         open_corrupted(tmp_path)
+
+
+SUFFIX = {"webdataset": "tar", "parquet": "parquet"}
+
+
+@pytest.fixture(params=SUFFIX)
+def written(request, tmp_path, monkeypatch):
+    """(folder, a shard, the dataset that was opened) of a corruption that needs no compiling."""
+    if request.param == "parquet":
+        pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(writer, "corrupt", lambda key, images, *given, index: 255 - images)
+    given = {"corruptions": "noc/hue", "severities": [0.5], "jpeg_quality": None, "layout": request.param}
+    write_dataset(tmp_path, (pixels("clean", 0), LABELS), **given)
+    return tmp_path, tmp_path / f"hue/0.5/00000.{SUFFIX[request.param]}", open_corrupted(tmp_path)
+
+
+def test_a_shard_that_was_changed_is_refused(written):
+    folder, shard, _ = written
+    shard.write_bytes(shard.read_bytes()[:-900])
+    with pytest.raises(ValueError, match=rf"{shard.name}: expected sha256.*\nMend them with:\n.*--verify"):
+        open_corrupted(folder)
+
+
+def test_a_shard_that_was_changed_since_is_named_when_it_is_read(written):
+    _, shard, dataset = written
+    content = shard.read_bytes()
+    for harmed in (content[:3000], content[:600] + bytes(len(content) - 600), b"", content[::-1]):
+        shard.write_bytes(harmed)
+        with pytest.raises(ValueError, match=rf"{shard.name}.* is damaged|expected 7 images as in its manifest"):
+            whole(dataset, "hue", 0.5)
+    shard.unlink()
+    with pytest.raises(ValueError, match=r"hue/0.5: expected 7 images as in its manifest, found 0"):
+        whole(dataset, "hue", 0.5)
+
+
+def rewritten(monkeypatch, written, labels):
+    """The shard with other labels, believed to be what was written."""
+    folder, shard, _ = written
+    opened = shards._Rows(shard, ["a"]) if shard.suffix == ".parquet" else shards._Members(shard)
+    for position, (image, label) in enumerate(zip(pixels("clean", 0), labels)):
+        png = io.BytesIO()
+        Image.fromarray(image).save(png, "PNG")
+        opened.add(position, "x.png", label, png.getvalue())
+    opened.close()
+    monkeypatch.setattr(dataset, "verify", lambda path, everything: [])
+    return open_corrupted(folder)
+
+
+@pytest.mark.parametrize("label", [4, -1])
+def test_labels_of_no_class_are_refused(written, monkeypatch, label):
+    dataset = rewritten(monkeypatch, written, [*LABELS[:-1], label])
+    with pytest.raises(ValueError, match=rf"record 6: expected a label 0\.\.3, found {label}"):
+        whole(dataset, "hue", 0.5)
+
+
+def test_fewer_or_more_images_than_in_the_manifest_are_refused(written, monkeypatch):
+    dataset = rewritten(monkeypatch, written, LABELS[:-1])
+    with pytest.raises(ValueError, match="expected 7 images as in its manifest, found 6"):
+        whole(dataset, "hue", 0.5)
+
+
+def test_an_image_without_its_label_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "corrupt", lambda key, images, *given, index: 255 - images)
+    write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/hue", severities=[0.5], layout="webdataset")
+    dataset, shard = open_corrupted(tmp_path), tmp_path / "hue/0.5/00000.tar"
+    with tarfile.open(shard) as archive:
+        members = archive.getmembers()
+        contents = [archive.extractfile(member).read() for member in members]
+    with tarfile.open(shard, "w") as archive:
+        for member, content in list(zip(members, contents))[1:]:
+            archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(ValueError, match=r"00000.tar is damaged .*expected the label of 00000000.cls beside it"):
+        whole(dataset, "hue", 0.5)

@@ -1,0 +1,254 @@
+"""Published datasets: arrays as CIFAR-10-C, folders as ImageNet-C, and the released C-bar."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import corruptions
+from corruptions.cbar import SELECTED, severities
+from data.corrupted import open_corrupted
+from data.corrupted.dataset import published_order, published_severities, qualified
+from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    folder = tmp_path / "CIFAR-10-C"
+    folder.mkdir()
+    for name in ("fog", "gaussian_noise", "blue_noise_sample", "spatter"):
+        np.save(folder / f"{name}.npy", np.concatenate([pixels(name, s) for s in range(1, 6)]))
+    np.save(folder / "labels.npy", np.tile(LABELS, 5).astype(np.uint8))
+    (folder / "README.txt").write_text("CIFAR-10-C")
+    return folder
+
+
+def test_arrays_as_published(arrays):
+    dataset = open_corrupted(arrays)
+    names = ["imagenet_c/gaussian_noise", "imagenet_c/fog", "imagenet_c/spatter", "cbar/blue_noise_sample"]
+    assert dataset.conditions() == tuple((name, s) for name in names for s in range(1, 6))
+    assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (32, 32, 3), None)
+    for name, severity in dataset.conditions():
+        batches = list(dataset.batches(name, severity, 3))
+        assert [len(images) for images, _ in batches] == [3, 3, 1]
+        images, labels = map(np.concatenate, zip(*batches))
+        assert images.dtype == np.uint8 and labels.dtype == np.int32
+        assert np.array_equal(images, pixels(name.split("/")[-1], severity)) and np.array_equal(labels, LABELS)
+    assert np.array_equal(whole(dataset, "fog", "2")[0], pixels("fog", 2))
+
+
+def resident():
+    """Bytes of memory this process holds, mapped files included."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory in use")
+def test_arrays_are_not_read_before_they_are_asked_for(tmp_path):
+    number = 600
+    for name in ("fog", "snow"):  # 450 MB each, of holes
+        np.lib.format.open_memmap(tmp_path / f"{name}.npy", "w+", np.uint8, (5 * number, 224, 224, 3))
+    np.save(tmp_path / "labels.npy", np.zeros(5 * number, int))
+    before = resident()
+    images, _ = next(open_corrupted(tmp_path).batches("snow", 5, 4))
+    assert images.shape == (4, 224, 224, 3) and images.flags.owndata
+    assert resident() - before < 50e6
+    touched = np.load(tmp_path / "snow.npy", mmap_mode="r")
+    assert touched.max() == 0 and resident() - before > 400e6  # the measure would have seen it
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "message"),
+    [
+        (lambda f: (f / "labels.npy").unlink(), FileNotFoundError, r"expected the file .*labels\.npy"),
+        (
+            lambda f: os.truncate(f / "fog.npy", 5000),
+            ValueError,
+            r"fog\.npy: expected an \.npy file.*\(5000 bytes;.*copy it again",
+        ),
+        (lambda f: (f / "fog.npy").write_bytes(b""), ValueError, r"fog\.npy: expected an \.npy file.*\(0 bytes;"),
+        (lambda f: (f / "fog.npy").write_text("<html>not found"), ValueError, r"fog\.npy: expected an \.npy file"),
+        (lambda f: np.save(f / "fog.npy", np.zeros((35, 32, 32, 3))), ValueError, r"fog\.npy: expected uint8.*float64"),
+        (
+            lambda f: np.save(f / "fog.npy", np.zeros((30, 32, 32, 3), np.uint8)),
+            ValueError,
+            r"fog\.npy: expected the shape \[35, 32, 32, 3\] of gaussian_noise\.npy, found \[30, 32, 32, 3\]",
+        ),
+        (lambda f: np.save(f / "labels.npy", LABELS), ValueError, r"labels\.npy: expected whole labels \[35\]"),
+        (lambda f: np.save(f / "labels.npy", np.arange(35)), ValueError, r"same 7 labels for every severity"),
+    ],
+)
+def test_damaged_arrays_are_named(arrays, damage, error, message):
+    damage(arrays)
+    with pytest.raises(error, match=message):
+        open_corrupted(arrays)
+
+
+def test_arrays_without_five_severities_are_refused(tmp_path):
+    np.save(tmp_path / "fog.npy", np.zeros((12, 32, 32, 3), np.uint8))
+    np.save(tmp_path / "labels.npy", np.zeros(12, int))
+    with pytest.raises(ValueError, match=r"fog\.npy: expected a multiple of 5 images.*found 12"):
+        open_corrupted(tmp_path)
+
+
+def test_what_is_not_there(arrays, tmp_path):
+    dataset = open_corrupted(arrays)
+    with pytest.raises(ValueError, match=r"no corruption 'fogg'; did you mean 'fog'.* found imagenet_c/gaussian_noise"):
+        dataset.batches("fogg", 1, 2)
+    with pytest.raises(ValueError, match="no severity 6 of imagenet_c/fog; found severities 1, 2, 3, 4, 5"):
+        dataset.batches("fog", 6, 2)
+    with pytest.raises(ValueError, match="batch_size of at least 1, found 0"):
+        dataset.batches("fog", 1, 0)
+    with pytest.raises(FileNotFoundError, match=r"expected a folder, or one of .* found no .*absent"):
+        open_corrupted(tmp_path / "absent")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="found neither"):
+        open_corrupted(tmp_path / "empty")
+    np.save(tmp_path / "empty/labels.npy", LABELS)
+    with pytest.raises(FileNotFoundError, match="found no corruption in it"):
+        open_corrupted(tmp_path / "empty")
+
+
+CLASSES = ("n01440764", "n01443537", "n02077923", "n09288635")
+
+
+def make_folders(root, conditions):
+    for name, severity in conditions:
+        for i, image in enumerate(pixels(name.split("/")[-1], severity, (NUMBER, 24, 40, 3))):
+            path = root / f"{name}/{severity}/{CLASSES[LABELS[i]]}/ILSVRC2012_val_{i:08d}.JPEG"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(path, "JPEG", quality=85, optimize=True)
+
+
+def decoded(name, severity):
+    """Images as JPEG leaves them, by class and then by name."""
+    images = []
+    for image in pixels(name, severity, (NUMBER, 24, 40, 3)):
+        file = io.BytesIO()
+        Image.fromarray(image).save(file, "JPEG", quality=85, optimize=True)
+        images.append(np.asarray(Image.open(file)))
+    return np.stack(images)[np.argsort(LABELS, kind="stable")]
+
+
+@pytest.mark.parametrize("prefix", ["", "weather/"])
+def test_folders_as_published(tmp_path, prefix):
+    make_folders(tmp_path, [(f"{prefix}{name}", s) for name in ("snow", "frost", "perlin_noise") for s in (1, 3)])
+    (tmp_path / "README.md").write_text("")
+    dataset = open_corrupted(tmp_path, threads=2)
+    names = ("imagenet_c/snow", "imagenet_c/frost", "cbar/perlin_noise")
+    assert dataset.conditions() == tuple((name, s) for name in names for s in (1, 3))
+    assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (24, 40, 3), CLASSES)
+    for name, severity in dataset.conditions():
+        batches = list(dataset.batches(name, severity, 4))
+        assert [len(images) for images, _ in batches] == [4, 3]
+        images, labels = map(np.concatenate, zip(*batches))
+        assert images.dtype == np.uint8 and labels.dtype == np.int32
+        assert np.array_equal(images, decoded(name.split("/")[-1], severity))
+        assert np.array_equal(labels, np.sort(LABELS))
+    with pytest.raises(ValueError, match="no severity 2 of imagenet_c/snow; found severities 1, 3"):
+        dataset.batches("snow", 2, 4)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 100])
+def test_every_batch_size_gives_every_image_once(tmp_path, batch_size):
+    make_folders(tmp_path, [("fog", 1)])
+    images, labels = whole(open_corrupted(tmp_path), "fog", 1, batch_size)
+    assert np.array_equal(images, decoded("fog", 1)) and np.array_equal(labels, np.sort(LABELS))
+
+
+def test_damaged_folders_are_named(tmp_path):
+    make_folders(tmp_path, [("fog", s) for s in range(1, 6)])
+    damaged = tmp_path / f"fog/2/{CLASSES[0]}/ILSVRC2012_val_00000006.JPEG"
+    os.truncate(damaged, 300)
+    Image.new("RGB", (30, 30)).save(tmp_path / f"fog/3/{CLASSES[0]}/ILSVRC2012_val_00000006.JPEG")
+    (tmp_path / f"fog/4/{CLASSES[0]}/ILSVRC2012_val_00000006.JPEG").unlink()
+    (tmp_path / "fog/5" / CLASSES[1]).rename(tmp_path / "fog/5/tench")
+    dataset = open_corrupted(tmp_path)
+    assert len(whole(dataset, "fog", 1)[0]) == NUMBER
+    for severity, message in (
+        (2, r"fog/2/n01440764/ILSVRC2012_val_00000006\.JPEG is damaged"),
+        (3, r"fog/3/n01440764/ILSVRC2012_val_00000006\.JPEG: expected an image of 24x40, found 30x30"),
+        (4, r"fog/4: expected 7 images as in the other conditions, found 6"),
+        (5, r"fog/5: expected the 4 class folders .* they differ in n01443537, tench"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            whole(dataset, "fog", severity)
+
+
+def test_folders_without_images_are_refused(tmp_path):
+    (tmp_path / "fog/1/n01440764").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match=r"fog/1: expected class folders with images .* found none"):
+        open_corrupted(tmp_path)
+
+
+# As the released archives call them.
+CIFAR10_C_BAR = (
+    *("blue_noise_sample", "checkerboard_cutout", "inverse_sparkles", "pinch_and_twirl", "ripple", "brownish_noise"),
+    *("circular_motion_blur", "lines", "sparkles", "transverse_chromatic_abberation"),
+)
+IMAGENET_C_BAR = (
+    *("blue_noise_sample", "brownish_noise", "caustic_refraction", "checkerboard_cutout", "cocentric_sine_waves"),
+    *("inverse_sparkles", "perlin_noise", "plasma_noise", "single_frequency_greyscale", "sparkles"),
+)
+
+
+def test_every_corruption_has_its_name_in_all_its_spellings():
+    for name in (
+        *corruptions.names("imagenet_c"),
+        *corruptions.names("imagenet_c_extra"),
+        *corruptions.names("cbar_candidates"),
+    ):
+        for spelling in (corruptions.get(name).name, *corruptions.get(name).aliases):
+            assert qualified(spelling) == name
+    assert qualified("border") == "border"
+    ten = corruptions.names("imagenet_c_bar")
+    assert published_order(["zebra", *sorted(ten), "fog"]) == ["fog", *ten, "zebra"]
+
+
+def test_strengths_are_those_of_the_benchmark():
+    for name, levels in SELECTED["imagenet_c_bar"].items():
+        strengths = [severities.scan(name, "imagenet")[k - 1] for k in levels]
+        folders = [f"{strength:.2f}" for strength in strengths]
+        assert published_severities(name, sorted(folders)) == {f: k for k, f in enumerate(folders, 1)}
+    assert published_severities("sparkles", ["1.00", "2.00", "3.00", "4.00", "5.00"]) == {}
+    assert published_severities("sparkles", ["1", "2", "3", "5", "6"]) == {}  # not as it prints them
+    assert published_severities("snow", ["1.00", "2.00", "3.00", "5.00", "6.00"]) == {}
+
+
+def test_released_cifar10_c_bar(tmp_path):
+    labels = np.arange(4)
+    for number, name in enumerate(CIFAR10_C_BAR):
+        blocks = np.arange(5, dtype=np.uint8).repeat(4) + 10 * number
+        np.save(
+            tmp_path / f"{name}.npy", np.broadcast_to(blocks[:, None, None, None], (20, 32, 32, 3)).astype(np.uint8)
+        )
+    np.save(tmp_path / "labels.npy", np.tile(labels, 5))
+    dataset = open_corrupted(tmp_path)
+    names = corruptions.names("cifar10_c_bar")
+    assert set(dataset.conditions()) == {(name, s) for name in names for s in range(1, 6)}
+    for number, name in enumerate(CIFAR10_C_BAR):
+        for k in range(1, 6):
+            ((images, found),) = dataset.batches(corruptions.get(name).qualified_name, k, 4)
+            assert (images == 10 * number + k - 1).all() and np.array_equal(found, labels)
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_released_imagenet_c_bar(tmp_path, printed):
+    """With strengths as the authors' program prints them, and with 1 to 5 as in their archive."""
+    for number, name in enumerate(IMAGENET_C_BAR):
+        plain = corruptions.get(name).name
+        for k, level in enumerate(SELECTED["imagenet_c_bar"][plain], 1):
+            folder = f"{severities.scan(plain, 'imagenet')[level - 1]:.2f}" if printed else str(k)
+            for label in ("n01440764", "n01443537"):
+                path = tmp_path / name / folder / label / "ILSVRC2012_val_00000001.JPEG"
+                path.parent.mkdir(parents=True)
+                Image.new("RGB", (16, 16), (10 * number + k,) * 3).save(path, quality=85, optimize=True)
+    dataset = open_corrupted(tmp_path, threads=1)
+    assert dataset.conditions() == tuple((name, k) for name in corruptions.names("imagenet_c_bar") for k in range(1, 6))
+    for number, name in enumerate(IMAGENET_C_BAR):
+        for k in range(1, 6):
+            ((images, labels),) = dataset.batches(corruptions.get(name).qualified_name, k, 8)
+            assert np.abs(images.astype(int) - (10 * number + k)).max() <= 1 and labels.tolist() == [0, 1]
