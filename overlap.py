@@ -17,7 +17,7 @@ from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_table
 from evaluation.evaluate import check_answers, evaluate_models
 from evaluation.results import Frame, asked_for, count_answers, write_errors
 from evaluation.shown import Shown
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, ranges, steps, study
@@ -35,7 +35,7 @@ def run(config, workdir):
     conditions, of_mixtures = list_conditions(names, RANDOM), list_conditions(benchmarks, RANDOM)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     opened = workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE)
-    with opened as workdir, compiles.counting() as compiled:
+    with opened as workdir, meshes.counting_compiles() as compiled:
         dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
         warn_of_tables(benchmarks, dataset.image_shape)
         if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays

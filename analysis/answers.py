@@ -20,8 +20,8 @@ import numpy as np
 
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
 from runtime import artifacts, workdirs
+from runtime.command import import_all
 from runtime.files import DamagedFileError
-from runtime.imports import import_all
 from runtime.json_shapes import NULL, Either, mismatch
 from runtime.log import log
 

@@ -17,8 +17,7 @@ from evaluation.conditions import RANDOM, Condition
 from evaluation.correctness import Model
 from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import settings
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
 from training.checkpoint import digest

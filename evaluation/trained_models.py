@@ -13,7 +13,7 @@ from analysis.answers import Key
 from data import Dataset
 from evaluation.correctness import Model
 from models import torchvision
-from runtime import distributed, files, imports, workdirs
+from runtime import command, distributed, files, workdirs
 from runtime.log import log
 from runtime.schema import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
@@ -136,7 +136,7 @@ def _settings(folder):
             f"{folder / 'config.json'}: expected the settings of a model, found none of {', '.join(lost)}; restore it "
             "or use another folder"
         )
-    imports.import_all(config.get("imports", ()))
+    command.import_all(config.get("imports", ()))
     return ConfigDict(config)
 
 

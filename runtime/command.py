@@ -7,12 +7,13 @@ too.
 
 import contextlib
 import errno
+import importlib
 import os
 import pathlib
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from absl import app, flags
 
@@ -139,6 +140,29 @@ def errors() -> Iterator[None]:
 
             distributed.abandon(error)
         raise SystemExit(1) from error
+
+
+def import_all(modules: Iterable[str]) -> None:
+    """Imports modules of the user's (config.imports), which register corruptions and benchmarks.
+
+    Args:
+      modules: dotted names; they lie beside the commands, are installed, or on PYTHONPATH.
+
+    Raises:
+      SettingsError: no such names, or a module that is not found or cannot be imported.
+    """
+    if not isinstance(modules, list | tuple) or not all(isinstance(name, str) and name for name in modules):
+        raise SettingsError(
+            f"config.imports: expected names of modules, such as ('my_corruptions',), found {modules!r}"
+        )
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # whatever the user's code raises
+            raise SettingsError(
+                "config.imports: expected a module that Python finds (beside the commands, installed or on "
+                f"PYTHONPATH) and can import, found {name!r}: {type(error).__name__}: {error}"
+            ) from error
 
 
 def _stopped():

@@ -1,5 +1,4 @@
-"""One program in many processes, usually one for each host: who they are, what they agree on, what
-process 0 tells.
+"""One program in many processes, usually one for each host, and the signals that end it.
 
 Every process runs the same script and asks for the same computations in the same order; arrays lie
 over the devices of all of them. Process 0 alone reads and writes a run's files and tells the others
@@ -7,13 +6,16 @@ what it found; only checkpoints are written by all (`training.checkpoint`). With
 each function here is a plain call that costs nothing.
 """
 
+import contextlib
 import itertools
 import json
 import os
 import re
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import jax
@@ -25,8 +27,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from runtime.log import log
 
 HEARTBEAT_SECONDS = 30
-# Of a process that waits for another, which may be at work for long. One that died is found by its
-# heartbeat.
+# How long a process waits for another at work. A heartbeat finds a dead process much sooner.
 _PATIENCE_MS = 24 * 3600 * 1000
 _STATUS = re.compile(r"(ABORTED|CANCELLED|DEADLINE_EXCEEDED|FAILED_PRECONDITION|INTERNAL|UNAVAILABLE|UNKNOWN): ")
 
@@ -45,7 +46,7 @@ def initialize(
     process_id: int | None = None,
     heartbeat_seconds: int = HEARTBEAT_SECONDS,
 ) -> None:
-    """Connects this process with the others of its run. To be called before JAX starts.
+    """Connects this process with the others of its run. Call it before JAX starts.
 
     Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU,
     Kubernetes.
@@ -54,11 +55,10 @@ def initialize(
       coordinator: `HOST:PORT` of process 0, any free port.
       num_processes: how many there are.
       process_id: which one this is, 0 .. num_processes - 1.
-      heartbeat_seconds: a process that was silent for so long is taken for dead, and the others
-        end.
+      heartbeat_seconds: a process silent for so long counts as dead, and the others end.
 
     Raises:
-      ValueError: some arguments are given and others not, or the environment tells nothing.
+      ValueError: only some arguments are there, or the environment names no other process.
     """
     given = (coordinator, num_processes, process_id)
     if any(value is not None for value in given) and None in given:
@@ -66,7 +66,7 @@ def initialize(
             f"expected --coordinator, --num_processes and --process_id together, found {coordinator}, {num_processes} "
             f"and {process_id}"
         )
-    # Its handler of SIGTERM would take the place of Python's (runtime.preemption).
+    # Its handler of SIGTERM would take the place of `watch_signals`.
     jax.config.update("jax_enable_preemption_service", False)
     # CPU programs in flight at the same time could meet each other's messages; on accelerators the
     # queue has an order.
@@ -88,8 +88,8 @@ def initialize(
 
 
 def _client():
-    """JAX's key-value store between processes, None when there is one process. JAX has no public
-    name for it.
+    """Returns JAX's key-value store between processes, None if there is one process. JAX has no
+    public name for it.
     """
     from jax._src import distributed
 
@@ -97,23 +97,21 @@ def _client():
 
 
 def several() -> bool:
-    """Says whether this process is one of many (that were told of each other, be it one only)."""
+    """Tells whether JAX's processes were connected, even if there is only one."""
     return _client() is not None
 
 
 def is_main() -> bool:
-    """Says whether this process writes files and shows progress: process 0 of a run, or the only
-    one.
-    """
+    """Tells whether this is process 0 or the only process, which writes files and shows progress."""
     return not several() or jax.process_index() == 0
 
 
 def from_main(function: Callable[[], Any]) -> Any:
-    """Gives the value of process 0's `function()` to all; its errors are raised in all. Others
-    wait, however long.
+    """Calls `function()` in process 0 and returns its value in every process; its error is raised in
+    every process. The others wait, however long.
 
     Args:
-      function: without arguments; called on process 0 only. Returns bytes, or what JSON can hold.
+      function: without arguments; called in process 0 only. Returns bytes or a JSON-ready value.
 
     Raises:
       ProcessError: in the other processes, when `function` raised.
@@ -154,7 +152,7 @@ def _unpack(content):
 
 
 def on_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` on process 0 while the others wait; returns its value there and None
+    """Calls `function()` in process 0 while the others wait; returns its value there and None
     elsewhere.
 
     Raises:
@@ -166,10 +164,10 @@ def on_main(function: Callable[[], Any]) -> Any:
 
 
 def check_same(values: Mapping[str, Any]) -> None:
-    """Checks that all processes hold the same values, a dict of what JSON can hold.
+    """Checks that all processes hold the same JSON-ready values.
 
     Raises:
-      ProcessError: in all processes; names what differs, and where.
+      ProcessError: in all processes; names each difference and its process.
     """
     client = _client()
     if client is None:
@@ -197,16 +195,15 @@ def check_same(values: Mapping[str, Any]) -> None:
 
 
 def anyone(flag: Any) -> bool:
-    """Says whether `flag`, a bool of each process, is true in any of them."""
+    """Tells whether `flag`, a bool of each process, is true in any of them."""
     return bool(_any_process(flag)) if several() else bool(flag)
 
 
 def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns a function for all processes to call once per block: was `flag()` true in any, at the
-    call before?
+    """Returns a function that all processes call once per block: was `flag()` true in any of them at
+    the call before?
 
-    The answer is one call late, so that nobody waits for it; with a single process it is `flag()`
-    of now.
+    The answer is one call late, so that nobody waits for it. A single process gets `flag()` itself.
     """
     if not several():
         return flag
@@ -220,7 +217,7 @@ def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _any_process(flag):
-    """bool [] on the device, the same in all processes; does not wait for the device."""
+    """Returns a bool [] on the device, the same in all processes, without waiting for the device."""
     mesh = Mesh(np.asarray(jax.devices()), ("devices",))
     flags = np.full(jax.device_count(), bool(flag))
     sharding = NamedSharding(mesh, PartitionSpec("devices"))
@@ -231,24 +228,20 @@ _any = jax.jit(jnp.any)
 
 
 def fetch(array: jax.Array | np.ndarray) -> np.ndarray:
-    """Brings an array to the host of every process, also when each holds only a part; then all must
-    call this.
-    """
+    """Brings an array to the host of every process. If each holds only a part, all must call this."""
     if isinstance(array, jax.Array) and not array.is_fully_addressable and not array.is_fully_replicated:
         return multihost_utils.process_allgather(array, tiled=True)
     return np.asarray(array)
 
 
 def lost_another(error: BaseException) -> bool:
-    """Says whether an error in a run of many processes looks like one of the connections between
-    them.
-    """
+    """Tells whether an error in a run of many processes looks like a lost connection between them."""
     return several() and bool(_STATUS.match(str(error)))
 
 
 def abandon(error: BaseException) -> NoReturn:
-    """Ends this process with status 1 after `error`; with many, without the meeting at exit JAX
-    would wait for.
+    """Ends this process with status 1 after `error`; one of many does not wait for the others, as JAX
+    does at exit.
     """
     if lost_another(error):
         log.error(
@@ -262,3 +255,58 @@ def abandon(error: BaseException) -> NoReturn:
             time.sleep(1)  # without the coordinator the others are aborted: let them say their own errors
         os._exit(1)
     raise SystemExit(1) from error
+
+
+# Signals. Schedulers send SIGTERM before they take a machine away. After SIGTERM or Ctrl-C training
+# saves its state and ends with status 143 or 130. A second Ctrl-C does not wait for the running block.
+# Outside of training, where finished parts are files already, both signals end the process at once.
+# If one of many processes gets the signal, all save together at the end of the next block.
+
+
+class Watch:
+    """The signals that came so far; calling it tells every process whether the run ends."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+        self._asked: Callable[[], bool] = anyone_before(lambda: bool(self.came))
+
+    def __call__(self) -> bool:
+        return self._asked()
+
+    def leave(self) -> NoReturn:
+        """Ends the process for the signals that came to it.
+
+        Raises:
+          KeyboardInterrupt: Ctrl-C was among them; the command says so and chooses its status.
+          SystemExit: SIGTERM came to this or another process; status 143.
+        """
+        if signal.SIGINT in self.came:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def watch_signals() -> Iterator[Watch]:
+    """Yields a `Watch`; within the block SIGTERM and Ctrl-C do not end the process.
+
+    Outside the main thread Python allows no handler: the signals keep their meaning, and the answer
+    is always no.
+    """
+    watched = Watch()
+    if threading.current_thread() is not threading.main_thread():
+        yield watched
+        return
+
+    def note(number, _):
+        if number == signal.SIGINT and signal.SIGINT in watched.came:
+            raise KeyboardInterrupt
+        watched.came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield watched
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if anyone(watched.came):  # in the last block: the run is finished, but nothing else should begin
+        watched.leave()

@@ -1,13 +1,16 @@
-"""The project's own log. absl's, which Orbax fills with every step of a save, stays at warnings."""
+"""The project's own log, and one progress bar for every long command. Needs no JAX."""
 
 import logging
+import sys
+from collections.abc import Iterable
+from typing import Any
 
 log = logging.getLogger("jax_corruptions")
 
 
 def configure(process: int = 0) -> None:
-    """Sends messages of this project to standard error; of many processes only the first says more
-    than errors.
+    """Sends messages of this project to standard error; processes other than process 0 send errors
+    only. absl's log, which Orbax fills with every step of a save, stays at warnings.
     """
     import absl.logging
 
@@ -18,3 +21,16 @@ def configure(process: int = 0) -> None:
     log.handlers[0].setFormatter(logging.Formatter(f"process {process}: %(message)s" if process else "%(message)s"))
     log.setLevel(logging.ERROR if process else logging.INFO)
     log.propagate = False
+
+
+def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> Any:
+    """Returns a tqdm bar that counts `unit`s, over `items` or up to `total`.
+
+    Process 0 alone shows it, and only on a terminal: it would fill a file. `options` are tqdm's.
+    """
+    from tqdm import tqdm
+
+    distributed = sys.modules.get("runtime.distributed")  # a command that does not import it has one process
+    hidden = distributed is not None and not distributed.is_main()
+    shown = {"desc": f"{unit}s", "dynamic_ncols": True} | options
+    return tqdm(items, total=total, unit=unit, disable=True if hidden else None, **shown)

@@ -21,7 +21,8 @@ from analysis import tables
 from analysis.errors import joint
 from analysis.errors.conditions import Conditions
 from evaluation import results, trained_models
-from runtime import imports, workdirs
+from runtime import workdirs
+from runtime.command import import_all
 from runtime.schema import SettingsError
 from tests.analysis.made_up import write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
@@ -100,7 +101,7 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     config.imports = (name,)
     with pytest.raises(SettingsError, match="unknown corruption 'test_of_mine/shade'"):
         rules.check(config)
-    imports.import_all(config.imports)
+    import_all(config.imports)
     rules.check(config)
     config.eval.corruptions = ("my_benchmark",)
     rules.check(config)
@@ -142,7 +143,7 @@ def test_modules_that_cannot_be_imported_are_named(given, message, tmp_path, mon
     (tmp_path / "wrong_module_of_a_test.py").write_text("shade")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SettingsError, match=f"config.imports: .*{message}"):
-        imports.import_all(given)
+        import_all(given)
 
 
 def test_the_recipe_of_the_howto_is_of_the_commands_that_go_through():

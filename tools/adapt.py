@@ -21,8 +21,7 @@ from ml_collections import ConfigDict
 
 from evaluation import adaptation, trained_models
 from runtime import meshes, workdirs
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from training import cli, loop, study
 from training.checkpoint import Checkpoints, digest
 from training.states import TrainState

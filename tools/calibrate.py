@@ -24,8 +24,7 @@ from evaluation.conditions import expand
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
 from runtime import meshes, settings
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from runtime.provenance import provenance
 from training import augmentation, cli, ranges, study
 from training.checkpoint import digest

@@ -35,8 +35,7 @@ from evaluation.evaluate import digests
 from evaluation.shown import Shown
 from models import costs
 from runtime import meshes
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from runtime.provenance import provenance, summary
 from runtime.workdirs import Workdir
 from training import cli, study

@@ -70,8 +70,7 @@ from evaluation.conditions import Condition, expand, list_conditions, warn_of_ta
 from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
 from runtime import workdirs
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from runtime.provenance import provenance, summary
 from training import cli
 from training.sections import TrainSettings

@@ -35,7 +35,7 @@ from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_
 from evaluation.evaluate import evaluate_models
 from evaluation.results import Frame, asked_for, write_tables
 from evaluation.shown import Shown
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, names, steps, study
@@ -49,7 +49,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
         raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
-    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path, compiles.counting() as seen:
+    with (
+        workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path,
+        meshes.counting_compiles() as seen,
+    ):
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         for given in asked.values():

@@ -21,7 +21,7 @@ from analysis.rounding import with_error
 from evaluation import strength
 from runtime import provenance
 from runtime.files import write_atomically
-from runtime.progress import bar
+from runtime.log import bar
 
 _INTRODUCTION = """\
 PSNR in dB and SSIM of corrupted images to their originals, mean ± standard error over the images,

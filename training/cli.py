@@ -13,7 +13,7 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict, config_flags
 
-from runtime import command, compiles, distributed, imports
+from runtime import command, distributed, meshes
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
@@ -64,7 +64,7 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
-    imports.import_all(config.get("imports", ()))
+    command.import_all(config.get("imports", ()))
     rules.check(config)
     use_all_cores()
     several = _join_others()
@@ -80,7 +80,7 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
 def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     """Reads the command line as `read_flags` does, and keeps compiled programs for the next command."""
     config, workdir = read_flags(argv)
-    compiles.enable_compilation_cache()
+    meshes.enable_compilation_cache()
     return config, workdir
 
 

@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from data.dataset import Split
-from runtime import meshes, preemption
+from runtime import distributed, meshes
 from runtime.workdirs import Workdir, command_of
 from training import states
 from training.checkpoint import CheckpointError, Checkpoints
@@ -112,7 +112,7 @@ def train_jobs(
     waiting = collections.deque(enumerate(jobs))
     running = {}  # row -> number of its job
     rows = Rows(mesh, split, target)
-    with contextlib.closing(rows), preemption.watch() as preempted:
+    with contextlib.closing(rows), distributed.watch_signals() as preempted:
 
         def end(number, run, state):
             trained[number] = run.finish(state)

@@ -19,8 +19,7 @@ from corruptions.keys import seed_key
 from data.dataset import Split
 from models import condensenet
 from runtime import files, json_shapes, meshes
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
 from training.checkpoint import Checkpoints, digest

@@ -16,7 +16,7 @@ import data
 from corruptions import imagenet_c
 from data.dataset import Dataset, Split, union
 from runtime import meshes, settings
-from runtime.progress import bar
+from runtime.log import bar
 from runtime.provenance import summary
 from runtime.workdirs import TRAINED, Workdir, open_workdir, write_json
 from training import augmentation, loop, names, ranges, run, states, stream

@@ -19,8 +19,8 @@ from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
 from analysis.overlap.score import Overlap
 from analysis.overlap.uncertainty import Errors, standard_errors
 from analysis.tables import Count
+from runtime.command import import_all
 from runtime.files import DamagedFileError, read_json
-from runtime.imports import import_all
 from runtime.json_shapes import mismatch
 from runtime.workdirs import read_config
 

@@ -24,7 +24,7 @@ from absl import flags
 
 from benchmarks import timing
 from benchmarks.device import contract, pixels, works
-from runtime import compiles, files, meshes
+from runtime import files, meshes
 from runtime.log import log
 
 
@@ -138,7 +138,7 @@ def main(argv):
     given = command.given(argv, {"out": "DIR"})
     end = time.monotonic() + 60 * given.minutes
     meshes.use_all_cores()
-    compiles.enable_compilation_cache()
+    meshes.enable_compilation_cache()
     machine = timing.machine()
     kind = ("cpu" if machine["platform"] == "cpu" else "accelerator") if given.scale == "auto" else given.scale
     sizes = contract.scale(kind, machine["memory_bytes"] or 0)

@@ -21,7 +21,7 @@ from absl import app, flags
 
 import corruptions
 from benchmarks.parity import measures, report
-from runtime import compiles, provenance
+from runtime import meshes, provenance
 from runtime.files import write_atomically
 from tests.reference.imagenet_c import expected
 
@@ -74,7 +74,7 @@ def main(argv):
     unknown = set(_SECTION.value) - set(_SECTIONS)
     if unknown:
         raise app.UsageError(f"expected --sections among {', '.join(_SECTIONS)}, found {', '.join(sorted(unknown))}")
-    compiles.enable_compilation_cache()
+    meshes.enable_compilation_cache()
     names = [n for g in _NAMES.value for n in (corruptions.names(g) if g in corruptions.benchmarks() else [g])]
     file = pathlib.Path(_DATA.value)
     data = json.loads(file.read_text()) if file.exists() else {}

@@ -35,7 +35,7 @@ from corruptions.batch import from_float, to_float
 from corruptions.registry import with_levels
 from evaluation.conditions import RANDOM, list_conditions
 from evaluation.correctness import refuse_not_finite
-from runtime.progress import bar
+from runtime.log import bar
 from training.augmentation import STANDARD
 from training.names import SUBSETS
 from training.states import TrainState

@@ -19,8 +19,7 @@ from evaluation.distances.centres import IMAGES, Measured
 from evaluation.distances.features import Transform
 from evaluation.shown import Shown
 from runtime import distributed
-from runtime.log import log
-from runtime.progress import bar
+from runtime.log import bar, log
 
 
 def centre(measured: Measured, condition: Condition) -> np.ndarray:

@@ -19,7 +19,6 @@ from corruptions.write import decoding, write_dataset
 from corruptions.write.sources import open_source
 from corruptions.write.writer import LAYOUTS
 from projects.structural import weights
-from runtime import imports
 
 
 def define_flags():
@@ -41,7 +40,7 @@ def define_flags():
 
 def stylize(given):
     """Writes the copy that the flags describe; returns the path of its manifest."""
-    imports.import_all(("projects.structural.style",))
+    command.import_all(("projects.structural.style",))
     options = {weights.NAME: {"style": weights.use(given.style)}}
     opened = {name: getattr(given, name) for name in ("split", "data_dir", "preprocess", "size", "limit")}
     written = {name: getattr(given, name) for name in ("layout", "jpeg_quality", "seed", "batch_size", "verify")}

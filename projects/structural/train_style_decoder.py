@@ -33,9 +33,8 @@ from ml_collections import ConfigDict
 
 from projects.structural import adain, pictures, weights
 from projects.structural.adain import READINGS, Reading
-from runtime import files, preemption, workdirs
-from runtime.log import log
-from runtime.progress import bar
+from runtime import distributed, files, workdirs
+from runtime.log import bar, log
 from runtime.provenance import provenance
 from training import cli, states, study
 from training.checkpoint import Checkpoints
@@ -150,7 +149,10 @@ def train(
     optimizer = _optimizer(asked.learning_rate)
     graphdef, params, rest = nnx.split(network, lambda path, _: path[0] == "decoder", ...)
     state = states.initial_state(params, rest, optimizer)
-    with contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints, preemption.watch() as preempted:
+    with (
+        contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints,
+        distributed.watch_signals() as preempted,
+    ):
         state = checkpoints.restore(state) or state
         begin = int(state.step)
         with contextlib.closing(MetricsLog(workdir / "metrics.jsonl", begin)) as metrics:

@@ -8,7 +8,7 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import corruptions
-from runtime import compiles
+from runtime import meshes
 from tests.checks import run_named
 from tests.pages import example_of
 from tests.reference.photographs import photographs
@@ -125,7 +125,7 @@ def arrays_that_were_put_somewhere_meet():
 def one_program_for_any_kind_of_severity():
     put = jax.device_put(np.int32(1), jax.devices()[0])
     kinds = [3, np.int64(2), np.int32(5), np.array(4), 1.0, np.float64(2), jax.numpy.int32(4), put]
-    with compiles.counting() as counts:
+    with meshes.counting_compiles() as counts:
         for severity in kinds:
             corrupted("imagenet_c/contrast", severity=severity)
             corruptions.imagenet_c.contrast(KEY, IMAGES[0] / np.float32(255), severity)

@@ -12,7 +12,7 @@ from corruptions import enhance as enhancements
 from corruptions.keys import seed_key
 from evaluation import correctness
 from evaluation.shown import Shown
-from runtime import compiles, meshes
+from runtime import meshes
 from tests.training import tiny
 from training import batches, states
 from training.plan import Plan
@@ -63,7 +63,7 @@ def test_images_are_enhanced_or_answers_averaged(name):
     mesh = meshes.data_mesh(2)
     shown = Shown(split, mesh, 2)
     models = {"": (graphdef, state)}
-    with compiles.counting() as compiled:
+    with meshes.counting_compiles() as compiled:
         assert correctness.of_models(models, shown, name)[""].all()
         assert not correctness.of_models(models, shown)[""].all()
     assert compiled["correct_answers"] <= (2 if name == "ten_crop" else 1)  # enhanced images are images

@@ -11,7 +11,7 @@ import pytest
 import data
 from benchmarks.compiled import programs
 from configs import default
-from runtime import compiles, meshes, workdirs
+from runtime import meshes, workdirs
 from runtime.schema import SettingsError
 from tests.training import tiny
 from training import loop, memory, states, study
@@ -120,7 +120,7 @@ def test_training_asks_before_its_first_step_and_compiles_once(dataset, tmp_path
     needed, own = [], memory._needed
     monkeypatch.setattr(memory, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
     monkeypatch.setattr(memory, "free_bytes", lambda mesh: 2**40)
-    with compiles.counting() as compiled:
+    with meshes.counting_compiles() as compiled:
         train(dataset, tmp_path / "fits")
     assert compiled["train_models_block"] == 1
     monkeypatch.setattr(memory, "free_bytes", lambda mesh: needed[0] * 0.7)

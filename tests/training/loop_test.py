@@ -17,7 +17,7 @@ from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from models import condensenet
-from runtime import compiles
+from runtime import meshes
 from tests.models import tiny as networks
 from tests.training import tiny
 from tests.training.running import checkpoints_begun, start
@@ -34,7 +34,7 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     config = tiny.config(epochs=1, batch_size=40)  # a shape of no other test
     config.eval.batch_size = 36
     names, seeds = ("noc/border", "noc/hue"), (0, 1)
-    with compiles.counting() as compiled:
+    with meshes.counting_compiles() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()
         models = study.Trainings(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh).train()
         evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from data.dataset import Split
-from runtime import compiles, meshes
+from runtime import meshes
 from tests.checks import run_named
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, grid
@@ -78,7 +78,7 @@ def rows_share_the_work_and_one_program():
         setting = Setting(root)
         found, at_the_end = {}, {"checkpoint_epochs": 2}
         for rows in (1, 4):
-            with counted_rounds() as rounds, compiles.counting() as compiled:
+            with counted_rounds() as rounds, meshes.counting_compiles() as compiled:
                 found[rows] = setting.train(f"rows{rows}", MEMBERS, grid(rows, 1), **at_the_end)
             alone = 2  # blocks of one model: an epoch each
             assert len(rounds) == -(-len(MEMBERS) // rows) * alone, rounds

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from runtime import imports
+from runtime import command
 from training import rules, sections
 
 ARGUMENTS = {
@@ -22,5 +22,5 @@ def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
     for argument in ((), *((argument,) for argument in ARGUMENTS[name])):
         config = module.get_config(*argument)
         assert set(rules.flat(config)) <= set(sections.SETTINGS)
-        imports.import_all(config.imports)
+        command.import_all(config.imports)
         rules.check(config)
