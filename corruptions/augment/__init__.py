@@ -7,10 +7,18 @@ scheme = augment.get("augmix=rotate+equalize")                       # the halve
 """
 
 from corruptions.augment.batch import augment
-from corruptions.augment.coincidence import COINCIDES_WITH, coinciding
-from corruptions.augment.naming import canonical, get, is_stored, known, names, subsets
 from corruptions.augment.operations import BASE, OPERATIONS
-from corruptions.augment.scheme import Scheme
+from corruptions.augment.schemes import (
+    COINCIDES_WITH,
+    Scheme,
+    canonical,
+    coinciding,
+    get,
+    is_stored,
+    known,
+    names,
+    subsets,
+)
 
 __all__ = [
     "BASE",

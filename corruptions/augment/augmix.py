@@ -12,11 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.augment import strengths
-from corruptions.augment.operations import BASE, CODES, IDENTITY, chain
-from corruptions.augment.packed import levels, nearest, pack, unpack
+from corruptions.augment.operations import BASE, CODES, IDENTITY, chain, levels, nearest, pack, unpack
 from corruptions.primitives import color, random
 from corruptions.record import Params
+
+LEAST_LEVEL = 0.1
+GREATEST_SEVERITY = 10.0
 
 
 def choices(names: Sequence[str]) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def sample(
       {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], "strength":
       float32 [width, depth]}; beyond the length of a chain the operation is the identity.
     """
-    strengths.check_severity(severity)
+    check_severity(severity)
     if width < 1 or depth < 1:
         raise ValueError(f"expected a width and a depth of at least 1, found {width} and {depth}")
     places = width * depth
@@ -94,7 +95,7 @@ def sample_one(
     Returns:
       {"operation": int32 [], "strength": float32 []}.
     """
-    strengths.check_severity(severity)
+    check_severity(severity)
     u = random.uniform(key, (3,))
     code = _choose(u[0], choices)
     return {"operation": code, "strength": _strength(code, u[1], u[2], shape, severity, whole)}
@@ -111,5 +112,47 @@ def _choose(uniform, choices):
 
 
 def _strength(code, for_level, for_sign, shape, severity, whole):
-    level = strengths.level(for_level, severity)
-    return strengths.strength(code, level, jnp.where(for_sign < 0.5, -1.0, 1.0), shape, whole)
+    return strength(code, level(for_level, severity), jnp.where(for_sign < 0.5, -1.0, 1.0), shape, whole)
+
+
+def check_severity(severity: float) -> None:
+    """Raises ValueError unless 0.1 < severity <= 10, where all operations are defined."""
+    if not LEAST_LEVEL < severity <= GREATEST_SEVERITY:
+        raise ValueError(f"expected a severity above {LEAST_LEVEL} and up to {GREATEST_SEVERITY:g}, found {severity!r}")
+
+
+def level(uniform: jax.Array, severity: float) -> jax.Array:
+    """Turns a number ~ U[0, 1) into a level ~ U[0.1, severity)."""
+    return LEAST_LEVEL + (severity - LEAST_LEVEL) * uniform
+
+
+def strength(code: jax.Array, level: jax.Array, sign: jax.Array, shape: tuple[int, ...], whole: bool) -> jax.Array:
+    """Computes the strength of an operation at a level (Mintun et al., 2021; Hendrycks et al.,
+    2020).
+
+    With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width
+    or height (pixels), posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l);
+    autocontrast and equalize have none (0).
+
+    Args:
+      code: int32, `operations.CODES`, any shape.
+      level: float32, of the same shape.
+      sign: float32 -1 or 1, likewise; used by the geometric operations.
+      shape: (H, W, 3) of the images.
+      whole: whether degrees and pixels are truncated to whole numbers, as for ImageNet.
+
+    Returns:
+      float32, of the same shape.
+    """
+    height, width = shape[:2]
+    cut = jnp.trunc if whole else lambda x: x
+    values = {
+        "posterize": jnp.maximum(4 - jnp.floor(0.4 * level), 1.0),
+        "solarize": 256 - jnp.floor(25.6 * level),
+        "shear_x": sign * 0.03 * level,
+        "shear_y": sign * 0.03 * level,
+        "translate_x": sign * cut(level * (width / 30)),
+        "translate_y": sign * cut(level * (height / 30)),
+        "rotate": sign * cut(3 * level),
+    }
+    return jnp.select([code == CODES[name] for name in values], list(values.values()), 0.0)

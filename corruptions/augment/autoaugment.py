@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.augment.operations import CODES, IDENTITY, chain
-from corruptions.augment.packed import pack, unpack
+from corruptions.augment.operations import CODES, IDENTITY, chain, pack, unpack
 from corruptions.primitives import random
 from corruptions.record import Params
 

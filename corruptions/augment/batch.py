@@ -11,8 +11,8 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from corruptions import checks, devices, keys
-from corruptions.augment import naming
-from corruptions.augment.scheme import Scheme
+from corruptions.augment import schemes
+from corruptions.augment.schemes import Scheme
 from corruptions.batch import from_float, image_key, to_float
 
 _CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
@@ -37,7 +37,7 @@ def augment(
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
-      name: a scheme, see `naming`.
+      name: a scheme, see `schemes`.
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
         0..N-1.
       dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian
@@ -57,7 +57,7 @@ def augment(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
-    scheme = naming.get(name)
+    scheme = schemes.get(name)
     checks.image_batch(images, validate)
     checks.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)

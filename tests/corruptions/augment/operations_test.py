@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from corruptions.augment import affine, operations, packed, point
+from corruptions.augment import operations
 from corruptions.batch import to_float
 from tests.corruptions.augment import pillow_reference
 from tests.reference.photographs import photograph
@@ -58,8 +58,8 @@ def run(images, codes, strengths):
 
     def one(args):
         image, code, strength = args
-        words = operations.chain(packed.pack(to_float(image)), code[None], strength[None])
-        return packed.levels(words).astype(jnp.int32)
+        words = operations.chain(operations.pack(to_float(image)), code[None], strength[None])
+        return operations.levels(words).astype(jnp.int32)
 
     return jax.lax.map(one, (images, codes, strengths))
 
@@ -99,7 +99,7 @@ def test_autocontrast_of_all_ranges_equals_the_float64_table():
 
     @jax.jit
     def table(low, high):
-        return jax.vmap(point.autocontrast_table)(present(low, high))[:, 0]
+        return jax.vmap(operations.autocontrast_table)(present(low, high))[:, 0]
 
     found = np.asarray(table(low, high))
     inside = (level >= low[:, None]) & (level <= high[:, None])
@@ -123,22 +123,22 @@ def test_chain_equals_pillow_in_order():
 
     @jax.jit
     def chain(images):
-        return jax.vmap(lambda image: operations.chain(packed.pack(image), codes, jnp.asarray(strength)))(images)
+        return jax.vmap(lambda image: operations.chain(operations.pack(image), codes, jnp.asarray(strength)))(images)
 
-    found = np.asarray(packed.levels(chain(to_float(jnp.asarray(given)))))
+    found = np.asarray(operations.levels(chain(to_float(jnp.asarray(given)))))
     expected = np.stack([pillow_reference.chain(names, strength, image) for image in given])
     np.testing.assert_array_equal(found, expected)
 
 
 def test_pack_rounds_to_the_nearest_level():
     image = np.random.default_rng(0).uniform(size=(20, 24, 3)).astype(np.float32)
-    np.testing.assert_array_equal(packed.levels(packed.pack(jnp.asarray(image))), np.floor(image * 255 + 0.5))
+    np.testing.assert_array_equal(operations.levels(operations.pack(jnp.asarray(image))), np.floor(image * 255 + 0.5))
 
 
 def test_pack_and_unpack_keep_all_levels():
     levels = np.arange(256 * 3, dtype=np.int64).reshape(16, 16, 3) % 256
     image = to_float(jnp.asarray(levels.astype(np.uint8)))
-    np.testing.assert_array_equal(packed.unpack(packed.pack(image)), image)
+    np.testing.assert_array_equal(operations.unpack(operations.pack(image)), image)
 
 
 def test_rotation_by_a_quarter_turns_the_grid():
@@ -148,8 +148,8 @@ def test_rotation_by_a_quarter_turns_the_grid():
 
     @jax.jit
     def turn(image):
-        by = affine.displacement(jnp.int32(affine.ROTATE), jnp.float32(90), (32, 32))
-        return packed.levels(affine.resample(packed.pack(image), by)).astype(jnp.int32)
+        by = operations.displacement_of(jnp.int32(operations.ROTATE), jnp.float32(90), (32, 32))
+        return operations.levels(operations.resample(operations.pack(image), by)).astype(jnp.int32)
 
     found = np.asarray(turn(to_float(jnp.asarray(given))))
     assert np.abs(found - np.rot90(given).astype(int))[1:-1, 1:-1].max() <= 1
