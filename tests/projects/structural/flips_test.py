@@ -73,8 +73,8 @@ def test_settings_of_eval_that_are_not_applied_are_refused(tmp_path, command):
         command(config, tmp_path / "none")
 
 
-PIXELS = np.random.default_rng(0).integers(0, 256, (5, 3, 16, 16, 3)).astype(np.uint8)
-SEQUENCES = Sequences("rotate", PIXELS.shape, PIXELS, (0, 0))
+FRAMES = np.random.default_rng(0).integers(0, 256, (5, 3, 16, 16, 3)).astype(np.uint8)
+SEQUENCES = Sequences("rotate", FRAMES.shape, FRAMES, (0, 0))
 
 
 class FirstPixels(nnx.Module):
@@ -96,7 +96,7 @@ def network(factor):
 def test_the_five_best_classes_of_every_frame(batch_size):
     models = {("standard", 0): network(1), ("standard", 1): network(-1)}
     found = flips.best_classes(models, SEQUENCES, batch_size, meshes.data_mesh(1))
-    logits = PIXELS.reshape(5, 3, -1)[..., :7].astype(int)
+    logits = FRAMES.reshape(5, 3, -1)[..., :7].astype(int)
     for seed, sign in ((0, -1), (1, 1)):
         np.testing.assert_array_equal(
             found["standard", seed], np.argsort(sign * logits, axis=-1, kind="stable")[..., :5]
