@@ -97,15 +97,13 @@ def build(
       dtype: type of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32
         on CPU. Parameters, BatchNorm statistics and logits are float32 always.
       seed: seed of the initial parameters.
-      image_size: side of the images in pixels, None if not known. Models take any from
-        `smallest_size(name)` up.
+      image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up.
       **kwargs: mean, std (input normalisation), init (`he`: usual for the family, `xavier`,
         `goyal`), conv (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
 
     Returns:
-      nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or
-      uint8; it returns float32 logits [N, num_classes] and a dict of features, `penultimate` [N, C]
-      among them.
+      nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or uint8; it returns
+      float32 logits [N, num_classes] and a dict of features, `penultimate` [N, C] among them.
 
     Raises:
       ValueError: unknown name, option or value.

@@ -1,10 +1,9 @@
 """2-D convolution, NHWC, HWIO, whose backward pass is fast on a CPU, also inside `lax.scan`.
 
-XLA's CPU compiler has fast convolution kernels, but they are chosen only for the canonical layout
-(`b01f_01io->b01f`), and convolutions are rewritten to that layout only in the entry computation.
-The two backward convolutions that JAX derives are not canonical, so inside `lax.scan` or
-`fori_loop` (every scanned training step) they fall to a scalar loop that is tens of times slower.
-Here the three convolutions are written in canonical form by hand:
+XLA's CPU compiler has fast convolution kernels, but they are chosen only for the canonical layout (`b01f_01io->b01f`),
+and convolutions are rewritten to that layout only in the entry computation. The two backward convolutions that JAX
+derives are not canonical, so inside `lax.scan` or `fori_loop` (every scanned training step) they fall to a scalar loop
+that is tens of times slower. Here the three convolutions are written in canonical form by hand:
 
 * forward: as it stands;
 * input gradient: output gradient * flipped, transposed kernel; with stride s all s x s phases of
@@ -13,8 +12,7 @@ Here the three convolutions are written in canonical form by hand:
 * weight gradient: images transposed to [C_in, H, W, N], output gradient used as the kernel
   [H', W', N, C_out].
 
-Reverse mode only (a `jax.custom_vjp`), to any order. Results equal `lax.conv_general_dilated` to
-float32 rounding.
+Reverse mode only (a `jax.custom_vjp`), to any order. Results equal `lax.conv_general_dilated` to float32 rounding.
 
 Grouped convolutions have no fast kernel at all: `grouped_conv2d` writes them as one matrix product
 per group.
@@ -138,9 +136,8 @@ def _canonical(images, kernel, padding):
 def grouped_conv2d(images, kernel, strides, padding, groups):
     """Convolves each of `groups` runs of channels by its own kernels, as matrix products.
 
-    With few channels a group, as in ResNeXt, a training step is 4 to 10 times as fast in `lax.scan`
-    as with `lax.conv_general_dilated`, and 80 to 130 times outside of it (two cores, 32 groups of 4
-    and 16 channels).
+    With few channels a group, as in ResNeXt, a training step is 4 to 10 times as fast in `lax.scan` as with
+    `lax.conv_general_dilated`, and 80 to 130 times outside of it (two cores, 32 groups of 4 and 16 channels).
 
     Args:
       images: float[N, H, W, C_in].

@@ -1,9 +1,8 @@
 """DenseNets (Huang et al. 2017, arXiv:1608.06993), BC form, with the ImageNet or the CIFAR stem.
 
-Every layer reads the concatenation of all maps before it in its block. Kept for the backward pass,
-these concatenations and their normalised copies grow with the square of the depth; so they are
-made again there (Pleiss et al. 2017, arXiv:1707.06990). Convolutions are not repeated: only their
-results are kept.
+Every layer reads the concatenation of all maps before it in its block. Kept for the backward pass, these
+concatenations and their normalised copies grow with the square of the depth; so they are made again there (Pleiss et
+al. 2017, arXiv:1707.06990). Convolutions are not repeated: only their results are kept.
 """
 
 from functools import partial
@@ -64,8 +63,7 @@ class DenseNet(nnx.Module):
       rng: np.random.Generator of the initial parameters.
       dtype: type of the computation.
       mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
-      init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see
-        layers.py.
+      init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
       memory_efficient: make concatenations and activations again in the backward pass of training
         instead of keeping them.
@@ -114,8 +112,7 @@ class DenseNet(nnx.Module):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
         features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and
-        `penultimate` float32 [N, C] after the last BatchNorm, ReLU and the mean over pixels. `key`
-        is not used.
+        `penultimate` float32 [N, C] after the last BatchNorm, ReLU and the mean over pixels. `key` is not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))

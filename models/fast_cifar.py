@@ -28,8 +28,7 @@ class FastCifar(nnx.Module):
       rng: np.random.Generator of the initial parameters.
       dtype: type of the computation.
       widths: channels of the stages.
-      scale: factor of the logits; below 1 it keeps them small in the first steps at large learning
-        rates.
+      scale: factor of the logits; below 1 it keeps them small in the first steps at large learning rates.
       mean, std: normalisation of the input; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, for all but the layers that start as the identity; see layers.py.
       conv: path of the convolutions, see layers.path_of.

@@ -124,17 +124,15 @@ class BatchNorm(nnx.Module):
     """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy
     2015).
 
-    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the
-    batch's mean and unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms).
-    Statistics are float32. After `group_batch_norm` equal parts of the batch are normalised each by
-    its own statistics, or all by the running ones.
+    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
+    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
+    `group_batch_norm` equal parts of the batch are normalised each by its own statistics, or all by the running ones.
 
     Args:
       channels: size of the last axis.
       rng: np.random.Generator, used by `xavier` only.
       init: `he`, `goyal`: gamma 1, beta 0; `xavier`: gamma ~ N(1, 0.02^2), beta 0.
-      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al.
-        2017, section 5.1).
+      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al. 2017, section 5.1).
       dtype: type of the output.
     """
 
@@ -215,8 +213,7 @@ class Linear(nnx.Module):
     Args:
       c_in, c_out: features.
       rng: np.random.Generator.
-      init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before
-        a softmax.
+      init: rule of the initial values; `he` is `lecun` and `goyal` is `small` here, as usual before a softmax.
       dtype: type of the factors of the product; it is summed in float32.
     """
 
@@ -319,9 +316,8 @@ def mean_pool(x):
 def adaptive_mean_pool(x, size):
     """Averages over size x size windows that cover any map: [N, H, W, C] -> [N, size, size, C].
 
-    Window i has the rows floor(i H / size) ... ceil((i + 1) H / size) - 1; they overlap where size
-    does not divide H, and repeat pixels where the map is smaller than `size`. PyTorch's
-    AdaptiveAvgPool2d.
+    Window i has the rows floor(i H / size) ... ceil((i + 1) H / size) - 1; they overlap where size does not divide H,
+    and repeat pixels where the map is smaller than `size`. PyTorch's AdaptiveAvgPool2d.
     """
     if x.shape[1:3] == (size, size):
         return x

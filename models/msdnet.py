@@ -1,9 +1,8 @@
 """MSDNet (Huang et al. 2018, arXiv:1703.09844), the form for ImageNet: four scales, several exits.
 
-Scale s has n times `WIDTHS[s]` channels, and every layer adds `GROWTH` to n. After each quarter of
-the layers the finest scale that is left is dropped and a transition halves n. Each exit reads the
-coarsest scale. The network answers with the last; `features["exits"]` holds the logits of all, and
-training sums their losses.
+Scale s has n times `WIDTHS[s]` channels, and every layer adds `GROWTH` to n. After each quarter of the layers the
+finest scale that is left is dropped and a transition halves n. Each exit reads the coarsest scale. The network answers
+with the last; `features["exits"]` holds the logits of all, and training sums their losses.
 """
 
 import itertools

@@ -1,9 +1,8 @@
 """A small residual network for 32x32 images and CPUs: much accuracy in a second of training.
 
-Work at full resolution brings little in the first minutes of training, so the network leaves it
-at once (2x2 pixels become 12 channels) and spends its multiplications at 8x8 and 4x4 pixels, where
-convolutions are large matrix products. Halving is by mean over 2x2 blocks: strided 3x3 convolutions
-are slower, their input gradients above all.
+Work at full resolution brings little in the first minutes of training, so the network leaves it at once (2x2 pixels
+become 12 channels) and spends its multiplications at 8x8 and 4x4 pixels, where convolutions are large matrix products.
+Halving is by mean over 2x2 blocks: strided 3x3 convolutions are slower, their input gradients above all.
 """
 
 from functools import partial

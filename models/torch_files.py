@@ -1,9 +1,8 @@
 """PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth`, `.pt` by its safe
 loader.
 
-A `.pth` file is a pickle, and a pickle can run any program. It is only handed to
-`torch.load(weights_only=True)`, which builds tensors and plain containers and refuses everything
-else. This module never unpickles.
+A `.pth` file is a pickle, and a pickle can run any program. It is only handed to `torch.load(weights_only=True)`,
+which builds tensors and plain containers and refuses everything else. This module never unpickles.
 """
 
 import pathlib
@@ -34,8 +33,7 @@ def read(path):
     Raises:
       FileNotFoundError: no such file.
       ValueError: another kind of file, a damaged one, or one with something besides tensors.
-      RuntimeError: a .pth file, and PyTorch is missing or too old to be safe; says how to convert
-        the file.
+      RuntimeError: a .pth file, and PyTorch is missing or too old to be safe; says how to convert the file.
     """
     path = pathlib.Path(path).expanduser()
     if not path.name.endswith((".safetensors", *_PICKLES)):

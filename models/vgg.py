@@ -1,8 +1,7 @@
 """VGG (Simonyan and Zisserman 2015, arXiv:1409.1556): 11 and 19 layers, with and without BatchNorm.
 
-The convolutions, in order, are torchvision's `features`; `hidden` and `head` are its
-`classifier`. Maps are flattened channels first, as there, so that the kernel of a linear layer is
-the transpose of torchvision's.
+The convolutions, in order, are torchvision's `features`; `hidden` and `head` are its `classifier`. Maps are flattened
+channels first, as there, so that the kernel of a linear layer is the transpose of torchvision's.
 
 `init` of both networks: `he` and `goyal` draw convolutions by He's rule (fan-out) and linear layers
 from N(0, 0.01^2), as torchvision; `xavier` as everywhere.
@@ -93,8 +92,7 @@ class VGG(nnx.Module):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
         features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], the input of
-        the last layer (after dropout). `key` draws the dropout; it is needed when training with
-        dropout > 0.
+        the last layer (after dropout). `key` draws the dropout; it is needed when training with dropout > 0.
         """
         self.dropouts[0].require_key(train, key)
         features = run_stages(self.stages, self.normalize(images), train)

@@ -167,9 +167,8 @@ def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
     Szegedy et al., "Going Deeper with Convolutions", CVPR 2015, section 6; area and aspect as in torchvision's
     RandomResizedCrop.
 
-    Area uniform in _AREA of the image's, logarithm of the aspect uniform in _ASPECT, sides rounded,
-    corner uniform. A box that sticks out is drawn again, up to 10 times; then it is the largest
-    centre box with an aspect in _ASPECT.
+    Area uniform in _AREA of the image's, logarithm of the aspect uniform in _ASPECT, sides rounded, corner uniform. A
+    box that sticks out is drawn again, up to 10 times; then it is the largest centre box with an aspect in _ASPECT.
     """
     area_key, aspect_key, corner_key = jax.random.split(key, 3)
     area = jax.random.uniform(area_key, (_TRIES,), minval=_AREA[0], maxval=_AREA[1]) * (height * width)

@@ -33,9 +33,8 @@ def train(
 ) -> tuple[nnx.GraphDef, TrainState]:
     """Trains the model of `config` on `split` and returns its final state.
 
-    The result is a function of (config, seed) alone: a killed run that is started again continues
-    from its last checkpoint to the bit-identical parameters on the same hardware, and a finished
-    one is only read back.
+    The result is a function of (config, seed) alone: a killed run that is started again continues from its last
+    checkpoint to the bit-identical parameters on the same hardware, and a finished one is only read back.
 
     Args:
       config: config of the model, see `study.model_config`.
@@ -44,8 +43,7 @@ def train(
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data') and one row.
       description: text beside the progress bar.
-      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None
-        draws them.
+      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
 
     Returns:
       (graphdef, TrainState).
@@ -88,10 +86,9 @@ def train_jobs(
 ) -> list[tuple[nnx.GraphDef, TrainState]]:
     """Trains models, as many at once as the mesh has rows, with one compiled program.
 
-    Rows run in lockstep by blocks of steps and share nothing. Each model's step, batches, keys and
-    files are its own, and no result depends on which models train beside it or in which row. At the
-    end, when fewer jobs than rows are left, the other rows repeat steps on zeros that nobody reads:
-    a program with fewer rows would be another compile.
+    Rows run in lockstep by blocks of steps and share nothing. Each model's step, batches, keys and files are its own,
+    and no result depends on which models train beside it or in which row. At the end, when fewer jobs than rows are
+    left, the other rows repeat steps on zeros that nobody reads: a program with fewer rows would be another compile.
 
     Args:
       jobs: with the same architecture, optimiser and shapes; finished ones are only read back.
@@ -160,8 +157,7 @@ def read_back(
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
       DamagedFileError: final.json or provenance.json holds something else.
-      CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read
-        in its place.
+      CheckpointError: the checkpoint that final.json names is missing or damaged; no other is read in its place.
     """
     final = read_final(workdir)
     if final is None:

@@ -26,8 +26,7 @@ class Rows:
 
     Args:
       mesh: (M, D / M).
-      split: training images of every run, replicated over at least the devices of `mesh`, or on the
-        host.
+      split: training images of every run, replicated over at least the devices of `mesh`, or on the host.
       target: mesh over which returned states are replicated.
     """
 

@@ -39,8 +39,7 @@ class Job(NamedTuple):
       open: gives a context manager that yields the directory of its run and holds it meanwhile.
       description: text beside the progress bar.
       title: message when it begins.
-      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None
-        draws them.
+      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
     """
 
     spec: states.Spec

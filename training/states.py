@@ -185,9 +185,8 @@ def whitening_filters(
 ) -> np.ndarray:
     """Computes whitening filters and their negatives, in the order of falling variance.
 
-    With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the
-    normalised images, the filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and
-    of second moment l_k / (l_k + epsilon).
+    With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the normalised images, the
+    filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and of second moment l_k / (l_k + epsilon).
 
     Args:
       images: uint8 [N, H, W, 3].

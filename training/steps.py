@@ -136,15 +136,13 @@ def train_models_block(
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
-    Compiled once per architecture, optimiser and shape; every model of a study runs this same
-    program, which holds no communication between rows. Within a row the compiler splits the work as
-    the batch is split.
+    Compiled once per architecture, optimiser and shape; every model of a study runs this same program, which holds no
+    communication between rows. Within a row the compiler splits the work as the batch is split.
 
     Args:
       mesh: (M, devices for each model).
       states: TrainState with leaves [M, ...], donated.
-      images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over
-        'data'.
+      images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
       keys: typed keys [M].
       graphdef, optimizer, loss, norm_groups, condense_steps: as `train_block`.
 
@@ -188,8 +186,7 @@ def train_block(
       graphdef: static half of the model.
       optimizer: optax transformation.
       state: TrainState.
-      images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3],
-        clean and two views.
+      images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3], clean and two views.
       labels: int32 [K, B].
       key: root key of the run; dropout, noise and mixtures of step s use `fold_in(key, s)`.
       loss: `Loss` of each step.

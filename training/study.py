@@ -307,10 +307,9 @@ class Trainings:
     def train(self) -> dict[Key, Model]:
         """Trains every model that is not finished and reads the others back.
 
-        config.study.parallel models train at once, on devices of their own, with one compiled train
-        step. With config.train.init_from `standard`, the other models start from the standard one
-        of their seed and train with the settings of config.study.finetune, once all standard models
-        are there.
+        config.study.parallel models train at once, on devices of their own, with one compiled train step. With
+        config.train.init_from `standard`, the other models start from the standard one of their seed and train with
+        the settings of config.study.finetune, once all standard models are there.
 
         Returns:
           {(training, seed): (graphdef, state)}.
