@@ -1,9 +1,8 @@
-"""Images of many sizes in one compiled program: each is padded to a common size, its own size is
-traced.
+"""Images of many sizes in one compiled program: each is padded to a common size, and its own size is traced.
 
-A corruption that has a `Padding` sees the padded image, and a `Shape` where it draws. What depends
-on the size of the image itself, it takes from there: the draws of a pixel, statistics over the
-image, its lower and right border.
+A corruption with a `Padding` draws for a `Shape` and is applied to the padded image. Draws of a pixel, statistics over
+the image and its lower and right border depend on the own size: `own(shape)` in a sampler, `own_sides(shape, params)`
+in an applier. For other images both return the sides of the shape.
 """
 
 import dataclasses
@@ -21,19 +20,17 @@ TableOf = Callable[[Sequence[int], str | None, int], tuple[str | None, np.int32]
 
 @dataclasses.dataclass(frozen=True)
 class Padding:
-    """How a corruption goes over padded images.
+    """How `corrupt_each` pads images for a corruption.
 
     Attributes:
-      table_of: `(shape, table, side) -> (name, number)` of the severity tables of an image's own
-        shape: the one after which the program for a square of `side` is built, and its own, which
-        the program is told. The name is None where a corruption has no such tables.
-      mode: how an image is continued beyond its lower and right border, as in `numpy.pad`.
-      reach: pixels beyond a border that the corruption looks at, where they have to be continued so.
-      tables: `(shape, table) -> arrays` that are worked out on the host, from the own shape of an
-        image and the option `table`.
-      axes: how many of the last axes of these are as long as the image or shorter, and are padded
-        with zeros.
-      draws: whether the draws are those of the image alone; False where they are others of the same
+      table_of: `(shape, table, side) -> (name, number)` for an image's own shape: the name of the severity table that
+        the program for a square of `side` is built for, and the number of the image's own table, an input of the
+        program. The name is None for a corruption without tables.
+      mode: how the image continues beyond its lower and right border, as in `numpy.pad`.
+      reach: pixels beyond the border that the corruption reads.
+      tables: `(shape, table) -> arrays` computed on the host from the own shape of an image and the option `table`.
+      axes: how many of the last axes of these arrays are padded with zeros to the square's side.
+      draws: True if a padded image has the draws of the image alone, False if it has other draws of the same
         distribution.
     """
 
@@ -57,10 +54,10 @@ class Padding:
 
 
 class Shape(tuple):
-    """The shape of a padded array: a tuple of its sides, which also knows the traced own ones.
+    """The shape of a padded array: a tuple of its sides that also knows the own sides.
 
     Attributes:
-      own: as many sides, integers that may be traced.
+      own: the own sides, integers that may be traced.
       tables: see `Padding`.
     """
 
@@ -78,7 +75,7 @@ class Shape(tuple):
 
 
 def stacked(number: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of so many arrays of a shape: (*number, *shape)."""
+    """Returns the shape of several arrays of a shape: (*number, *shape)."""
     sides = (*number, *shape)
     return Shape(sides, (*number, *shape.own), shape.tables) if isinstance(shape, Shape) else sides
 
