@@ -2,15 +2,15 @@
 
     python eval.py --workdir=runs/aug_fog --config.eval.corruptions="('imagenet_c',)" --config.eval.severity=levels
 
-The workdir is one of train.py or overlap.py; only the `eval` settings of the config are used (and
-`ranges`, calibrated severity ranges, and where images are: `dataset.data_dir` and
-`dataset.placement`), what a model is comes from its workdir. Writes counts.csv, scores.csv
+The workdir is one of train.py or overlap.py. Of the config only the `eval` settings, `ranges`
+(calibrated severity ranges) and the place of the images (`dataset.data_dir`, `dataset.placement`) are
+used; the settings of a model come from its workdir. Writes counts.csv, scores.csv
 (accuracy, R), errors.csv and errors_summary.csv (mean error of each corruption and benchmark, over
 seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all with standard
 errors. config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default
 AlexNet's published errors where dataset, size, preprocessing, tables, ranges and frost are those
 they hold for. What was evaluated before is not evaluated again, unless the model was trained again
-since. Tables are derived: what was edited in them is overwritten, and said.
+since. Tables follow from the answers in WORKDIR/answers and are written anew.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 

@@ -11,7 +11,7 @@ The target's statistics come from one pass. Every layer normalises a batch with 
 and variance, so what a layer sees depends on earlier layers normalised by their batches; the
 moments of all batches are then pooled, so that var_target is the variance over all n images and not
 a mean of variances within batches. With one batch of all n images this is exact: each layer has the
-statistics of what it gets when all earlier layers use theirs.
+statistics of its input when all earlier layers use theirs.
 """
 
 import dataclasses
@@ -41,9 +41,7 @@ _TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
 
 
 class _Observing(BatchNorm):
-    """Normalises with mean and biased variance of what it gets, and keeps them as its
-    statistics.
-    """
+    """Normalises with mean and biased variance of its input, and keeps them as its statistics."""
 
     def __call__(self, x, train):
         values = x.astype(jnp.float32)
@@ -56,7 +54,7 @@ class _Observing(BatchNorm):
 def adapt(
     graphdef: nnx.GraphDef, state: TrainState, images: Iterable[jax.Array | np.ndarray], pseudo_count: float = 0.0
 ) -> tuple[TrainState, int]:
-    """Gives a network the BatchNorm statistics of other images.
+    """Replaces the BatchNorm statistics of a network by those of other images.
 
     Args:
       graphdef, state: a model as `training.loop.read_back` returns it.
@@ -97,7 +95,7 @@ def adapt(
 
 
 def _layers(model: nnx.Module) -> list[tuple[str, BatchNorm]]:
-    """(name, layer) of the BatchNorm layers of a model."""
+    """Lists (name, layer) of the BatchNorm layers of a model."""
     return [("/".join(map(str, path)), node) for path, node in nnx.iter_graph(model) if isinstance(node, BatchNorm)]
 
 
@@ -105,11 +103,11 @@ def _layers(model: nnx.Module) -> list[tuple[str, BatchNorm]]:
 def _moments(
     graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array
 ) -> dict[str, tuple[jax.Array, jax.Array]]:
-    """{layer: (mean, biased variance) of what it gets} for one batch, each layer using its own."""
+    """Returns {layer: (mean, biased variance) of its input} for one batch; each layer normalises with its own."""
     model = nnx.merge(graphdef, params, statistics, copy=True)
     layers = _layers(model)
     for _, layer in layers:
-        layer.__class__ = _Observing  # of this copy alone, whatever the architecture
+        layer.__class__ = _Observing  # in this copy only
     model(images, train=False)
     return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
 
@@ -118,7 +116,7 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> TrainSettings:
     """Gives the settings of training with the scheme of config.adapt, in batches of the adaptation.
 
     Args:
-      config: of the command; fills in what an older workdir lacks of today's settings.
+      config: of the command.
       trained: of the model that is adapted.
     """
     changed = ConfigDict(trained.to_dict())
@@ -159,7 +157,7 @@ def training_images(
 
 
 def label(settings: ConfigDict) -> str:
-    """Names what marks a model adapted to test images: `bn=test`, or `bn=test:N` (pseudo-count N).
+    """Returns the mark of a model that was adapted to test images: `bn=test`, or `bn=test:N` (pseudo-count N).
 
     Raises:
       ValueError: config.eval asks for another adaptation, or for one to a stored dataset.
@@ -173,7 +171,7 @@ def label(settings: ConfigDict) -> str:
 
 
 def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
-    """Gives the model the statistics of the images it is shown, taken in batches of 500."""
+    """Gives a model the statistics of its test images, taken in batches of 500."""
     graphdef, state = model
     pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # of whole batches
     images = (

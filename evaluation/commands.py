@@ -107,7 +107,7 @@ def evaluate(
       predict, images, labels, corruptions, severity, batch_size, dtype, seed, index, options: see
         `corruptions.evaluate`.
       num_classes: of the dataset; None is max(labels) + 1.
-      dataset: name of what the images are, for errors that are compared with others': "imagenet"
+      dataset: name of the dataset, for errors that are compared with others': "imagenet"
         says ImageNet's, at 224 pixels with the shorter side resized to 256 and the centre cropped,
         which AlexNet's published errors hold for. "" is not known, and compared with nothing.
       reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir,

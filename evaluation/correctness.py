@@ -29,12 +29,13 @@ Model = tuple[nnx.GraphDef, TrainState]
 def of_models(
     models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
 ) -> dict[Hashable, np.ndarray]:
-    """Tells which of the images shown, with an enhancement of `corruptions.enhance` or as they
-    are, each model answers correctly: {key: bool [N]}.
+    """Asks every model about the same images: {key: bool [N], which it answers correctly}.
+
+    `enhance` names an enhancement of `corruptions.enhance`; "" leaves the images as they are.
     """
     correct = {key: [] for key in models}
     of_pixels = enhance in enhancements.of_pixels()
-    of_answers = "" if of_pixels else enhance  # enhanced images are shown to the program of others
+    of_answers = "" if of_pixels else enhance  # images are enhanced before the network, answers in its program
     for images, labels in shown:
         if of_pixels:
             images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
@@ -52,7 +53,7 @@ def of_model(
     groups: np.ndarray | None = None,
     enhance: str = "",
 ) -> np.ndarray:
-    """Tells which images a model answers correctly.
+    """Asks a model which images it answers correctly.
 
     Args:
       model: (graphdef, state).
@@ -82,15 +83,15 @@ def correct_answers(
     groups: jax.Array | None = None,
     enhance: str = "",
 ) -> jax.Array:
-    """Tells which images of M batches a network classifies correctly.
+    """Classifies the images of M batches and compares with their labels.
 
     Args:
       graphdef, params, statistics: the network.
       images: uint8 [M, B, H, W, 3], padded to whole batches.
       labels: int32 [M, B], -1 where padded (never correct).
-      groups: int32 [classes], what each class counts as: labels are these, and classes of -1 are no
-        answer, whatever their logit. None counts each as itself.
-      enhance: enhancement of answers (`enhancements.averaged`); those of images were made before.
+      groups: int32 [classes], the label that each class counts as; a class of -1 is never an answer.
+        None counts each class as itself.
+      enhance: enhancement of answers (`enhance.averaged`); images were enhanced before.
 
     Returns:
       bool [M, B].
@@ -131,7 +132,7 @@ def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
     """Refuses features or answers of a network that are NaN or infinite.
 
     Raises:
-      ValueError: there are some; `name` is what the images were shown under.
+      ValueError: an output is not finite; the message names `name`, the corruption of the images.
     """
     if not np.isfinite(outputs).all():
         raise ValueError(

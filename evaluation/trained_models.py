@@ -61,8 +61,7 @@ def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
 
 
 def refuse_eval_only(config: ConfigDict) -> None:
-    """Refuses what config.eval asks of eval.py, in a command that shows images and models as they
-    are.
+    """Refuses settings of config.eval that only eval.py applies.
 
     Raises:
       SettingsError: names each of these settings that is given.
@@ -291,7 +290,7 @@ def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.shard
 
 
 def _network(start, config, num_classes, size, mesh):
-    """(graphdef, params, statistics) of what a run starts from; `num_classes` None takes any number."""
+    """Reads (graphdef, params, statistics) of the model that a run starts from; `num_classes` None takes any number."""
     path = pathlib.Path(start).expanduser()
     if path.is_file():
         model, of_file = _read_weights(config, path)

@@ -48,8 +48,8 @@ def evaluate(
 
     Args:
       predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size,
-        classes]: a NumPy or JAX array, or any that exports DLPack. Normalising the images is its
-        business.
+        classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the
+        images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too.
       labels: integers [N].
@@ -64,7 +64,7 @@ def evaluate(
       options: corruption -> its static options, such as calibrated ranges.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
         condition, so that the same call continues and another one adds corruptions, and gets
-        counts.csv and errors.csv of what was asked for. None writes nothing.
+        counts.csv and errors.csv of this call. None writes nothing.
       progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
 
     Returns:

@@ -24,13 +24,13 @@ class Count(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Part of the images that were classified wrongly, in [0, 1]."""
+        """Fraction of images that are classified wrongly, in [0, 1]."""
         return 1 - self.correct / self.total
 
 
 def mean_error(counts: Iterable[Count]) -> float:
-    """Computes the mean error of what `evaluate` gave: over the severities of each corruption, then
-    over the corruptions; in [0, 1]. Clean images do not count.
+    """Computes the mean error of counts of `evaluate`: over the severities of each corruption, then over
+    the corruptions; in [0, 1]. Clean images do not count.
 
     Raises:
       ValueError: there are no counts under a corruption.

@@ -27,7 +27,7 @@ class Folder:
 
     Args:
       path: of the folder.
-      settings: what the images shown depend on, for JSON.
+      settings: what the images depend on, JSON-ready.
 
     Raises:
       ValueError: the folder holds answers to other images, or a file that is damaged.
@@ -53,11 +53,11 @@ class Folder:
             raise ValueError(f"{self._path} cannot be read ({error}); remove it to evaluate again") from error
 
     def read(self, condition: Condition) -> np.ndarray | None:
-        """Gives which images were answered correctly, bool [N]; None of what was not evaluated."""
+        """Returns which images were answered correctly, bool [N], or None if the condition was not evaluated."""
         return self._known.get(str(condition))
 
     def write(self, condition: Condition, correct: np.ndarray) -> None:
-        """Keeps the answers to a condition."""
+        """Writes the answers to a condition."""
         self._known[str(condition)] = correct
         content = io.BytesIO()
         arrays: dict[str, Any] = {**self._known, _SETTINGS: self._settings}

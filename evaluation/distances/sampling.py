@@ -139,11 +139,11 @@ def pair_distances(
 # How fast images go through a network.
 
 _AFTER = 10.0
-"""Seconds of work before a rate is told: the first of it is compiling and filling caches."""
+"""Seconds of work before a rate is logged: the first seconds compile and fill caches."""
 
 
 class Forecast:
-    """Counts images as they are done and says, once, what that means for the others.
+    """Counts finished images and logs once how long the others will take.
 
     Args:
       images: how many there are to do.
@@ -156,7 +156,7 @@ class Forecast:
         self._done, self._told = 0, False
 
     def saw(self, images: int) -> None:
-        """Counts images that are done; those of the first call, which compiles, are in no rate."""
+        """Counts finished images; the first call, which compiles, is in no rate."""
         self._left -= images
         if self._begun is None:
             self._begun = self._clock()
@@ -167,7 +167,7 @@ class Forecast:
             log.info("%s images/s: %s images are left, about %s.", self._rate(), f"{self._left:,}", self._duration())
 
     def end(self) -> None:
-        """Says how fast all of it was, where a forecast was made."""
+        """Logs the rate over all images if a forecast was made."""
         if self._told:
             log.info("%s images/s over all.", self._rate())
 
