@@ -16,8 +16,8 @@ from corruptions.record import Array, Corruption, apply_checked, sample_checked,
 # Values worked on at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
 
-# Tolerance before truncation, in levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's
-# values differ from the original; with 0, .5 % of defocus_blur's differ between two programs.
+# Tolerance before truncation, in levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the
+# original; with 0, .5 % of defocus_blur's differ between two programs.
 _SLACK = 2.0**-15
 
 _MADE_OF_OTHERS = ("choice", "composition")
@@ -36,49 +36,44 @@ def corrupt(
     fresh_noise: bool = False,
     **options: Any,
 ) -> jax.Array:
-    """Corrupts a batch of images on the device. Of a batch that is split over devices each corrupts
-    its share, and the result is split alike.
+    """Corrupts a batch of images on the device. Of a batch that is split over devices each corrupts its share, and the
+    result is split alike.
 
-    Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's
-    own index, never on batch size, order, number of devices or the surrounding program. Compilers
-    round programs differently, within bounds. float32 results agree within a thousandth of a level,
-    4e-6, except at isolated pixels, below 1 in 1,000, where rounding decides on a nearest pixel or
-    a threshold. uint8 results are equal, except below 1 value in 10,000 that lies on the border
-    between two levels and differs by one.
+    Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
+    batch size, order, number of devices or the surrounding program. Compilers round programs differently, within
+    bounds. float32 results agree within a thousandth of a level, 4e-6, except at isolated pixels, below 1 in 1,000,
+    where rounding decides on a nearest pixel or a threshold. uint8 results are equal, except below 1 value in 10,000
+    that lies on the border between two levels and differs by one.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there.
-      images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in
-        [0, 1], computed in float32. C is 3; or 1, grey, which gives the green channel of three
-        equal ones; or 2 or 4, whose last channel is alpha and comes back unchanged; or more where
-        the corruption treats each channel alone (`get(name).mixes` is empty). Images in the host's
-        memory, put there or not, go to the default device.
+      images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in [0, 1], computed in
+        float32. C is 3; or 1, grey, which gives the green channel of three equal ones; or 2 or 4, whose last channel is
+        alpha and comes back unchanged; or more where the corruption treats each channel alone (`get(name).mixes` is
+        empty). Images in the host's memory, put there or not, go to the default device.
       name: a name (see `corruptions.names`), or a `Corruption`.
-      severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or
-        one value per image [N]. A level where the benchmark has levels, a fraction in [0, 1] where
-        it has a range. May be traced.
-      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
-        0..N-1. Pass positions in the dataset to make the corruption of an image independent of its
-        batch.
-      validate: whether the values of concrete float batches, and of an index on the device, are
-        checked (this waits for the device once).
-      gradient: the derivative that `jax.grad` takes by float images: None, that of the computation,
-        zero where it rounds; or `"straight_through"`, that of the same formula without rounding.
-        The page on gradients lists the corruptions that round. By the image alone, not the severity.
-      axis: "time" for clips [N, T, H, W, C]: each frame of clip i is corrupted as an image with the
-        key `fold_in(key, index[i])`, so that a clip has one severity and one draw. `severity` and
-        `index` have one value per clip.
-      fresh_noise: with `axis="time"`, corruptions of the family `noise` make all draws but the
-        severity for each frame: frame t of clip i has the index `index[i] + 2^32 t`.
+      severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per image
+        [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced.
+      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1. Pass positions
+        in the dataset to make the corruption of an image independent of its batch.
+      validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
+        the device once).
+      gradient: the derivative that `jax.grad` takes by float images: None, that of the computation, zero where it
+        rounds; or `"straight_through"`, that of the same formula without rounding. The page on gradients lists the
+        corruptions that round. By the image alone, not the severity.
+      axis: "time" for clips [N, T, H, W, C]: each frame of clip i is corrupted as an image with the key `fold_in(key,
+        index[i])`, so that a clip has one severity and one draw. `severity` and `index` have one value per clip.
+      fresh_noise: with `axis="time"`, corruptions of the family `noise` make all draws but the severity for each frame:
+        frame t of clip i has the index `index[i] + 2^32 t`.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
-      The corrupted images, same shape and dtype (float32 for NumPy's float64, as in JAX). uint8
-      batches are truncated (imagenet_c, cbar: as their originals) or rounded to nearest (noc).
+      The corrupted images, same shape and dtype (float32 for NumPy's float64, as in JAX). uint8 batches are truncated
+      (imagenet_c, cbar: as their originals) or rounded to nearest (noc).
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names
-        the expected and the found value.
+      ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names the expected and the
+        found value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
@@ -110,8 +105,8 @@ def _corrupt(
     corruption: Corruption,
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
-    # Inside another program the compiler would fold constants into this one and fuse its end with
-    # the code that follows, which rounds differently.
+    # Inside another program the compiler would fold constants into this one and fuse its end with the code that
+    # follows, which rounds differently.
     key, images, severity, index = jax.lax.optimization_barrier((key, images, severity, index))
     shape, drawn = seen_shape(images.shape[1:]), severity is None
 
@@ -140,8 +135,8 @@ def in_chunks(function: Callable[..., jax.Array], rows: Sequence[Any], shape: Se
 
 
 def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
-    """Folds the identity of one image into a key: `fold_in(key, position)`, and then the upper word
-    where it is not zero.
+    """Folds the identity of one image into a key: `fold_in(key, position)`, and then the upper word where it is not
+    zero.
 
     Args:
       key: a typed key.
@@ -158,9 +153,8 @@ def to_float(images: jax.Array) -> jax.Array:
     """Converts uint8 level k to the float32 nearest to k/255; leaves floats unchanged."""
     if images.dtype != jnp.uint8:
         return images
-    # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last
-    # place for half of the levels. In two parts the reciprocal is exact: k * high has no rounding,
-    # k * low is far below one.
+    # XLA divides by a constant through its rounded reciprocal, which is off by one unit in the last place for half of
+    # the levels. In two parts the reciprocal is exact: k * high has no rounding, k * low is far below one.
     high, low = jnp.float32(257 / 65536), jnp.float32(1 / 255 - 257 / 65536)
     levels = images.astype(jnp.float32)
     return levels * high + levels * low
@@ -169,9 +163,9 @@ def to_float(images: jax.Array) -> jax.Array:
 def from_float(images: jax.Array, dtype: Any, rounding: str) -> jax.Array:
     """Converts floats in [0, 1] to uint8, if `dtype` is uint8, by `rounding`: truncate or nearest.
 
-    Before truncation a value counts as a level from `_SLACK` below it on: filtered surfaces of one
-    colour are whole levels up to rounding, and would come out as either of two levels, depending on
-    the compiler's fusion of multiplications and additions.
+    Before truncation a value counts as a level from `_SLACK` below it on: filtered surfaces of one colour are whole
+    levels up to rounding, and would come out as either of two levels, depending on the compiler's fusion of
+    multiplications and additions.
     """
     if dtype != jnp.uint8:
         return images
@@ -190,8 +184,7 @@ def levels_and_index(
     """Checks the severity and the index of a batch of `number` images, see `corrupt`.
 
     Returns:
-      Severities, float32 [N], or None where they are to be drawn; identities from
-      `keys.image_index`.
+      Severities, float32 [N], or None where they are to be drawn; identities from `keys.image_index`.
 
     Raises:
       ValueError, TypeError: they are not as `corrupt` takes them.

@@ -49,9 +49,7 @@ def _sides(shape: Sequence[int]) -> None:
 
 
 def one_image(image: Any, any_kind: bool = False) -> None:
-    """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked
-    by `image_batch`.
-    """
+    """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked by `image_batch`."""
     _refuse_torch(image)
     if not hasattr(image, "shape") or not hasattr(image, "dtype"):
         raise TypeError(f"expected an array, found {type(image).__name__}")
@@ -67,8 +65,8 @@ def one_image(image: Any, any_kind: bool = False) -> None:
 
 
 def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
-    """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if
-    `validate`, finite floats in [0, 1].
+    """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if `validate`, finite
+    floats in [0, 1].
     """
     _refuse_torch(images)
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):

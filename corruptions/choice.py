@@ -15,11 +15,11 @@ from corruptions.record import STRAIGHT_THROUGH, Corruption, Parameter, Params
 # A branch corrupts one image: (key, severity, image) -> image.
 Branch = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 
-# Images of a kind go through their corruption in chunks. With four times as many chunks as kinds,
-# an eighth of the work is padding.
+# Images of a kind go through their corruption in chunks. With four times as many chunks as kinds, an eighth of the work
+# is padding.
 _CHUNKS_PER_KIND = 4
-# A TPU pays for 8 images even when a chunk has fewer. ImageNet-C's 15 take 3.0 times as long per
-# image in chunks of 4 as in 128, 1.2 times in chunks of 8 (a v5e by its compiler's model, 224x224).
+# A TPU pays for 8 images even when a chunk has fewer. ImageNet-C's 15 take 3.0 times as long per image in chunks of 4
+# as in 128, 1.2 times in chunks of 8 (a v5e by its compiler's model, 224x224).
 _LEAST_OF_TPU = 8
 
 
@@ -32,12 +32,12 @@ def random_choice(
 ) -> Corruption:
     """Makes the corruption that draws one of its members for each image.
 
-    All members are in one program, compiled once, and each image goes through its own alone, in a
-    batch too (`corrupt`, or one `jax.vmap`). Members have their default options.
+    All members are in one program, compiled once, and each image goes through its own alone, in a batch too (`corrupt`,
+    or one `jax.vmap`). Members have their default options.
 
-    A severity has the meaning it has for the members, if they all share one. With a benchmark that
-    selects levels, 1, 2, ... are the selected ones. Otherwise a severity is a fraction f of each
-    range; of `count` levels it takes 1 + floor(f count).
+    A severity has the meaning it has for the members, if they all share one. With a benchmark that selects levels, 1,
+    2, ... are the selected ones. Otherwise a severity is a fraction f of each range; of `count` levels it takes 1 +
+    floor(f count).
 
     Args:
       members: a benchmark, or names and corruptions.
@@ -49,8 +49,7 @@ def random_choice(
       A corruption; uint8 batches are truncated where all members truncate, else rounded to nearest.
 
     Raises:
-      ValueError: an unknown name, no members, or weights or a probability that are not as
-        described.
+      ValueError: an unknown name, no members, or weights or a probability that are not as described.
     """
     benchmark = members if isinstance(members, str) else None
     found = tuple(map(registry.get, registry.names(benchmark) if benchmark else members))
@@ -67,8 +66,8 @@ def random_choice(
 def compose(*parts: str | Corruption, probability: float = 1.0, name: str | None = None) -> Corruption:
     """Makes the corruption that applies its parts one after the other, without rounding between.
 
-    All parts have one severity, drawn or explicit, with the meaning described at `random_choice`;
-    their other draws are independent.
+    All parts have one severity, drawn or explicit, with the meaning described at `random_choice`; their other draws are
+    independent.
 
     Args:
       *parts: names and corruptions; the first comes first.
@@ -141,8 +140,8 @@ def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -
 
 
 def _made(name, family, members, scale, drawn, bounds, branches, docs):
-    """Makes a corruption that draws the number `drawn` of a branch, the first whose bound is above a
-    uniform number, and applies that branch.
+    """Makes a corruption that draws the number `drawn` of a branch, the first whose bound is above a uniform number,
+    and applies that branch.
     """
     prefix, found, own = name.partition("/")
     if not (prefix and found and own):
@@ -213,8 +212,8 @@ def _branch(
 
 
 def chosen(branches: Sequence[Branch]) -> Callable[..., jax.Array]:
-    """Makes `(which, key, severity, image) -> image`, which applies `branches[which]`, or nothing
-    where there is no such branch. Under `vmap` each image goes through its own branch alone.
+    """Makes `(which, key, severity, image) -> image`, which applies `branches[which]`, or nothing where there is no
+    such branch. Under `vmap` each image goes through its own branch alone.
     """
     none: Branch = lambda key, severity, image: image  # noqa: E731
 
@@ -239,8 +238,8 @@ def chosen(branches: Sequence[Branch]) -> Callable[..., jax.Array]:
 def _by_branch(branches, which, *rows):
     """Applies to each image the branch `which`, to chunks of images that share it.
 
-    XLA has no branch for each row of an array: under `vmap` a switch computes all of them on all
-    images. So images are sorted by branch, and a loop runs over chunks of one branch each.
+    XLA has no branch for each row of an array: under `vmap` a switch computes all of them on all images. So images are
+    sorted by branch, and a loop runs over chunks of one branch each.
     """
     number, kinds = which.shape[0], len(branches)
     if number == 0:

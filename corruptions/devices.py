@@ -1,11 +1,10 @@
-"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch,
-how many programs a process keeps, and forked children in which JAX cannot compute.
+"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, how many programs
+a process keeps, and forked children in which JAX cannot compute.
 
-On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a
-large corruption. Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler
-dies of a segmentation fault: after some 460 large programs, as many image sizes need. So maps are
-counted after new programs were compiled, and at half the limit programs are dropped. JAX compiles
-them again when they are needed.
+On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption.
+Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler dies of a segmentation fault: after
+some 460 large programs, as many image sizes need. So maps are counted after new programs were compiled, and at half the
+limit programs are dropped. JAX compiles them again when they are needed.
 """
 
 import concurrent.futures
@@ -24,8 +23,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 Array = jax.Array | np.ndarray
 
-# Values in one call on a CPU, where the working set should stay in the caches. Pieces are separate
-# calls of one program: XLA runs a loop's body on one core, without splitting it over the others.
+# Values in one call on a CPU, where the working set should stay in the caches. Pieces are separate calls of one
+# program: XLA runs a loop's body on one core, without splitting it over the others.
 _CPU_PIECE = 2**20
 
 # Programs that have been called, hence compiled, with the size of their piece.
@@ -122,9 +121,9 @@ def cpu_piece(shape: Sequence[int]) -> int:
 def together(key: jax.Array, images: Array | None, *rows: Any) -> tuple[Any, ...]:
     """Brings the arrays of a call, none of them traced, to the devices that compute it.
 
-    Split images stay on their devices. Otherwise the call runs on the device that the key was put
-    on (`jax.device_put`); else on the device that the images were put on, except the host's memory
-    where an accelerator is the default device; else on the default device.
+    Split images stay on their devices. Otherwise the call runs on the device that the key was put on
+    (`jax.device_put`); else on the device that the images were put on, except the host's memory where an accelerator is
+    the default device; else on the default device.
 
     Args:
       key: a typed key.
@@ -169,12 +168,12 @@ def _is_put(array: Any) -> TypeGuard[jax.Array]:
 def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[..., jax.Array]:
     """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
 
-    This concerns meshes with Explicit axes: there the type of an array says how it is split, and
-    every operation must say so too. For other batches the function is returned as it is.
+    This concerns meshes with Explicit axes: there the type of an array says how it is split, and every operation must
+    say so too. For other batches the function is returned as it is.
 
     Args:
-      function: treats each row by itself; `common` are arrays for all images, such as a key; returns
-        an array of the shape of `images`.
+      function: treats each row by itself; `common` are arrays for all images, such as a key; returns an array of the
+        shape of `images`.
       images: [N, ...]; if axes after the first are split too, each device gets whole images.
     """
     sharding = jax.typeof(images).sharding
@@ -219,11 +218,10 @@ def drop_with(clear_cache: Callable[[], Any]) -> None:
 def bound_programs(most: int | None = None) -> bool:
     """Drops compiled programs when this process holds too many memory maps.
 
-    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs
-    nothing unless 16 programs were compiled since the last count, or one if `most` is given. The
-    library drops all its own programs first, because JAX cannot name the oldest; if that is not
-    enough, it drops those of the whole process (`jax.clear_caches`). Arrays and running programs
-    stay.
+    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs nothing unless 16
+    programs were compiled since the last count, or one if `most` is given. The library drops all its own programs
+    first, because JAX cannot name the oldest; if that is not enough, it drops those of the whole process
+    (`jax.clear_caches`). Arrays and running programs stay.
 
     Args:
       most: the number of maps not to exceed; by default `most_maps()`.
@@ -260,8 +258,8 @@ def jax_started() -> bool:
 
 
 def refuse_forked() -> None:
-    """Refuses to compute in a child that was forked after JAX had started: JAX's threads are missing
-    there, and the first computation would hang.
+    """Refuses to compute in a child that was forked after JAX had started: JAX's threads are missing there, and the
+    first computation would hang.
 
     Children that were spawned, that call exec, or whose parent never computed with JAX may go on.
 

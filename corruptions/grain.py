@@ -1,5 +1,5 @@
-"""Corruptions in Grain's pipelines: of records in its workers, on the CPU, or of batches in the
-process that trains, on its device.
+"""Corruptions in Grain's pipelines: of records in its workers, on the CPU, or of batches in the process that trains, on
+its device.
 
 `import corruptions` leaves this module out: it needs the package grain.
 """
@@ -31,25 +31,24 @@ _FIRST_CALL = threading.Lock()  # threads that start together would each compile
 class CorruptRecord(transforms.RandomMap):
     """Corrupts the image of each record on the CPU; for `random_map`, in workers or threads.
 
-    The key comes from Grain's seed and the record's index, its position in the dataset that
-    `random_map` is called on: the draws do not depend on workers, on what was read before or on a
-    restart. Behind `shuffle` and `repeat` each epoch has draws of its own; straight behind the
-    source a record keeps its draws.
+    The key comes from Grain's seed and the record's index, its position in the dataset that `random_map` is called on:
+    the draws do not depend on workers, on what was read before or on a restart. Behind `shuffle` and `repeat` each
+    epoch has draws of its own; straight behind the source a record keeps its draws.
 
-    Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each
-    compiles for itself, once for a size of image; with `jax_compilation_cache_dir` they share. What
-    this process read from files by `use_photographs` workers do not have: use `CorruptBatch`.
+    Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each compiles for itself, once
+    for a size of image; with `jax_compilation_cache_dir` they share. What this process read from files by
+    `use_photographs` workers do not have: use `CorruptBatch`.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: a level, a fraction, or `None` to draw one for each record.
-      image: key of the image in a record, a dictionary. The image is as `corrupt_image` takes it,
-        and comes back as NumPy.
+      image: key of the image in a record, a dictionary. The image is as `corrupt_image` takes it, and comes back as
+        NumPy.
       **options: static options of the corruption (`get(name).options`).
 
     Raises:
-      ValueError, TypeError: at once a wrong name, severity or option; with the record a wrong
-        image, or a record without one.
+      ValueError, TypeError: at once a wrong name, severity or option; with the record a wrong image, or a record
+        without one.
     """
 
     def __init__(
@@ -74,12 +73,11 @@ class CorruptRecord(transforms.RandomMap):
 
 
 class CorruptBatch(transforms.Map):
-    """Corrupts the images of each batch on the default device; for `map` behind `batch`, in the
-    process that trains.
+    """Corrupts the images of each batch on the default device; for `map` behind `batch`, in the process that trains.
 
-    Image i of a batch has the key `fold_in(key(seed), index[i])`, whatever batch it is in. Give
-    records their index with `map_with_index`: behind the source it is the record's identity, and
-    its corruption the same in each epoch; behind `shuffle` and `repeat` each epoch has its own.
+    Image i of a batch has the key `fold_in(key(seed), index[i])`, whatever batch it is in. Give records their index
+    with `map_with_index`: behind the source it is the record's identity, and its corruption the same in each epoch;
+    behind `shuffle` and `repeat` each epoch has its own.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
@@ -90,8 +88,8 @@ class CorruptBatch(transforms.Map):
       **options: static options of the corruption (`get(name).options`).
 
     Raises:
-      ValueError, TypeError: at once a wrong name, severity or option; with the batch wrong images,
-        or a batch without images or index.
+      ValueError, TypeError: at once a wrong name, severity or option; with the batch wrong images, or a batch without
+        images or index.
       RuntimeError: in a worker, which would take the accelerator.
     """
 
@@ -135,9 +133,7 @@ def _checked(
 
 
 def _cpu(made_in: int) -> jax.Device:
-    """Finds the CPU. In a worker, another process than the one that made the transform, JAX starts
-    there alone.
-    """
+    """Finds the CPU. In a worker, another process than the one that made the transform, JAX starts there alone."""
     if os.getpid() != made_in and not devices.jax_started():
         jax.config.update("jax_platforms", "cpu")
     return jax.local_devices(backend="cpu")[0]

@@ -1,8 +1,8 @@
 """Keys of seeds and of images: every bit of a 64-bit integer counts.
 
-JAX keys are made of 32-bit words: `jax.random.key(2**40)` equals `jax.random.key(0)`, and an int64
-index beyond 2^32 loses its upper half on the way to the device. Here the upper word is folded in
-where it is not zero, so that smaller integers give the keys they always gave.
+JAX keys are made of 32-bit words: `jax.random.key(2**40)` equals `jax.random.key(0)`, and an int64 index beyond 2^32
+loses its upper half on the way to the device. Here the upper word is folded in where it is not zero, so that smaller
+integers give the keys they always gave.
 """
 
 import zlib
@@ -18,8 +18,7 @@ _WORD = 2**32
 
 
 def seed_key(seed: int) -> jax.Array:
-    """Makes the typed key of a seed: `jax.random.key(seed)` below 2^32, with the upper word folded
-    in above.
+    """Makes the typed key of a seed: `jax.random.key(seed)` below 2^32, with the upper word folded in above.
 
     Args:
       seed: an integer from 0 to 2^64 - 1.
@@ -53,14 +52,13 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
     """Checks the identities of images and brings them into 32-bit words.
 
     Args:
-      index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or what this
-        function gave.
+      index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or what this function gave.
       number: of images.
       validate: whether the values of a JAX array are looked at (this waits for the device once).
 
     Returns:
-      [N] where 31 bits are enough, else uint32 [N, 2]: lower and upper words. A JAX array of up to
-      32 bits stays as it is.
+      [N] where 31 bits are enough, else uint32 [N, 2]: lower and upper words. A JAX array of up to 32 bits stays as it
+      is.
 
     Raises:
       TypeError: not integers.
@@ -88,8 +86,7 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
 
 
 def integers(index: Any) -> jax.Array | np.ndarray:
-    """Makes an array of an index: itself, or uint64 of a list, a range or any other sequence of
-    integers.
+    """Makes an array of an index: itself, or uint64 of a list, a range or any other sequence of integers.
 
     Raises:
       TypeError: no sequence, or not integers.

@@ -23,26 +23,25 @@ def coordinates(
 ) -> jax.Array:
     """Finds where in each image each pixel comes from after `corrupt` with the same arguments.
 
-    These are the positions at which the corruption itself looks the image up, from the same draws.
-    Where it interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`), the mean
-    of the positions that a pixel is made of. `get(name).moves` says how a corruption displaces the
-    content of the image, in words, empty where everything stays in its place: a pixel's position is
-    then its own.
+    These are the positions at which the corruption itself looks the image up, from the same draws. Where it
+    interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`), the mean of the positions that a pixel
+    is made of. `get(name).moves` says how a corruption displaces the content of the image, in words, empty where
+    everything stays in its place: a pixel's position is then its own.
 
     Args:
       key, name, severity, index, **options: as of `corrupt`.
-      images: [N, H, W, C]; only their shape and dtype are used, so that a `jax.ShapeDtypeStruct`
-        does. The frames of a clip have the positions of one image of it.
+      images: [N, H, W, C]; only their shape and dtype are used, so that a `jax.ShapeDtypeStruct` does. The frames of a
+        clip have the positions of one image of it.
 
     Returns:
-      float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the
-      image where a pixel shows nothing of it. For `move_masks` and `move_boxes`.
+      float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the image where a pixel
+      shows nothing of it. For `move_masks` and `move_boxes`.
 
     Raises:
-      ValueError: a corruption that displaces content without such a map, because a pixel shows
-        several places (`zoom_blur`, `motion_blur`, `glass_blur`) or another place in each channel
-        (the two chromatic aberrations); also a corruption that `random_choice` or `compose` made of
-        any that displaces content. Other errors as of `corrupt`.
+      ValueError: a corruption that displaces content without such a map, because a pixel shows several places
+        (`zoom_blur`, `motion_blur`, `glass_blur`) or another place in each channel (the two chromatic aberrations);
+        also a corruption that `random_choice` or `compose` made of any that displaces content. Other errors as of
+        `corrupt`.
     """
     devices.refuse_forked()
     corruption = registry.get(name)
@@ -103,11 +102,11 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
 
 
 def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
-    """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels
-    whose position lies in the old box.
+    """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels whose position lies in
+    the old box.
 
-    A box around a rotated object comes out larger than the object; where masks are at hand, take
-    the boxes of moved masks.
+    A box around a rotated object comes out larger than the object; where masks are at hand, take the boxes of moved
+    masks.
 
     Args:
       boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.

@@ -1,7 +1,7 @@
 """Severities: levels 1, 2, ... of a published table, or a fraction of a range.
 
-`Levels` and `Fraction` say which severities a corruption takes and which it draws; `nearest_table`
-and `lookup` read published tables.
+`Levels` and `Fraction` say which severities a corruption takes and which it draws; `nearest_table` and `lookup` read
+published tables.
 """
 
 import dataclasses
@@ -47,12 +47,12 @@ class Levels:
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
     def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
-        """Returns the severity as float32, so that any kind of number compiles one program; as NumPy
-        where it has a value.
+        """Returns the severity as float32, so that any kind of number compiles one program; as NumPy where it has a
+        value.
 
         Raises:
-          ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced
-            severity has to be an integer then.
+          ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced severity has to be
+            an integer then.
         """
         interpolate = options.get("interpolate", False)
         dtype = _dtype(severity)
@@ -80,8 +80,8 @@ class Levels:
 class Fraction:
     """Severities in [0, 1], 0 mild and 1 severe, a fraction of a range; `None` draws one uniformly.
 
-    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at
-    fraction f, capped at hi, so that a uniform f draws the integers uniformly, both ends included.
+    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at fraction f, capped at
+    hi, so that a uniform f draws the integers uniformly, both ends included.
     """
 
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
@@ -145,8 +145,8 @@ def nearest_table(sides: Mapping[str, int], shape: Sequence[int], table: str | N
       table: a name to use instead.
 
     Returns:
-      `table` if it is not None, else the name whose side is nearest in ratio to min(H, W): the
-      borders between tables are the geometric means of neighbouring sides.
+      `table` if it is not None, else the name whose side is nearest in ratio to min(H, W): the borders between tables
+      are the geometric means of neighbouring sides.
 
     Raises:
       ValueError: `table` is not in `sides`.

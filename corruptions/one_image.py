@@ -1,7 +1,6 @@
 """Images one at a time, NumPy out: one image for code without JAX, or many images of any sizes.
 
-Images of many sizes take a program for each size, or few programs for squares that images are
-padded to.
+Images of many sizes take a program for each size, or few programs for squares that images are padded to.
 """
 
 import contextlib
@@ -43,35 +42,33 @@ def corrupt_image(
 ) -> np.ndarray:
     """Corrupts one image, for code without JAX: NumPy out, whatever came in.
 
-    An RGB image gives `corrupt(jax.random.key(seed), image[None], name, severity)[0]`. It compiles
-    once for each size of image, corruption and set of options, uint8 and floats apart; another
-    severity or seed, grey or alpha compile nothing.
+    An RGB image gives `corrupt(jax.random.key(seed), image[None], name, severity)[0]`. It compiles once for each size
+    of image, corruption and set of options, uint8 and floats apart; another severity or seed, grey or alpha compile
+    nothing.
 
-    A grey image is shown to the corruption as three equal channels and comes back as the green one
-    of the result: noise that is drawn for each channel keeps its strength, which a mean over
-    channels would take from it, and of a tint green is nearest to the luminance. A corruption that
-    changes hue or the balance of colours alone leaves a grey image as it is. Repeat the channel
-    three times yourself to keep the colours that frost, spatter or saturate add.
+    A grey image is shown to the corruption as three equal channels and comes back as the green one of the result: noise
+    that is drawn for each channel keeps its strength, which a mean over channels would take from it, and of a tint
+    green is nearest to the luminance. A corruption that changes hue or the balance of colours alone leaves a grey image
+    as it is. Repeat the channel three times yourself to keep the colours that frost, spatter or saturate add.
 
     Args:
-      image: [H, W] or [H, W, C], H and W at least 16; C is 1 (grey), 3 (RGB), 2 or 4 (with alpha,
-        which is returned as it is). uint8, or float16, bfloat16, float32 or float64 in [0, 1]. An
-        array, nested lists (integers are uint8 levels, floats float64), or a Pillow image of mode
-        L, LA, RGB or RGBA.
-      name: a name (see `corruptions.names`), or a `Corruption`. A name without its benchmark is
-        ImageNet-C's where ImageNet-C has it: `contrast` is `imagenet_c/contrast`.
-      severity: a level or a fraction of the range, whichever the corruption has, or `None` to draw
-        one. Of a range 1, the default, is the strongest.
-      seed: of all draws, from 0 to 2^64 - 1. One seed gives one noise: give each image of a
-        dataset its own, such as its position.
+      image: [H, W] or [H, W, C], H and W at least 16; C is 1 (grey), 3 (RGB), 2 or 4 (with alpha, which is returned as
+        it is). uint8, or float16, bfloat16, float32 or float64 in [0, 1]. An array, nested lists (integers are uint8
+        levels, floats float64), or a Pillow image of mode L, LA, RGB or RGBA.
+      name: a name (see `corruptions.names`), or a `Corruption`. A name without its benchmark is ImageNet-C's where
+        ImageNet-C has it: `contrast` is `imagenet_c/contrast`.
+      severity: a level or a fraction of the range, whichever the corruption has, or `None` to draw one. Of a range 1,
+        the default, is the strongest.
+      seed: of all draws, from 0 to 2^64 - 1. One seed gives one noise: give each image of a dataset its own, such as
+        its position.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
       A new array of the image's shape and dtype. Floats are computed in float32.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name, severity, seed or option; the message
-        names the expected and the found value.
+      ValueError, TypeError: wrong shape, dtype, range, name, severity, seed or option; the message names the expected
+        and the found value.
     """
     in_imagenet_c = f"imagenet_c/{name}"
     corruption = registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
@@ -173,18 +170,16 @@ def corrupt_each(
 ) -> Iterator[np.ndarray]:
     """Corrupts images of any sizes, one after another, with few compiled programs.
 
-    Image i is corrupted with the key `fold_in(key, i)`, whatever the other images:
-    `sizes="exact"` gives `corrupt(key, image[None], name, severity, index=[i])[0]`, and compiles a
-    program for each size (in threads, as many as there are cores). With `sizes="bucket"`, images
-    are padded at their lower and right border to squares with sides 32, 64, 128, 256, 512, 640,
-    768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are
-    its own too, and results are cropped. They equal the exact ones but for rounding and for frost,
-    which has other draws (benchmarks/results/many_sizes_differences.md). Corruptions without
-    `get(name).padding` (docs/howto.md lists them, with reasons), and options other than `table` and
-    `levels`, go the exact way in any case.
+    Image i is corrupted with the key `fold_in(key, i)`, whatever the other images: `sizes="exact"` gives `corrupt(key,
+    image[None], name, severity, index=[i])[0]`, and compiles a program for each size (in threads, as many as there are
+    cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
+    256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
+    too, and results are cropped. They equal the exact ones but for rounding and for frost, which has other draws
+    (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto.md lists them,
+    with reasons), and options other than `table` and `levels`, go the exact way in any case.
 
-    Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is
-    bounded (see `corruptions.devices`), and so are the images read ahead: 64, or 2^26 values.
+    Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is bounded (see
+    `corruptions.devices`), and so are the images read ahead: 64, or 2^26 values.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
@@ -192,16 +187,15 @@ def corrupt_each(
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own) or a scalar, a level or a fraction of the range.
       sizes: "bucket" or "exact".
-      index: the identity of each image, integers of up to 64 bits, none negative; by default 0, 1,
-        2, ...
+      index: the identity of each image, integers of up to 64 bits, none negative; by default 0, 1, 2, ...
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
       An iterator of new NumPy arrays, in the order of the images, of their shapes and dtypes.
 
     Raises:
-      ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image at its
-        turn, with its place in `images`.
+      ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image at its turn, with its place in
+        `images`.
       OSError: a file behind an image that cannot be read, likewise.
     """
     devices.refuse_forked()
@@ -236,8 +230,8 @@ def _ladder() -> Iterator[int]:
 
 
 def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
-    """Yields the results of tasks, which threads work on a window at a time; then, where the tasks
-    ended with an error, raises it.
+    """Yields the results of tasks, which threads work on a window at a time; then, where the tasks ended with an error,
+    raises it.
     """
     failed = None
     while failed is None:

@@ -1,13 +1,11 @@
 """The record of a corruption: two halves, `sample` and `apply`, and all that is known about them.
 
-`sample` draws everything random, `apply` draws nothing. Both work on one image: `float32[H, W, 3]`
-in [0, 1] in, the same shape and dtype out, values in [0, 1]. They are pure, `jit`- and `vmap`-able,
-and compile once for all severities, because a severity may be a traced scalar. Grey images, alpha
-and other floats are converted before and after them.
+`sample` draws everything random, `apply` draws nothing. Both work on one image: `float32[H, W, 3]` in [0, 1] in, the
+same shape and dtype out, values in [0, 1]. They are pure, `jit`- and `vmap`-able, and compile once for all severities,
+because a severity may be a traced scalar. Grey images, alpha and other floats are converted before and after them.
 
-Given concrete arrays, each half runs as one compiled program: operation by operation XLA rounds
-products and sums apart that it fuses in a program, which shows where a result is floored. Batches
-live in `corruptions.batch`.
+Given concrete arrays, each half runs as one compiled program: operation by operation XLA rounds products and sums apart
+that it fuses in a program, which shows where a result is floored. Batches live in `corruptions.batch`.
 """
 
 import dataclasses
@@ -57,27 +55,25 @@ class Corruption:
       name: unqualified name, e.g. `fog`.
       benchmark: the prefix of the qualified name: `imagenet_c`, `noc` or `cbar`.
       family: its kind: `noise`, `blur`, `weather`, `digital`, `geometry`, `occlusion`, ...
-      sampler: `(key, shape, severity, **options) -> params`; severity is a float32 scalar, possibly
-        traced.
+      sampler: `(key, shape, severity, **options) -> params`; severity is a float32 scalar, possibly traced.
       applier: `(image, params) -> image`, deterministic.
       scale: the meaning of a severity, `Levels` or `Fraction`.
-      rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or
-        `nearest`.
+      rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or `nearest`.
       parameters: the parameters with units and sources.
       aliases: other spellings under which the registry finds it.
-      mixes: how it mixes the channels of an image, in words that follow "which"; empty where each
-        channel of the result depends on that channel alone (see `per_channel`).
+      mixes: how it mixes the channels of an image, in words that follow "which"; empty where each channel of the result
+        depends on that channel alone (see `per_channel`).
       padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
-      straight_through: the same images, with the gradient of the formula without its roundings;
-        None where it does not round.
-      moves: how it displaces the content of the image, in words that follow "which"; empty where
-        everything stays in its place, apart from a blur to all sides or a mosaic.
-      mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the positions in the
-        image at which `applier` looks up each pixel of the result; None where nothing moves, or
-        where a pixel shows more than one place.
+      straight_through: the same images, with the gradient of the formula without its roundings; None where it does not
+        round.
+      moves: how it displaces the content of the image, in words that follow "which"; empty where everything stays in
+        its place, apart from a blur to all sides or a mosaic.
+      mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the positions in the image at which
+        `applier` looks up each pixel of the result; None where nothing moves, or where a pixel shows more than one
+        place.
       fixed: options that its benchmark fixes: a value, or a function of the shape (H, W, ...).
-      by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such
-        as the severity table; for `describe`.
+      by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such as the severity
+        table; for `describe`.
     """
 
     name: str
@@ -139,8 +135,8 @@ class Corruption:
           options: static options as passed to `corrupt`.
 
         Returns:
-          {option: value}, JSON-ready: those passed or fixed by its benchmark that differ from their
-          default, and those that the image size decides (the severity table, a range in pixels).
+          {option: value}, JSON-ready: those passed or fixed by its benchmark that differ from their default, and those
+          that the image size decides (the severity table, a range in pixels).
         """
         used = self.options_for(shape, dict(checks.static_options(options or {})))
         used = {option: value for option, value in used.items() if value != self._defaults.get(option)}
@@ -164,8 +160,8 @@ class Corruption:
         """Returns the record that makes the same images and has the derivative `gradient`.
 
         Args:
-          gradient: None, the derivative of the computation, zero where it rounds; or
-            `straight_through`, that of the same formula without rounding, by the image alone.
+          gradient: None, the derivative of the computation, zero where it rounds; or `straight_through`, that of the
+            same formula without rounding, by the image alone.
 
         Raises:
           ValueError: another word.
@@ -185,10 +181,9 @@ class Corruption:
         """Draws every random choice for one image.
 
         Args:
-          key: a typed PRNG key. An explicit severity leaves the other draws as they are with
-            `severity=None`.
-          shape: (H, W, C), H and W at least 16, C as `corrupt` takes it. Grey is drawn for as three
-            channels, of which `apply` returns one.
+          key: a typed PRNG key. An explicit severity leaves the other draws as they are with `severity=None`.
+          shape: (H, W, C), H and W at least 16, C as `corrupt` takes it. Grey is drawn for as three channels, of which
+            `apply` returns one.
           severity: a level or fraction (see `scale`), a traced scalar, or `None` to draw it.
           **options: static options of this corruption, see `options`.
 
@@ -214,8 +209,8 @@ class Corruption:
         """Applies drawn `params` to one image.
 
         Args:
-          image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], computed in float32; C as
-            `corrupt` takes it.
+          image: float32, float16, bfloat16 or float64 [H, W, C] in [0, 1], computed in float32; C as `corrupt` takes
+            it.
           params: from `sample`, for the image's shape.
           gradient: see `corrupt`.
 
@@ -242,13 +237,13 @@ class Corruption:
           params: from `sample`, for that shape.
 
         Returns:
-          float32 [H, W, 2], row and column in pixels, pixel centres at whole numbers: the positions
-          that `apply` looks up, outside of the image where the pixel is black. After several
-          look-ups the mean position of a pixel's parts; where nothing moves the pixel's own position.
+          float32 [H, W, 2], row and column in pixels, pixel centres at whole numbers: the positions that `apply` looks
+          up, outside of the image where the pixel is black. After several look-ups the mean position of a pixel's
+          parts; where nothing moves the pixel's own position.
 
         Raises:
-          ValueError: a corruption that displaces content without such a map, because a pixel shows
-            several places, or another place in each channel.
+          ValueError: a corruption that displaces content without such a map, because a pixel shows several places, or
+            another place in each channel.
         """
         if self.moves and self.mapper is None:
             raise ValueError(
@@ -271,8 +266,8 @@ class Corruption:
     ) -> jax.Array:
         """Corrupts one image: `apply(image, sample(key, image.shape, severity, **options))`.
 
-        `corrupt(key, images, ...)` gives image i the key `fold_in(key, i)`, in a program of its
-        own: of the same image and key its values are within .05 of a level, but for 1 in 1,000.
+        `corrupt(key, images, ...)` gives image i the key `fold_in(key, i)`, in a program of its own: of the same image
+        and key its values are within .05 of a level, but for 1 in 1,000.
 
         Raises:
           ValueError, TypeError: as `sample` and `apply`.
@@ -349,8 +344,8 @@ def seen_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def seen(image: Any) -> Any:
-    """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without
-    alpha, grey as three equal channels; five and more as they are.
+    """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without alpha, grey as three
+    equal channels; five and more as they are.
     """
     number = image.shape[-1]
     if _seen_unchanged(number):
@@ -361,11 +356,11 @@ def seen(image: Any) -> Any:
 
 
 def restored(corrupted: Any, image: Any) -> Any:
-    """Converts a corrupted `seen(image)` back to the channels of the image: grey takes the green
-    channel, alpha is copied from the image.
+    """Converts a corrupted `seen(image)` back to the channels of the image: grey takes the green channel, alpha is copied
+    from the image.
 
-    Noise that is drawn per channel keeps its strength in one channel, not in a mean; of a tint,
-    green is nearest to the luminance.
+    Noise that is drawn per channel keeps its strength in one channel, not in a mean; of a tint, green is nearest to the
+    luminance.
     """
     number = image.shape[-1]
     if _seen_unchanged(number):

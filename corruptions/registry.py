@@ -12,8 +12,7 @@ from corruptions.record import Applier, Corruption, Parameter, Sampler, straight
 
 _Decorator = Callable[[Applier], Corruption]
 _CORRUPTIONS: dict[str, Corruption] = {}
-# Benchmark -> its members in published order -> the levels it selects, or None where it takes all
-# severities.
+# Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions that need more than this package brings, and what makes them known.
@@ -46,22 +45,22 @@ def registrar(
 ) -> Callable[..., _Decorator]:
     """Makes the decorator by which the modules of a benchmark register their corruptions.
 
-    `@member("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the
-    registered corruption: the function is its applier and gives it its name.
+    `@member("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the registered
+    corruption: the function is its applier and gives it its name.
 
     Args:
       benchmark: the prefix of the qualified names.
       scale, rounding: of all its corruptions, see `Corruption`.
       source: of all parameters that name no other.
       padding: of the corruptions that name no other, see `Corruption`.
-      by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides,
-        for `Corruption.describe`.
+      by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides, for
+        `Corruption.describe`.
 
     Returns:
-      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None,
-      moves="", mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a
-      `Parameter` with another source. `name` replaces the function's. `straight_through` is the applier
-      without its roundings, where these take its gradient.
+      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
+      mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a `Parameter` with another source.
+      `name` replaces the function's. `straight_through` is the applier without its roundings, where these take its
+      gradient.
     """
 
     def member(
@@ -99,16 +98,16 @@ def register_benchmark(
 ) -> None:
     """Names an ordered list of corruptions.
 
-    A benchmark that fixes options has members of its own: each member with such an option is
-    registered again as `NAME/MEMBER`, with the benchmark's option as its default.
+    A benchmark that fixes options has members of its own: each member with such an option is registered again as
+    `NAME/MEMBER`, with the benchmark's option as its default.
 
     Args:
       name: of the benchmark.
       members: qualified names of its corruptions, in published order.
-      levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None
-        where the benchmark has the severities of its members.
-      options: static options that the benchmark fixes for the members that have them, such as
-        `{"table": "cifar"}`: a value, or a function of the image's shape (H, W, C).
+      levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None where the benchmark
+        has the severities of its members.
+      options: static options that the benchmark fixes for the members that have them, such as `{"table": "cifar"}`: a
+        value, or a function of the image's shape (H, W, C).
 
     Raises:
       ValueError: a member that is not registered, or an option that no member has.
@@ -158,9 +157,9 @@ def severities(name: str | Corruption, benchmark: str | None = None) -> tuple[in
       benchmark: one that it is a member of.
 
     Returns:
-      The levels that are the benchmark's severities 1, 2, ... where it selects some
-      (`cifar10_c_bar` takes the levels 1, 5, 8, 9 and 10 of `cbar/sparkles`); else every level of
-      the corruption, or the fractions 0, 1/4, ..., 1 of its range.
+      The levels that are the benchmark's severities 1, 2, ... where it selects some (`cifar10_c_bar` takes the levels
+      1, 5, 8, 9 and 10 of `cbar/sparkles`); else every level of the corruption, or the fractions 0, 1/4, ..., 1 of its
+      range.
 
     Raises:
       ValueError: an unknown name or benchmark, or a corruption that is no member of it.

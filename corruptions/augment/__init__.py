@@ -1,5 +1,4 @@
-"""Augmentation schemes as jitted, vmapped JAX functions: AugMix and its 512 subsets, AutoAugment,
-Patch Gaussian.
+"""Augmentation schemes as jitted, vmapped JAX functions: AugMix and its 512 subsets, AutoAugment, Patch Gaussian.
 
 from corruptions import augment
 augmented = augment.augment(jax.random.key(0), images, "augmix")     # a batch, uint8 or float32

@@ -1,8 +1,7 @@
 """AugMix: an image mixed with chains of operations; and an operation on its own.
 
-D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and
-Uncertainty", ICLR 2020, as trained and measured by Mintun et al. (2021), who also restrict it to
-each of the 512 subsets of its nine operations.
+D. Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty", ICLR 2020, as
+trained and measured by Mintun et al. (2021), who also restrict it to each of the 512 subsets of its nine operations.
 """
 
 from collections.abc import Sequence
@@ -37,17 +36,16 @@ def sample(
     width: int = 3,
     depth: int = 3,
 ) -> dict[str, jax.Array]:
-    """Draws a mixture: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their
-    sum; for each chain a length uniform among 1..depth; for each step of it an operation uniform
-    among those of the scheme, with replacement, its level ~ U[0.1, severity) and its sign.
+    """Draws a mixture: weights w ~ Dirichlet(1, ..., 1) of the chains and m ~ Beta(1, 1) of their sum; for each chain a
+    length uniform among 1..depth; for each step of it an operation uniform among those of the scheme, with replacement,
+    its level ~ U[0.1, severity) and its sign.
 
-    Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether
-    rotations and translations are truncated to whole degrees and pixels (ImageNet); `width`, number
-    of chains; `depth`, their greatest length.
+    Options: `severity`, 3 (CIFAR) or 1 (ImageNet), above 0.1 and up to 10; `whole`, whether rotations and translations
+    are truncated to whole degrees and pixels (ImageNet); `width`, number of chains; `depth`, their greatest length.
 
     Returns:
-      {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], "strength":
-      float32 [width, depth]}; beyond the length of a chain the operation is the identity.
+      {"weights": float32 [width], "mix": float32 [], "operation": int32 [width, depth], "strength": float32 [width,
+      depth]}; beyond the length of a chain the operation is the identity.
     """
     check_severity(severity)
     if width < 1 or depth < 1:
@@ -87,8 +85,7 @@ def apply(image: jax.Array, params: Params) -> jax.Array:
 def sample_one(
     key: jax.Array, shape: tuple[int, ...], choices: Params, *, severity: float = 3.0, whole: bool = False
 ) -> dict[str, jax.Array]:
-    """Draws one operation alone, with the strength it has in AugMix: its level ~ U[0.1, severity)
-    and its sign.
+    """Draws one operation alone, with the strength it has in AugMix: its level ~ U[0.1, severity) and its sign.
 
     Options: `severity` and `whole`, as in AugMix.
 
@@ -127,12 +124,10 @@ def level(uniform: jax.Array, severity: float) -> jax.Array:
 
 
 def strength(code: jax.Array, level: jax.Array, sign: jax.Array, shape: tuple[int, ...], whole: bool) -> jax.Array:
-    """Computes the strength of an operation at a level (Mintun et al., 2021; Hendrycks et al.,
-    2020).
+    """Computes the strength of an operation at a level (Mintun et al., 2021; Hendrycks et al., 2020).
 
-    With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width
-    or height (pixels), posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l);
-    autocontrast and equalize have none (0).
+    With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width or height (pixels),
+    posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l); autocontrast and equalize have none (0).
 
     Args:
       code: int32, `operations.CODES`, any shape.

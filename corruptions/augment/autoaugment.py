@@ -1,7 +1,7 @@
 """AutoAugment: one of 25 fixed pairs of operations, each with its probability; without Cutout.
 
-E. D. Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019; policies
-and strengths as trained by Mintun et al. (2021).
+E. D. Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019; policies and strengths as
+trained by Mintun et al. (2021).
 """
 
 import jax
@@ -92,9 +92,7 @@ def _range(name, magnitude, shape):
 
 
 def arrays(table: str, shape: tuple[int, ...], released: bool) -> tuple[np.ndarray, ...]:
-    """Writes a policy as arrays [25, 2]: int32 codes; float32 probabilities, centres and distances;
-    bool signs.
-    """
+    """Writes a policy as arrays [25, 2]: int32 codes; float32 probabilities, centres and distances; bool signs."""
     pairs = POLICIES[table]
     codes = np.array([[CODES[name] for name, _, _ in pair] for pair in pairs], np.int32)
     probabilities = np.array([[probability for _, probability, _ in pair] for pair in pairs], np.float32)
@@ -110,17 +108,16 @@ def arrays(table: str, shape: tuple[int, ...], released: bool) -> tuple[np.ndarr
 def sample(
     key: jax.Array, shape: tuple[int, ...], choices: None, *, table: str = "cifar", released: bool = True
 ) -> dict[str, jax.Array]:
-    """Draws a pair of operations: which of the 25; for both of its operations whether it is carried
-    out, and the sign of its strength.
+    """Draws a pair of operations: which of the 25; for both of its operations whether it is carried out, and the sign
+    of its strength.
 
-    With m the magnitude of the policy: rotate +-3 m degrees, shear +-0.03 m, translate +-(15 / 331)
-    m of the width or height, color, contrast, brightness and sharpness 1 +- 0.09 m, posterize
-    floor(4 + 0.4 m) bits, solarize threshold 256 - 25.6 m.
+    With m the magnitude of the policy: rotate +-3 m degrees, shear +-0.03 m, translate +-(15 / 331) m of the width or
+    height, color, contrast, brightness and sharpness 1 +- 0.09 m, posterize floor(4 + 0.4 m) bits, solarize threshold
+    256 - 25.6 m.
 
-    Options: `table`, the policy for `cifar` or `imagenet`; `released`, whether two slips of the
-    released code are kept, with which the published figures were made: the shear of pair 19
-    (ImageNet) is 1 +- 0.45 instead of +-0.15, and the first translation of pair 22 (CIFAR) is
-    always positive.
+    Options: `table`, the policy for `cifar` or `imagenet`; `released`, whether two slips of the released code are kept,
+    with which the published figures were made: the shear of pair 19 (ImageNet) is 1 +- 0.45 instead of +-0.15, and the
+    first translation of pair 22 (CIFAR) is always positive.
 
     Returns:
       {"operation": int32 [2], the identity where not carried out, "strength": float32 [2]}.

@@ -30,30 +30,28 @@ def augment(
 ) -> jax.Array:
     """Augments a batch of images on the device, each by a transform of its own.
 
-    Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's
-    own index, never on batch size, order or number of devices. All subsets of AugMix share one
-    compile.
+    Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
+    batch size, order or number of devices. All subsets of AugMix share one compile.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a scheme, see `schemes`.
-      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default
-        0..N-1.
-      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian
-        make values between 8-bit levels, and the networks of the papers are trained on those of
-        AugMix: float32 keeps them. uint8 rounds AugMix to the nearest level and truncates Patch
-        Gaussian; AutoAugment and operations alone are whole levels either way.
-      validate: whether the values of concrete float batches, and of an index on the device, are
-        checked (this waits for the device once).
+      index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1.
+      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
+        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds
+        AugMix to the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels
+        either way.
+      validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
+        the device once).
       **options: static options of the scheme (`get(name).options`).
 
     Returns:
       The augmented images, [N, H, W, 3] of `dtype`.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was
-        expected and what was found.
+      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was expected and what was
+        found.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
@@ -84,9 +82,8 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
         return jax.lax.platform_dependent(images, params, cpu=one_by_one, default=all_at_once)
 
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at
-    # once, every kind of operation is carried out on every image and one result selected, which
-    # keeps an accelerator busy.
+    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
+    # operation is carried out on every image and one result selected, which keeps an accelerator busy.
     def one_by_one(images, params):
         return jax.lax.map(augment_image, (images, params))
 

@@ -1,15 +1,14 @@
 """The operations of the schemes, each as Pillow does it, on 8-bit images of one 32-bit word per pixel.
 
-A pixel is R + 2^8 G + 2^16 B: one read brings all channels of a neighbour, at a third of a warp's
-price. Operations on levels are bit for bit Pillow's `ImageOps`. Shear, translation and rotation are
-one affine resampling, Pillow's `transform`. Color, contrast, brightness and sharpness are Pillow's
-`ImageEnhance`: poorer + factor (image - poorer), clipped, truncated to whole levels, with a poorer
-version of the image.
+A pixel is R + 2^8 G + 2^16 B: one read brings all channels of a neighbour, at a third of a warp's price. Operations on
+levels are bit for bit Pillow's `ImageOps`. Shear, translation and rotation are one affine resampling, Pillow's
+`transform`. Color, contrast, brightness and sharpness are Pillow's `ImageEnhance`: poorer + factor (image - poorer),
+clipped, truncated to whole levels, with a poorer version of the image.
 
-An operation is a code and a strength, so that a transform is a few numbers and images of a batch
-may differ in it. The operations fall into kinds that share a computation, and `chain` branches on
-the kind: with one transform for all images of a `vmap`, or in a loop over images, only the drawn
-operation runs; with a transform per image XLA runs each kind once and selects.
+An operation is a code and a strength, so that a transform is a few numbers and images of a batch may differ in it. The
+operations fall into kinds that share a computation, and `chain` branches on the kind: with one transform for all images
+of a `vmap`, or in a loop over images, only the drawn operation runs; with a transform per image XLA runs each kind once
+and selects.
 
 | operation | strength | Pillow |
 | --- | --- | --- |
@@ -163,8 +162,8 @@ def look_up(words: jax.Array, table: jax.Array) -> jax.Array:
 def equalize_table(counts: jax.Array) -> jax.Array:
     """Makes the table of `ImageOps.equalize`: [3, 256] counts to levels.
 
-    Level i becomes min(255, (q // 2 + n_i) // q), n_i the number of pixels below i and q = m // 255
-    with m the number of pixels below the highest level present. q = 0 leaves the channel as it is.
+    Level i becomes min(255, (q // 2 + n_i) // q), n_i the number of pixels below i and q = m // 255 with m the number
+    of pixels below the highest level present. q = 0 leaves the channel as it is.
     """
     highest = _highest(counts)
     below = jnp.cumsum(counts, axis=1) - counts
@@ -176,9 +175,8 @@ def equalize_table(counts: jax.Array) -> jax.Array:
 def autocontrast_table(counts: jax.Array) -> jax.Array:
     """Makes the table of `ImageOps.autocontrast`: [3, 256] counts to levels.
 
-    The levels present, lo..hi, spread to 0..255: i becomes floor((i - lo) 255 / (hi - lo)), one
-    less where Pillow's float64 arithmetic falls just short of a whole number. One level present
-    leaves the channel as it is.
+    The levels present, lo..hi, spread to 0..255: i becomes floor((i - lo) 255 / (hi - lo)), one less where Pillow's
+    float64 arithmetic falls just short of a whole number. One level present leaves the channel as it is.
     """
     low, high = jnp.argmax(counts > 0, axis=1), _highest(counts)
     level = jnp.arange(_LEVELS)[None, :]
@@ -199,12 +197,11 @@ def _highest(counts):
 def _shortfalls():
     """Where int(i * scale + offset) is one too small: scale 255 / (hi - lo), offset -lo * scale.
 
-    In float64 it is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo,
-    hi), mostly at hi itself.
+    In float64 it is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo, hi), mostly at hi
+    itself.
 
     Returns:
-      (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for
-      every i).
+      (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for every i).
     """
     levels = np.arange(_LEVELS)
     index = np.zeros((_LEVELS, _LEVELS), np.uint16)
@@ -224,8 +221,7 @@ def _shortfalls():
 class Displacement(NamedTuple):
     """Displacement (x_x U + x_y V + x_0, y_x U + y_y V + y_0) of a pixel at (U, V) from a centre.
 
-    All float32 scalars. The pixel in the corner lies at (1/2, 1/2), the centre at (centre_x,
-    centre_y).
+    All float32 scalars. The pixel in the corner lies at (1/2, 1/2), the centre at (centre_x, centre_y).
     """
 
     x_x: jax.Array
@@ -241,9 +237,9 @@ class Displacement(NamedTuple):
 def displacement_of(kind: jax.Array, strength: jax.Array, shape: tuple[int, ...]) -> Displacement:
     """Computes how far away in the image each pixel of the result is read.
 
-    With strength d: shear_x dx = d V, shear_y dy = d U, both from the corner of the image;
-    translate_x dx = d, translate_y dy = d; rotate by d degrees, counter-clockwise, about the centre
-    of the image, with b = -d degrees dx = (cos b - 1) U + sin b V, dy = -sin b U + (cos b - 1) V.
+    With strength d: shear_x dx = d V, shear_y dy = d U, both from the corner of the image; translate_x dx = d,
+    translate_y dy = d; rotate by d degrees, counter-clockwise, about the centre of the image, with b = -d degrees dx =
+    (cos b - 1) U + sin b V, dy = -sin b U + (cos b - 1) V.
 
     Args:
       kind: int32, one of `KINDS`, any shape.
@@ -274,13 +270,12 @@ def displacement_of(kind: jax.Array, strength: jax.Array, shape: tuple[int, ...]
 
 
 def resample(words: jax.Array, by: Displacement) -> jax.Array:
-    """Resamples an image: out(x, y) = in(x + dx, y + dy), bilinear, truncated to whole levels;
-    black where that lies outside.
+    """Resamples an image: out(x, y) = in(x + dx, y + dy), bilinear, truncated to whole levels; black where that lies
+    outside.
 
-    Outside are positions beyond the image's edge, half a pixel from the outermost centres; within
-    that half pixel the outermost pixel is repeated. Pillow interpolates in float64: in float32 a
-    value that should lie within some 1e-4 of a whole level may come out on its other side, one
-    level off.
+    Outside are positions beyond the image's edge, half a pixel from the outermost centres; within that half pixel the
+    outermost pixel is repeated. Pillow interpolates in float64: in float32 a value that should lie within some 1e-4 of
+    a whole level may come out on its other side, one level off.
 
     Args:
       words: uint32 [H, W].
@@ -289,8 +284,8 @@ def resample(words: jax.Array, by: Displacement) -> jax.Array:
     Returns:
       uint32 [H, W].
     """
-    # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black
-    # or not by up to 255 levels.
+    # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black or not by up to 255
+    # levels.
     height, width = words.shape
     u = jnp.arange(width, dtype=jnp.float32)[None, :] + 0.5 - by.centre_x
     v = jnp.arange(height, dtype=jnp.float32)[:, None] + 0.5 - by.centre_y
@@ -342,8 +337,8 @@ def enhance(words: jax.Array, kind: jax.Array, factor: jax.Array) -> jax.Array:
 
 
 def _blend(poorer, image, factor):
-    # Pillow rounds the product and the sum to float32 each. The clip, which never acts, keeps
-    # compilers from fusing them into one rounding.
+    # Pillow rounds the product and the sum to float32 each. The clip, which never acts, keeps compilers from fusing
+    # them into one rounding.
     product = jnp.clip(factor * (image - poorer).astype(jnp.float32), -1e6, 1e6)
     return jnp.clip(poorer.astype(jnp.float32) + product, 0, 255).astype(jnp.int32)
 

@@ -1,7 +1,7 @@
 """Patch Gaussian: Gaussian noise on a square patch.
 
-R. G. Lopes et al., "Improving Robustness Without Sacrificing Accuracy with Patch Gaussian
-Augmentation" (2019), with the settings of Mintun et al. (2021).
+R. G. Lopes et al., "Improving Robustness Without Sacrificing Accuracy with Patch Gaussian Augmentation" (2019), with
+the settings of Mintun et al. (2021).
 """
 
 import jax
@@ -23,17 +23,14 @@ def sample(
     width: float | None = None,
     sigma: float = 1.0,
 ) -> dict[str, jax.Array]:
-    """Draws a patch: its centre, uniform over the pixels; sigma ~ U[0, sigma); for ImageNet its
-    width ~ U[0, width).
+    """Draws a patch: its centre, uniform over the pixels; sigma ~ U[0, sigma); for ImageNet its width ~ U[0, width).
 
-    Options: `table`, `cifar` (fixed width) or `imagenet` (drawn width); `width` in pixels, by
-    default 25 of 32 or 250 of 224, in proportion to min(H, W); `sigma`, the bound of the noise's
-    standard deviation, images being in [0, 1].
+    Options: `table`, `cifar` (fixed width) or `imagenet` (drawn width); `width` in pixels, by default 25 of 32 or 250
+    of 224, in proportion to min(H, W); `sigma`, the bound of the noise's standard deviation, images being in [0, 1].
 
     Returns:
-      {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32
-      [2]}. The noise belongs to the transform and is made anew from the seed wherever it is
-      applied.
+      {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32 [2]}. The noise
+      belongs to the transform and is made anew from the seed wherever it is applied.
     """
     del choices
     if table not in _SIDES:
@@ -55,12 +52,10 @@ def sample(
 
 
 def apply(image: jax.Array, params: Params) -> jax.Array:
-    """Adds noise to the patch: clip(x + sigma n) on rows and columns c - floor(w / 2), ..., c +
-    ceil(w / 2) - 1 that the image has, n ~ N(0, 1) per pixel and channel; the rest is unchanged,
-    and nothing is rounded (Patch Gaussian).
+    """Adds noise to the patch: clip(x + sigma n) on rows and columns c - floor(w / 2), ..., c + ceil(w / 2) - 1 that
+    the image has, n ~ N(0, 1) per pixel and channel; the rest is unchanged, and nothing is rounded (Patch Gaussian).
 
-    The noise depends on the seed and the image's shape alone: one transform shows the same field to
-    every image.
+    The noise depends on the seed and the image's shape alone: one transform shows the same field to every image.
     """
     before = jnp.floor(params["width"] / 2).astype(jnp.int32)
     after = jnp.ceil(params["width"] / 2).astype(jnp.int32)

@@ -1,16 +1,14 @@
 """Augmentation schemes: their contract, their names, and the corruptions that they coincide with.
 
-A scheme draws all randomness in `sample`, none in `apply`, for one image at a time, float32[H, W, 3]
-in [0, 1]; batches live in `corruptions.augment.batch`. The params of a transform are a flat
-dictionary of small arrays without any image in it, so that thousands of transforms are drawn by
-`vmap` over keys, stored, concatenated and indexed, and one transform is shown to many images by
-`vmap(scheme.apply, (0, None))`.
+A scheme draws all randomness in `sample`, none in `apply`, for one image at a time, float32[H, W, 3] in [0, 1]; batches
+live in `corruptions.augment.batch`. The params of a transform are a flat dictionary of small arrays without any image
+in it, so that thousands of transforms are drawn by `vmap` over keys, stored, concatenated and indexed, and one
+transform is shown to many images by `vmap(scheme.apply, (0, None))`.
 
 Names: `augmix`, `augmix_imagenet`, `autoaugment_cifar`, `autoaugment_imagenet`, `patch_gaussian`,
-`patch_gaussian_imagenet`; `augmix=rotate+equalize`, AugMix with some of its nine operations
-(`augmix=` with none is the identity; also `augmix_imagenet=...`); `op=rotate`, an operation alone
-(also `op_imagenet=...`); `stored=FILE`, the transforms in a file (see `stored`), canonically
-`stored=LABEL@DIGEST`.
+`patch_gaussian_imagenet`; `augmix=rotate+equalize`, AugMix with some of its nine operations (`augmix=` with none is the
+identity; also `augmix_imagenet=...`); `op=rotate`, an operation alone (also `op_imagenet=...`); `stored=FILE`, the
+transforms in a file (see `stored`), canonically `stored=LABEL@DIGEST`.
 """
 
 import dataclasses
@@ -67,16 +65,13 @@ class Scheme:
 
     Attributes:
       name: the canonical name.
-      operations: what its transforms are made of: names of `operations.OPERATIONS`, or
-        `patch_gaussian`.
+      operations: what its transforms are made of: names of `operations.OPERATIONS`, or `patch_gaussian`.
       sampler: `(key, shape, choices, **options) -> params`; the options are static.
       applier: `(image, params) -> image`, deterministic.
-      choices: NumPy arrays handed to the sampler, where they may be traced; differing in these
-        alone shares a compile.
+      choices: NumPy arrays handed to the sampler, where they may be traced; differing in these alone shares a compile.
       rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
-      drawn_from: the scheme that stored transforms were drawn from; "" when the transforms are the
-        scheme's own.
+      drawn_from: the scheme that stored transforms were drawn from; "" when the transforms are the scheme's own.
     """
 
     name: str
@@ -114,9 +109,7 @@ class Scheme:
         return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
-        """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and
-        range.
-        """
+        """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""
         checks.one_image(image)
         return self.applier(image, params)
 
@@ -191,12 +184,12 @@ def subsets(family: str = "augmix") -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """Returns the one spelling of a name: operations in the order of `operations.BASE`, all nine
-    being plain AugMix; for a file of stored transforms its label and digest.
+    """Returns the one spelling of a name: operations in the order of `operations.BASE`, all nine being plain AugMix;
+    for a file of stored transforms its label and digest.
 
     Raises:
-      ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`,
-        or a file of other content.
+      ValueError: an unknown name, an unknown or repeated operation, several operations after `op=`, or a file of other
+        content.
       FileNotFoundError: no such file of stored transforms.
     """
     if is_stored(name):
@@ -218,8 +211,8 @@ def is_stored(name: object) -> bool:
 
 
 def get(name: str | Scheme) -> Scheme:
-    """Returns the scheme called `name`, see the module, or the `Scheme` that it is given. A file is
-    read anew in every call.
+    """Returns the scheme called `name`, see the module, or the `Scheme` that it is given. A file is read anew in every
+    call.
 
     Raises:
       ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest alone.
@@ -274,8 +267,7 @@ def coinciding(scheme_name: str, corruption_names: Iterable[str]) -> list[tuple[
       corruption_names: names of corruptions, any spelling that `corruptions.get` knows.
 
     Returns:
-      List of (operation, qualified name), in the order of the scheme's operations and then of the
-      corruptions.
+      List of (operation, qualified name), in the order of the scheme's operations and then of the corruptions.
 
     Raises:
       ValueError: an unknown scheme or corruption.

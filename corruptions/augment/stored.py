@@ -64,8 +64,7 @@ def write(path: str | os.PathLike, stored: Stored) -> None:
     """Writes a file so that `path` holds the old content or the new one.
 
     Raises:
-      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without
-        one common first axis.
+      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without one common first axis.
     """
     _check(stored)
     about = {"source": stored.source, "shape": list(stored.shape), "label": stored.label, "origin": stored.origin}

@@ -11,9 +11,8 @@ clahe_skimage    scikit-image's `equalize_adapthist`, with its defaults
 nlm              non-local means, with a strength in proportion to the estimated noise
 ten_crop         corners, centre and their mirror images; averaged probabilities
 
-D. Hendrycks's and T. Dietterich's draft on corruption and structural robustness names histogram
-equalisation, denoising and ten crops. It publishes neither the clip limit, grid and colour space
-nor the settings of the denoising.
+D. Hendrycks's and T. Dietterich's draft on corruption and structural robustness names histogram equalisation, denoising
+and ten crops. It publishes neither the clip limit, grid and colour space nor the settings of the denoising.
 """
 
 import functools
@@ -71,21 +70,19 @@ def label(name: str) -> str:
 def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True) -> jax.Array:
     """Enhances a batch of images on the device, each by itself.
 
-    Enhanced images have 256 levels, as they would on disk: float32 images are rounded to the
-    nearest level before, and all images afterwards.
+    Enhanced images have 256 levels, as they would on disk: float32 images are rounded to the nearest level before, and
+    all images afterwards.
 
     Args:
       images: [N, H, W, 3], H and W at least 16; uint8, or float32 in [0, 1].
       name: one of `of_pixels`.
-      validate: whether the values of concrete float batches are checked (this waits for the device
-        once).
+      validate: whether the values of concrete float batches are checked (this waits for the device once).
 
     Returns:
       The enhanced images, same shape and dtype.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range or name; the message names the expected and
-        the found value.
+      ValueError, TypeError: wrong shape, dtype, range or name; the message names the expected and the found value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     check(name)
@@ -118,9 +115,9 @@ devices.drop_with(_enhance.clear_cache)  # type: ignore[attr-defined]  # the stu
 def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[[jax.Array], jax.Array]:
     """Makes a classifier that averages the probabilities (softmax) of the ten crops of enlarged images.
 
-    Networks for 224 pixels are tested on crops of 224 from an image of 256. Stored corrupted images
-    have 224 pixels already, so they are enlarged first, in that ratio and bilinearly (32 pixels
-    become 37). The draft on structural robustness does not describe its crops.
+    Networks for 224 pixels are tested on crops of 224 from an image of 256. Stored corrupted images have 224 pixels
+    already, so they are enlarged first, in that ratio and bilinearly (32 pixels become 37). The draft on structural
+    robustness does not describe its crops.
 
     Args:
       classify: logits [N, C] of images [N, H, W, 3], pure.
@@ -142,8 +139,8 @@ def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[
 
 
 def ten_crops(image: jax.Array, height: int, width: int) -> jax.Array:
-    """Cuts the ten crops, in the order of fb.resnet.torch: centre, upper left, upper right, lower
-    left, lower right, then the same of the mirror image.
+    """Cuts the ten crops, in the order of fb.resnet.torch: centre, upper left, upper right, lower left, lower right,
+    then the same of the mirror image.
 
     Args:
       image: [H, W, C].

@@ -1,14 +1,13 @@
 """Contrast-limited adaptive histogram equalisation, bit for bit as OpenCV defines it.
 
-One 8-bit channel is cut into tiles of A pixels. Each tile's histogram is clipped at L = max(1,
-int(clip A / 256)); the excess is returned to all bins in equal parts, the remainder one by one to
-bins at equal distances. The tile's table is round(255 / A times the running sum). A pixel takes the
-bilinear mean of its level's entries in the tables of the four nearest tiles. K. Zuiderveld,
-"Contrast Limited Adaptive Histogram Equalization", Graphics Gems IV (1994).
+One 8-bit channel is cut into tiles of A pixels. Each tile's histogram is clipped at L = max(1, int(clip A / 256)); the
+excess is returned to all bins in equal parts, the remainder one by one to bins at equal distances. The tile's table is
+round(255 / A times the running sum). A pixel takes the bilinear mean of its level's entries in the tables of the four
+nearest tiles. K. Zuiderveld, "Contrast Limited Adaptive Histogram Equalization", Graphics Gems IV (1994).
 
-The lightness L of CIELAB is converted in float32 and rounded to the nearest of 256 levels: L
-255/100, a + 128 and b + 128 of sRGB with the white point D65. OpenCV converts in fixed point; the
-two differ by at most 1 level in L and 2 in a and b.
+The lightness L of CIELAB is converted in float32 and rounded to the nearest of 256 levels: L 255/100, a + 128 and b +
+128 of sRGB with the white point D65. OpenCV converts in fixed point; the two differ by at most 1 level in L and 2 in a
+and b.
 """
 
 import functools
@@ -35,8 +34,8 @@ _KNEE = 0.008856  # below it f is a straight line
 def clahe(channel: jax.Array, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
     """Equalises a channel.
 
-    Where a side is no multiple of the grid, both sides are extended at their end by reflection
-    without the last pixel; a side that is a multiple grows by a whole grid.
+    Where a side is no multiple of the grid, both sides are extended at their end by reflection without the last pixel;
+    a side that is a multiple grows by a whole grid.
 
     Args:
       channel: uint8 [H, W].
@@ -146,9 +145,7 @@ def neighbours(further: np.ndarray, weight: np.ndarray, number: int) -> Neighbou
 
 
 def _neighbours(size: int, side: int, number: int) -> Neighbours:
-    """Finds the tiles around each of `size` pixels. Places run from centre to centre in float32,
-    without half a pixel.
-    """
+    """Finds the tiles around each of `size` pixels. Places run from centre to centre in float32, without half a pixel."""
     place = np.arange(size, dtype=np.float32) * (np.float32(1) / np.float32(side)) - np.float32(0.5)
     before = np.floor(place)
     return neighbours(before + 1, place - before, number)
@@ -180,8 +177,8 @@ def histograms(tiles: jax.Array, bins: int) -> jax.Array:
 def blend(tables: jax.Array, values: jax.Array, down: Neighbours, right: Neighbours, bits: int) -> jax.Array:
     """Interpolates between the tables of the four tiles around each pixel.
 
-    ((1 - x) upper_left + x upper_right) (1 - y) + ((1 - x) lower_left + x lower_right) y, each
-    product and each sum rounded to float32 on its own, as C code without contraction does.
+    ((1 - x) upper_left + x upper_right) (1 - y) + ((1 - x) lower_left + x lower_right) y, each product and each sum
+    rounded to float32 on its own, as C code without contraction does.
 
     Args:
       tables: int32 [rows, columns, bins], values of at most `bits` bits.
@@ -208,16 +205,16 @@ def blend(tables: jax.Array, values: jax.Array, down: Neighbours, right: Neighbo
 
 
 def _product(a, b):
-    # No product is negative. The maximum, which never acts, keeps compilers from fusing products
-    # and sums into one rounding.
+    # No product is negative. The maximum, which never acts, keeps compilers from fusing products and sums into one
+    # rounding.
     return jnp.maximum(a * b, 0)
 
 
 def lab_from_rgb(image: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Converts sRGB, uint8 [H, W, 3], to L, a and b, uint8 [H, W] each.
 
-    With f(t) = t^(1/3) above .008856, 7.787 t + 16/116 below: L = 116 f(Y) - 16, a = 500 (f(X) -
-    f(Y)), b = 200 (f(Y) - f(Z)), X, Y and Z relative to white.
+    With f(t) = t^(1/3) above .008856, 7.787 t + 16/116 below: L = 116 f(Y) - 16, a = 500 (f(X) - f(Y)), b = 200 (f(Y) -
+    f(Z)), X, Y and Z relative to white.
     """
     table = jnp.asarray(_LINEAR, jnp.float32)
     linear = [stage(table.at[image[..., c].astype(jnp.int32)].get(mode="promise_in_bounds")) for c in range(3)]
@@ -229,9 +226,7 @@ def lab_from_rgb(image: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 
 def rgb_from_lab(lightness: jax.Array, a: jax.Array, b: jax.Array) -> jax.Array:
-    """Converts L, a and b, uint8 [H, W] each, to sRGB, uint8 [H, W, 3]; colours out of range are
-    clipped.
-    """
+    """Converts L, a and b, uint8 [H, W] each, to sRGB, uint8 [H, W, 3]; colours out of range are clipped."""
     lightness, a, b = (channel.astype(jnp.float32) for channel in (lightness, a, b))
     y = (lightness * np.float32(100 / 255) + 16) / 116
     white = [_cube(f) for f in (y + (a - 128) / 500, y, y - (b - 128) / 200)]

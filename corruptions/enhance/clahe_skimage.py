@@ -1,9 +1,8 @@
 """The equalisation of scikit-image, `exposure.equalize_adapthist` with its defaults.
 
-It differs from OpenCV's (`clahe`) in five ways: it takes the HSV value, stretched to 14 bits; a
-tile is an eighth of a side, whatever is left over, with half a tile of reflection around the image;
-the limit is 1 % of a tile and holds after the excess has been returned; it interpolates from centre
-to centre; at last it stretches the value to the whole range.
+It differs from OpenCV's (`clahe`) in five ways: it takes the HSV value, stretched to 14 bits; a tile is an eighth of a
+side, whatever is left over, with half a tile of reflection around the image; the limit is 1 % of a tile and holds after
+the excess has been returned; it interpolates from centre to centre; at last it stretches the value to the whole range.
 """
 
 import jax
@@ -52,8 +51,8 @@ def equalize_value(value: jax.Array) -> jax.Array:
 def clipped(counts: jax.Array, limit: int) -> jax.Array:
     """Clips histograms at a limit and returns the excess to their bins, no bin beyond the limit.
 
-    Every bin gets an equal part as far as the limit allows. The remainder goes one by one to bins
-    below the limit: in turn from bin 0, 1, 2 .., with steps as long as the remainder allows.
+    Every bin gets an equal part as far as the limit allows. The remainder goes one by one to bins below the limit: in
+    turn from bin 0, 1, 2 .., with steps as long as the remainder allows.
 
     Args:
       counts: int32 [T, bins].

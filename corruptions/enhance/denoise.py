@@ -1,18 +1,18 @@
 """Non-local means, in the fast form of scikit-image, and the estimate of noise that sets its strength.
 
-Every pixel p becomes the mean of the pixels p + t, |t| up to a distance d down and across, with
-weights exp(-D), 0 where D > 5,
+Every pixel p becomes the mean of the pixels p + t, |t| up to a distance d down and across, with weights exp(-D), 0
+where D > 5,
 
     D = sum_window sum_c (I(x) - I(x + t))^2 / (C h^2 s^2).
 
-The window has rows and columns p - o + 1 .. p + o, o = s // 2: one row and column less than the
-patch side s, as scikit-image has it. The image is reflected at its rim, without the last pixel.
-A. Buades, B. Coll, J.-M. Morel, CVPR 2005; J. Darbon et al., ISBI 2008 (the fast form).
+The window has rows and columns p - o + 1 .. p + o, o = s // 2: one row and column less than the patch side s, as
+scikit-image has it. The image is reflected at its rim, without the last pixel. A. Buades, B. Coll, J.-M. Morel, CVPR
+2005; J. Darbon et al., ISBI 2008 (the fast form).
 
-The noise is sigma = median |d| / .67449 over the coefficients d that are not 0 in the band that is
-high-pass both ways of one level of the Daubechies wavelet db2, half-sample symmetric at the rim;
-averaged over channels. D. L. Donoho, I. M. Johnstone, "Ideal spatial adaptation by wavelet
-shrinkage", Biometrika 81 (1994), 4.2; `restoration.estimate_sigma` of scikit-image.
+The noise is sigma = median |d| / .67449 over the coefficients d that are not 0 in the band that is high-pass both ways
+of one level of the Daubechies wavelet db2, half-sample symmetric at the rim; averaged over channels. D. L. Donoho, I.
+M. Johnstone, "Ideal spatial adaptation by wavelet shrinkage", Biometrika 81 (1994), 4.2; `restoration.estimate_sigma`
+of scikit-image.
 """
 
 import jax
@@ -32,8 +32,8 @@ _QUARTILE = 0.6744897501960817  # third quartile of the standard normal distribu
 def denoise_levels(image: jax.Array) -> jax.Array:
     """Denoises an image of 8 bits, uint8 [H, W, 3], with .8 of the estimated noise as strength.
 
-    Clean photographs have an estimate of some .01 and are smoothed a little too, as in the draft on
-    structural robustness.
+    Clean photographs have an estimate of some .01 and are smoothed a little too, as in the draft on structural
+    robustness.
     """
     noisy = to_float(image)
     sigma = estimate(noisy)
