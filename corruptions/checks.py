@@ -1,4 +1,4 @@
-"""Clear errors for bad input: each names what was expected and what was found."""
+"""Clear errors for bad input: each names the expected and the found value."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
 
 
 def _refuse_torch(images: Any) -> None:
-    """Refuses PyTorch's tensors, told by the name of their package, which is not imported here."""
+    """Refuses PyTorch's tensors, recognised by the name of their package, which is not imported here."""
     if any(kind.__module__.partition(".")[0] == "torch" for kind in type(images).__mro__):
         raise TypeError(
             f"expected an array of JAX or NumPy, found a PyTorch tensor of shape {tuple(images.shape)}; hand its "

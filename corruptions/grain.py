@@ -36,8 +36,8 @@ class CorruptRecord(transforms.RandomMap):
     epoch has draws of its own; straight behind the source a record keeps its draws.
 
     Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each compiles for itself, once
-    for a size of image; with `jax_compilation_cache_dir` they share. What this process read from files by
-    `use_photographs` workers do not have: use `CorruptBatch`.
+    for a size of image; with `jax_compilation_cache_dir` they share. Workers lack the photographs that this process
+    read with `use_photographs`: use `CorruptBatch`.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
@@ -126,7 +126,7 @@ class CorruptBatch(transforms.Map):
 def _checked(
     name: str | Corruption, severity: ArrayLike | None, options: Mapping[str, Any]
 ) -> tuple[Corruption, ArrayLike | None]:
-    """Finds a corruption and checks what it is given, without starting JAX."""
+    """Finds a corruption and checks its severity and options, without starting JAX."""
     corruption = registry.get(name)
     checks.options(corruption.qualified_name, corruption.options, options)
     return corruption, None if severity is None else corruption.scale.check(severity, options)

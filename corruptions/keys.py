@@ -1,4 +1,4 @@
-"""Keys of seeds and of images: every bit of a 64-bit integer counts.
+"""Keys of seeds and indices of images: every bit of a 64-bit integer counts.
 
 JAX keys are made of 32-bit words: `jax.random.key(2**40)` equals `jax.random.key(0)`, and an int64 index beyond 2^32
 loses its upper half on the way to the device. Here the upper word is folded in where it is not zero, so that smaller
@@ -52,8 +52,8 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
     """Checks the identities of images and brings them into 32-bit words.
 
     Args:
-      index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or what this function gave.
-      number: of images.
+      index: `number` integers, none negative: a list, a range, a NumPy or JAX array; or a result of this function.
+      number: number of images.
       validate: whether the values of a JAX array are looked at (this waits for the device once).
 
     Returns:
@@ -109,7 +109,7 @@ def integers(index: Any) -> jax.Array | np.ndarray:
 
 
 def _refuse_negative(index):
-    """Of a JAX array, where its values are known: -1 would be the image 2^32 - 1."""
+    """Refuses negative integers in a JAX array with known values: -1 would be the image 2^32 - 1."""
     if index.dtype.kind != "i" or isinstance(index, jax.core.Tracer) or not index.is_fully_addressable:
         return
     if index.size and (least := np.asarray(index).min()) < 0:

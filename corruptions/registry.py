@@ -15,7 +15,7 @@ _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Corruptions that need more than this package brings, and what makes them known.
+# Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {
     "structural/style_transfer": "needs the weights of a network: give commands a file of them, --config.style=FILE, and "
     "--config.imports=\"('projects.structural.style',)\"; in Python `import projects.structural.style` and "
@@ -184,7 +184,7 @@ def selected_levels(name: str | Corruption, benchmark: str) -> tuple[int, ...] |
 
 
 def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Mapping[str, Any]:
-    """Adds to a corruption's options the levels its random severities come from; a range wins."""
+    """Adds to a corruption's options the levels that its random severities come from; a range takes precedence."""
     return options if levels is None or options.get("range") else {"levels": levels, **options}
 
 

@@ -38,10 +38,9 @@ def augment(
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a scheme, see `schemes`.
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1.
-      dtype: of the result: float32, uint8, or None for that of `images`. AugMix and Patch Gaussian make values between
-        8-bit levels, and the networks of the papers are trained on those of AugMix: float32 keeps them. uint8 rounds
-        AugMix to the nearest level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels
-        either way.
+      dtype: of the result: float32, uint8, or None for the dtype of `images`. AugMix and Patch Gaussian make values
+        between 8-bit levels, and the papers train on AugMix's: float32 keeps them. uint8 rounds AugMix to the nearest
+        level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels either way.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
         the device once).
       **options: static options of the scheme (`get(name).options`).
@@ -50,8 +49,8 @@ def augment(
       The augmented images, [N, H, W, 3] of `dtype`.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names what was expected and what was
-        found.
+      ValueError, TypeError: wrong shape, dtype, range, name or option; the message names the expected and the found
+        value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()

@@ -61,15 +61,16 @@ out color, contrast, brightness and sharpness. Sharpness blurs at factors below 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scheme:
-    """A scheme and what is known about it. Calling it augments one image.
+    """A scheme and all that is known about it. Calling it augments one image.
 
     Attributes:
       name: the canonical name.
-      operations: what its transforms are made of: names of `operations.OPERATIONS`, or `patch_gaussian`.
+      operations: the operations of its transforms: names of `operations.OPERATIONS`, or `patch_gaussian`.
       sampler: `(key, shape, choices, **options) -> params`; the options are static.
       applier: `(image, params) -> image`, deterministic.
-      choices: NumPy arrays handed to the sampler, where they may be traced; differing in these alone shares a compile.
-      rounding: how uint8 results are made of values between levels: `nearest` or `truncate`.
+      choices: NumPy arrays for the sampler, where they may be traced; schemes that differ in these alone share a
+        compile.
+      rounding: how values between levels become uint8: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
       drawn_from: the scheme that stored transforms were drawn from; "" when the transforms are the scheme's own.
     """
@@ -211,7 +212,7 @@ def is_stored(name: object) -> bool:
 
 
 def get(name: str | Scheme) -> Scheme:
-    """Returns the scheme called `name`, see the module, or the `Scheme` that it is given. A file is read anew in every
+    """Returns the scheme called `name`, see the module; a `Scheme` is returned as it is. A file is read anew in every
     call.
 
     Raises:

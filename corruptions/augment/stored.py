@@ -5,7 +5,7 @@ A file is an .npz archive with an array [K, ...] for each of the params and `abo
     source    canonical name of the scheme that the transforms were drawn from
     shape     (H, W, 3) of the images they were drawn for: strengths in pixels belong to it
     label     what the set is called
-    origin    anything else worth knowing of where it comes from
+    origin    anything else about its origin
 
 The digest is over source, shape and params, not over label, origin or the bytes of the file.
 """
@@ -42,7 +42,7 @@ class Stored(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """sha256 of what determines the augmentation, hexadecimal."""
+        """sha256 of source, shape and params, hexadecimal."""
         total = hashlib.sha256(f"{self.source} {tuple(self.shape)}".encode())
         for name, array in sorted(self.params.items()):
             array = np.ascontiguousarray(array)
@@ -51,7 +51,7 @@ class Stored(NamedTuple):
 
     @property
     def number(self) -> int:
-        """K, how many transforms."""
+        """K, the number of transforms."""
         return len(next(iter(self.params.values())))
 
     @property
@@ -106,7 +106,7 @@ def _check(stored):
 
 
 def choices(stored: Stored) -> dict[str, Any]:
-    """Returns what the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
+    """Returns the arrays that the sampler draws from: {"params": {name: [K, ...]}, "number": int32 []}."""
     return {"params": stored.params, "number": np.int32(stored.number)}
 
 
