@@ -5,7 +5,6 @@ The slow tests take the TPU's own compiler (`pip install -e '.[study,compile_tpu
 
 import importlib.metadata
 import pathlib
-import re
 
 import jax
 import jax.numpy as jnp
@@ -183,26 +182,20 @@ INSTALLED = bool(list(importlib.metadata.distributions(name=V5E.package)))
 needs_compiler = pytest.mark.skipif(not INSTALLED, reason=f"needs {V5E.package}, the compiler for {V5E.kind}")
 
 
-def bars(cells):
-    """(rate, trips, temporaries) of a row."""
-    return [
-        float(re.sub(r"<= |,", "", cells[name]))
-        for name in ("images/s by the model", "loop trips", "temporaries MiB/image")
-    ]
+def rate_and_memory(cells):
+    return [float(cells[name].replace(",", "")) for name in ("images/s by the model", "temporaries MiB/image")]
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", corruptions.names())
-def test_a_bar_that_the_committed_table_keeps_is_kept(name):
+def test_one_form_for_all_platforms_costs_a_tpu_less_than_half_of_the_committed_speed(name):
     lines = [line.strip("| \n").split(" | ") for line in PATH.read_text().splitlines() if line.startswith("| ")]
     committed = next(dict(zip(lines[0], line)) for line in lines if line[0] == name)
     found = programs.measure(V5E, lambda mesh: programs.build("corruptions", name, 224, 128, mesh))
-    for before, now, bound in zip(bars(committed), bars(command.row(V5E, found, 128, 224**2)), (5_000, 64, 4)):
-        if bound == 5_000:
-            assert now >= bound or before < bound
-        else:
-            assert now <= bound or before > bound
+    rate, memory = rate_and_memory(command.row(V5E, found, 128, 224**2))
+    committed_rate, committed_memory = rate_and_memory(committed)
+    assert rate > committed_rate / 2 and memory < 2 * max(committed_memory, 0.1)
 
 
 @pytest.mark.slow
