@@ -3,8 +3,9 @@
 import pytest
 
 import overlap
+from projects.structural import enhancement_study
 from tests.training import tiny
-from tools import cbar, enhancement_study, scheme_study
+from tools import cbar, scheme_study
 from training import study
 
 
