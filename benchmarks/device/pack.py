@@ -1,4 +1,4 @@
-"""Packs what a machine without network needs to measure itself: wheels, CIFAR-10, the checkout; at most 60 MB.
+"""Packs what a machine without network needs to measure itself: wheels, CIFAR-10, the checkout but docs/; at most 60 MB.
 
     python -m benchmarks.device.pack --tfds=TFDS --out=build/device
 
@@ -22,30 +22,10 @@ from runtime.provenance import git_revision
 
 LIMIT = 60e6
 PYTHON = "3.12"
-WHEELS = (
-    *(
-        "absl-py",
-        "array-record",
-        "dm-pix",
-        "dm-tree",
-        "etils",
-        "googleapis-common-protos",
-        "immutabledict",
-        "ml-collections",
-    ),
-    *(
-        "pillow",
-        "promise",
-        "protobuf",
-        "psutil",
-        "six",
-        "tensorflow-datasets",
-        "tensorflow-metadata",
-        "toml",
-        "tqdm",
-        "wrapt",
-    ),
-)
+WHEELS = """
+absl-py array-record dm-pix dm-tree etils googleapis-common-protos immutabledict ml-collections pandas pillow promise protobuf
+psutil python-dateutil six tensorflow-datasets tensorflow-metadata toml tqdm wrapt
+"""
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
 _RUN = """\
 #!/usr/bin/env bash
@@ -80,13 +60,14 @@ def define_flags():
 
 
 def checkout(folder: pathlib.Path, revision: str) -> None:
-    """Packs the committed files, with their revision in a file REVISION."""
+    """Packs the committed files but docs/, with their revision in a file REVISION."""
     path = folder / f"checkout-{revision[:12]}.tar.gz"
     for old in folder.glob("checkout-*.tar.gz"):
         if old != path:
             old.unlink()
     if not path.exists():
-        archive = ["git", "archive", "--format=tar.gz", f"--add-virtual-file=REVISION:{revision}", "HEAD"]
+        committed = [f"--add-virtual-file=REVISION:{revision}", "HEAD", ".", ":(exclude)docs"]
+        archive = ["git", "archive", "--format=tar.gz", *committed]
         files.write_atomically(path, subprocess.run(archive, check=True, capture_output=True).stdout)
 
 
@@ -115,7 +96,7 @@ def wheels(folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
     target = ["--only-binary=:all:", f"--python-version={PYTHON}", *(f"--platform={name}" for name in _PLATFORMS)]
-    for name in WHEELS:
+    for name in WHEELS.split():
         if list(folder.glob(f"{name.replace('-', '_')}-*.whl")):
             continue
         log.info("fetching %s", name)
