@@ -16,13 +16,13 @@ transforms of each scheme, but fewer images and six corruptions of one severity.
 seconds that the commands run, nothing else.
 
 The paper's features come from a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
-BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.compare:
+BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.tables:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg
 python -m tools.msd --config=configs/msd.py --workdir=runs/wrn --config.msd.errors="runs/schemes"
 python -m tools.msd --config=configs/msd.py --workdir=runs/vgg --config.msd.errors="runs/schemes"
-python -m tools.compare --first=runs/wrn/msd --second=runs/vgg/msd
+python -m tools.tables runs/wrn/msd runs/vgg/msd --table=distances
 """
 
 from configs import default

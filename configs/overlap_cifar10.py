@@ -5,7 +5,7 @@ python overlap.py --config=configs/overlap_cifar10.py:smoke --workdir=runs/overl
 for a in small small_wide small_plain; do
   python overlap.py --config=configs/overlap_cifar10.py:$a --workdir=runs/architectures/$a
 done
-python -m tools.compare runs/architectures/small runs/architectures/small_wide runs/architectures/small_plain \\
+python -m tools.tables runs/architectures/small runs/architectures/small_wide runs/architectures/small_plain --table=overlaps \\
     --out=runs/architectures
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.

@@ -6,4 +6,5 @@
 - `summary`: errors.csv, errors_summary.csv, and the same printed
 - `significance`: differences between models on the same images, corrected for their number
 - `joint`: several models and benchmarks in one table
+- `sets`: means over sets of corruptions, the balance of a benchmark
 """

@@ -1,12 +1,12 @@
 """Overlap of corruptions: does robustness to one bring robustness to another?
 
-- `score`: gain, directed transfer and overlap of accuracies, with first-order standard errors
-- `variance`: those standard errors, binomial and by the jackknife over seeds
-- `bootstrap`: accuracies under resampling of the test images
-- `errors`: the standard errors of a study, in its tables, its picture and its report
+- `score`: gain, directed transfer and overlap of accuracies, with first-order standard errors (`variance`)
+- `uncertainty`: standard errors of a study, by resampling test images
+- `study`: an overlap study from its answers, its tables and pictures
+- `measured`: overlaps as a selection takes them, of a study or of somebody's files
+- `agreement`: do the matrices of several studies agree?
+- `mixtures`: gains of models trained on whole benchmarks
 - `balance`: mean overlap of each corruption, and how balanced a benchmark is
-- `files`: overlap.csv and overlap_long.csv
-- `text`: what overlap.py prints
 """
 
 from analysis.overlap.score import Overlap, overlap_matrix
