@@ -53,7 +53,7 @@ def test_command_prints_and_writes_the_published_selection(matrix, tmp_path):
     assert found["number_of_sets"] == 10 and len(found["alternatives"]) == 9
     assert winner not in found["alternatives"]
     assert found["inputs"] == {matrix.name: hashlib.sha256(matrix.read_bytes()).hexdigest()}
-    assert set(found["versions"]) == {"python", "numpy", "scipy"}
+    assert {"python", "numpy", "scipy"} <= set(found["versions"])
     assert len(found["sweep"]) == 21 and found["sweep"][4]["members"] == winner
     assert "at most the threshold" in found["rule"]
 
