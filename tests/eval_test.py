@@ -12,7 +12,6 @@ from flax import nnx
 import corruptions
 import data
 import eval as evaluation_script
-from analysis import tables
 from corruptions.write import write_dataset
 from eval import evaluate
 from evaluation.conditions import list_conditions
@@ -21,6 +20,7 @@ from evaluation.results import count_answers
 from evaluation.shown import Shown
 from runtime import meshes
 from runtime.workdirs import WorkdirError
+from tests.analysis.made_up import read_counts
 from tests.training import tiny
 from training import states, study
 
@@ -131,12 +131,12 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
 
     found = run(counting)
     assert len(calls) == 6  # clean was kept
-    assert tables.read_counts(tmp_path / "w" / "counts.csv") == found == run(lambda images: pytest.fail("again"))
+    assert read_counts(tmp_path / "w" / "counts.csv") == found == run(lambda images: pytest.fail("again"))
     assert {"scores.csv", "errors.csv", "provenance.json", "evaluation.json"} <= {
         p.name for p in (tmp_path / "w").iterdir()
     }
     run(counting, name="other")  # a second classifier in the same tables
-    assert {row.model for row in tables.read_counts(tmp_path / "w" / "counts.csv")} == {"mine", "other"}
+    assert {row.model for row in read_counts(tmp_path / "w" / "counts.csv")} == {"mine", "other"}
     with pytest.raises(WorkdirError, match=r"shown\.images"):
         evaluate(brightness, 255 - split.images, split.labels, corruptions=(), workdir=tmp_path / "w")
 

@@ -24,7 +24,7 @@ from evaluation import results, trained_models
 from runtime import workdirs
 from runtime.command import import_all
 from runtime.schema import SettingsError
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
 from training import rules, study
@@ -170,7 +170,7 @@ def test_the_commands_of_the_page_go_through(tmp_path):
             timeout=280,
         )
         assert done.returncode == 0, done.stderr
-    evaluated = {count.corruption for count in tables.read_counts(tmp_path / "shade" / "counts.csv")}
+    evaluated = {count.corruption for count in read_counts(tmp_path / "shade" / "counts.csv")}
     assert evaluated == {"clean", "mine/shade", "mine/both", "noc/border"}
     assert (tmp_path / "shade_overlap" / "overlap.csv").read_text().count("mine/shade") >= 2
     assert (tmp_path / "shade_overlap" / "report.html").stat().st_size > 10_000

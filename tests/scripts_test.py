@@ -13,11 +13,11 @@ import pytest
 import data
 import eval as evaluate
 import overlap
-from analysis import tables
 from analysis.overlap.measured import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
 from tests import compiling
+from tests.analysis.made_up import read_counts
 from tests.pages import commands, section_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ def test_a_study_leaves_every_result(study):
         "answers",
         "models",
     }
-    counts = tables.read_counts(workdir / "counts.csv")
+    counts = read_counts(workdir / "counts.csv")
     assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
     names, matrix, *_ = read_overlap(workdir / "overlap.csv")
     assert names == ("noc/border", "noc/hue")
@@ -104,7 +104,7 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
     assert code == 0, err
     after = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
     assert len(after) == 5 and before.items() <= after.items()
-    assert len(tables.read_counts(workdir / "counts.csv")) == 5 * 4
+    assert len(read_counts(workdir / "counts.csv")) == 5 * 4
     assert set(json.loads((workdir / "timing.json").read_text())["training_seconds"]) == {
         f"{model}|0" for model in ("standard", "noc/border", "noc/hue", "noc/brightness", "mixture=two")
     }
@@ -122,7 +122,7 @@ def test_eval_adds_conditions(study):
     ]
     code, out, err = script("eval.py", f"--workdir={workdir}", *request)
     assert code == 0, err
-    rows = [row for row in tables.read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
+    rows = [row for row in read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
     assert {row.severity for row in rows} == {0.0, 1.0} and "noc/rain" in out
 
 
@@ -140,8 +140,8 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
     )
     code, _, err = script("eval.py", f"--workdir={workdir}", f"--config.eval.stored={tmp_path / 'stored'}")
     assert code == 0, err
-    stored = tables.read_counts(workdir / "stored" / "stored" / "counts.csv")
-    direct = {row[:3]: row.correct for row in tables.read_counts(workdir / "counts.csv")}
+    stored = read_counts(workdir / "stored" / "stored" / "counts.csv")
+    direct = {row[:3]: row.correct for row in read_counts(workdir / "counts.csv")}
     found = [row for row in stored if row.corruption == "noc/border"]
     assert len(found) >= 3
     np.testing.assert_array_equal(test.index, np.arange(200))  # the draws follow the index

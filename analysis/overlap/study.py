@@ -72,10 +72,18 @@ def read_study(workdir: pathlib.Path) -> Study:
       FileNotFoundError, ValueError: no such workdir, or answers that are missing or damaged.
     """
     found = answers.read(workdir)
-    names = expand(workdirs.read_config(workdir).get("study", {}).get("corruptions", ()))
+    config = workdirs.read_config(workdir)
+    names = expand(config.get("study", {}).get("corruptions", ())) or _trained_with(found)
     if len(names) < 2:
         raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
     return Study.of(names, *found.study(names), found.conditions["classes"] or None)
+
+
+def _trained_with(found):
+    """The corruptions that a model was trained with and shown."""
+    models = dict.fromkeys(count.model for count in found.counts)
+    shown = {count.corruption for count in found.counts if count.severity == RANDOM}
+    return tuple(model for model in models if model in shown)
 
 
 def counts_of(correctness: Correctness) -> list[Count]:

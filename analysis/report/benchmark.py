@@ -106,7 +106,7 @@ def benchmark_section(study, strips):
     """
     selected = study.benchmark
     if selected is None:
-        body = missing("No benchmark was selected yet.", f"python select_noc.py --overlap={study.workdir}/overlap.csv")
+        body = missing("No benchmark was selected yet.", f"python select_noc.py --workdir={study.workdir}")
         return section("benchmark", "The selected benchmark", body, _stability(study))
     index = [study.names.index(name) for name in selected["members"]]
     inside = study.overlap.overlap[np.ix_(index, index)].copy()

@@ -4,28 +4,27 @@ against each other.
 
 import hashlib
 import pathlib
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
+import pandas as pd
 
-from analysis import accuracies, answers, derived, shapes
+from analysis import shapes
 from analysis.distances.results import Distance, read_distances
-from analysis.errors.summary import COLUMNS, Summary
-from analysis.lines import read_lines
-from analysis.overlap import mixtures, overlap_matrix
-from analysis.overlap.files import pair_matrix, read_overlap, read_overlap_long
+from analysis.errors.summary import Summary
 from analysis.overlap.score import Overlap
-from analysis.overlap.uncertainty import Errors, standard_errors
-from analysis.tables import Count
+from analysis.overlap.study import read_study
+from analysis.overlap.uncertainty import Errors
 from runtime.command import import_all
 from runtime.files import DamagedFileError, read_json
 from runtime.json_shapes import mismatch
 from runtime.workdirs import read_config
 
-REQUIRED = ("config.json", "provenance.json", "counts.csv", "overlap.csv", "overlap_long.csv")
+REQUIRED = ("config.json", "provenance.json")
 OPTIONAL = {  # file -> what a JSON file must hold
+    "counts.csv": None,
+    "overlap.csv": None,
+    "overlap_long.csv": None,
     "scores.csv": None,
     "errors_summary.csv": None,
     "mixtures.csv": None,
@@ -38,7 +37,6 @@ OPTIONAL = {  # file -> what a JSON file must hold
     "samples.png": None,
     "msd/msd.csv": None,
 }
-_TOLERANCE = 1e-9
 
 
 class Study(NamedTuple):
@@ -49,11 +47,9 @@ class Study(NamedTuple):
       config, provenance: as stored.
       names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay
         distinct.
-      overlap: the `Overlap`, computed from counts.csv and found equal to overlap.csv and
-        overlap_long.csv.
+      overlap: the `Overlap`, computed from the answers.
       seeds: of the trainings.
-      errors: `analysis.overlap.uncertainty.Errors`; where no answers are stored, `overlap` is the `se`
-        of overlap_long.csv.
+      errors: standard errors of all of them.
       benchmark, coverage, stability, ranges, comparison, timing: contents of the optional JSON files, or
         None.
       mixtures: rows of mixtures.csv as dictionaries, or None.
@@ -113,14 +109,8 @@ def read(workdir: str | pathlib.Path) -> Study:
     if wrong := mismatch(config, shapes.CONFIG):
         raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
     import_all(config.get("imports", ()))
-    counts = derived.read_counts(workdir / "counts.csv")
-    overlap, file_se = read_overlaps(workdir, counts, _classes(workdir))
-    names = overlap.names
-    accuracy, number, seeds = accuracies.accuracies(counts, names)
-    bits = _bits(workdir, names, seeds)
-    errors = standard_errors(accuracy, number, bits)
-    if bits is None:
-        errors = errors._replace(overlap=file_se)
+    study = read_study(workdir)
+    names = study.overlap.names
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
     in_workdir = [name for name in OPTIONAL if name.endswith(".json") and "/" not in name]
     optional = {name: _optional(workdir / name, OPTIONAL[name], names) for name in in_workdir}
@@ -131,9 +121,9 @@ def read(workdir: str | pathlib.Path) -> Study:
         provenance,
         names,
         short_names(names),
-        overlap,
-        seeds,
-        errors,
+        study.overlap,
+        study.seeds,
+        study.errors,
         *optional.values(),
         _mixtures(workdir / "mixtures.csv"),
         (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
@@ -142,26 +132,8 @@ def read(workdir: str | pathlib.Path) -> Study:
         tuple(map(_section, sections)),
         tuple(_file(workdir / name) for name in (*present, *sections)),
         _models(workdir),
-        _revisions(workdir, present),
+        _revisions(provenance, present),
     )
-
-
-def read_overlaps(
-    workdir: pathlib.Path, counts: Sequence[Count], num_classes: int | None = None
-) -> tuple[Overlap, np.ndarray]:
-    """Reads the overlaps of a study: (those that follow from its counts, standard errors of
-    overlap_long.csv); `num_classes` flags those of a standard model near chance.
-
-    Raises:
-      FileNotFoundError: no overlap.csv or overlap_long.csv.
-      ValueError: a table that is broken, or does not follow from the counts.
-    """
-    names, matrix = read_overlap(workdir / "overlap.csv")
-    if len(names) < 2:
-        raise ValueError(f"{workdir / 'overlap.csv'}: expected at least two corruptions, found {names}")
-    accuracy, number, _ = accuracies.accuracies(counts, names)
-    overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
-    return overlap, _check(workdir, overlap, matrix, read_overlap_long(workdir / "overlap_long.csv"))
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -170,34 +142,6 @@ def short_names(names: Sequence[str]) -> tuple[str, ...]:
     """
     last = [name.split("/", 1)[-1] for name in names]
     return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
-
-
-def _check(workdir, overlap, matrix, pairs):
-    """Standard errors of overlap_long.csv; refuses tables that were not made from the counts beside
-    them.
-    """
-    index = {name: k for k, name in enumerate(overlap.names)}
-    _same(workdir / "overlap.csv", overlap, matrix, overlap.overlap)
-    transfer = np.array(overlap.transfer)
-    for pair in pairs:
-        if pair.i in index and pair.j in index:
-            i, j = index[pair.i], index[pair.j]
-            transfer[i, j], transfer[j, i] = pair.T_ij, pair.T_ji
-    _same(workdir / "overlap_long.csv", overlap, transfer, overlap.transfer)
-    try:
-        return pair_matrix(pairs, overlap.names, lambda pair: pair.se)
-    except ValueError as error:
-        raise ValueError(f"{workdir / 'overlap_long.csv'}: {error}") from None
-
-
-def _same(path, overlap, stored, computed):
-    different = ~np.isclose(stored, computed, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
-    if different.any():
-        i, j = np.argwhere(different)[0]
-        raise ValueError(
-            f"{path}: expected {computed[i, j]} for ({overlap.names[i]}, {overlap.names[j]}), which follows from counts.csv, "
-            f"found {stored[i, j]}; run overlap.py again"
-        )
 
 
 def _optional(path, shape, names=None):
@@ -216,20 +160,11 @@ def _optional(path, shape, names=None):
 
 
 def _mixtures(path):
-    if not path.is_file():
-        return None
-    return [dict(zip(mixtures.COLUMNS, fields)) for _, fields in read_lines(path, mixtures.COLUMNS)]
+    return pd.read_csv(path, dtype=str).to_dict("records") if path.is_file() else None
 
 
 def _summaries(path):
-    rows = (fields for _, fields in read_lines(path, COLUMNS))
-    return [Summary(*row[:4], *map(float, row[4:7]), int(row[7]), *row[8:]) for row in rows]
-
-
-def _section(path):
-    content = read_json(path, shape=shapes.SECTION)
-    pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
-    return content, {name: picture.read_bytes() for name, picture in pictures.items() if picture.is_file()}
+    return [Summary(*row) for row in pd.read_csv(path).itertuples(index=False, name=None)]
 
 
 def _file(path):
@@ -237,18 +172,10 @@ def _file(path):
     return path.name, len(content), hashlib.sha256(content).hexdigest()
 
 
-def _bits(workdir, names, seeds):
-    """Answers of the study, where the workdir has some."""
-    if not any((workdir / answers.FOLDER).glob("*.npz")):
-        return None
-    bits, found = answers.read(workdir).study(names)
-    return bits[[found.index(seed) for seed in seeds]]
-
-
-def _classes(workdir):
-    """Classes of the study's networks, where a model says so."""
-    finals = sorted(workdir.glob("models/*/*/final.json"))
-    return read_json(finals[0]).get("num_classes") if finals else None
+def _section(path):
+    content = read_json(path, shape=shapes.SECTION)
+    pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
+    return content, {name: picture.read_bytes() for name, picture in pictures.items() if picture.is_file()}
 
 
 def _models(workdir):
@@ -260,13 +187,7 @@ def _models(workdir):
     return tuple(models)
 
 
-def _revisions(workdir, present):
-    """The revision in the comment of each table's first line."""
-    revisions = {}
-    for name in present:
-        if name.endswith(".csv"):
-            with open(workdir / name, encoding="utf-8") as file:
-                match = re.match(r"#.*\brevision (\S+)", file.readline())
-            if match:
-                revisions[name] = match[1]
-    return revisions
+def _revisions(provenance, present):
+    """The revision that wrote each table, where provenance.json tells it."""
+    written = provenance.get("files", {})
+    return {name: written[name]["git_revision"] for name in present if "git_revision" in written.get(name, {})}

@@ -27,17 +27,16 @@ def optional_section(study: Study) -> Html:
         _distances(study.distances),
         _of_projects(study.sections),
     )
-    overlap = study.workdir / "overlap.csv"
     commands = (
         None,  # overlap.py writes it, or did not yet
         ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={study.workdir}"),
         (
             "Which candidates a benchmark covers (coverage.json).",
-            f"python select_noc.py --overlap={overlap} --coverage=imagenet_c",
+            f"python select_noc.py --workdir={study.workdir} --coverage=imagenet_c",
         ),
         (
             "Categories of candidates.",
-            f"python select_noc.py --overlap={overlap} --threshold={benchmark.get('threshold', 0.1):g} --categories",
+            f"python select_noc.py --workdir={study.workdir} --threshold={benchmark.get('threshold', 0.1):g} --categories",
         ),
         ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
         (

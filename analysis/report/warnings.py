@@ -58,16 +58,8 @@ def _near_threshold(study):
 
 def _selection(study):
     benchmark, result = study.benchmark, []
-    current = {name: digest for name, _, digest in study.files}["overlap.csv"]
-    if study.comparison and current not in study.comparison.get("inputs", {current: current}).values():
-        result.append((True, "comparison.json was made with another overlap.csv; run tools.tables again"))
-    if study.coverage and current != study.coverage.get("inputs", {}).get("overlap.csv", current):
-        result.append((True, "coverage.json was made with another overlap.csv; run select_noc.py --coverage again"))
     if benchmark is None:
         return result
-    known = [digest for path, digest in benchmark.get("inputs", {}).items() if path.endswith("overlap.csv")]
-    if known and current not in known:
-        result.append((True, "benchmark.json was selected from another overlap.csv; run select_noc.py again"))
     asked = study.config.get("study", {}).get("threshold")
     if asked is not None and asked != benchmark["threshold"]:
         result.append(

@@ -1,8 +1,10 @@
 """Workdirs with made-up answers: so many images answered correctly, the first ones."""
 
 import numpy as np
+import pandas as pd
 
 from analysis import answers
+from analysis.tables import RANDOM, Count
 
 
 def write_answers(folder, counts, conditions=None, shown="these", **said):
@@ -34,3 +36,15 @@ def about(conditions, corruption):
         if corruption in conditions.corruptions
         else found
     )
+
+
+def read_counts(path):
+    """Reads counts.csv: a list of `Count`."""
+    return [
+        Count(*row[:3], _severity(row[3]), *row[4:])
+        for row in pd.read_csv(path, dtype={"severity": str}).itertuples(index=False, name=None)
+    ]
+
+
+def _severity(text):
+    return text if text == RANDOM else int(text) if text.isdigit() else float(text)

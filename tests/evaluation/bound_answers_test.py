@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eval as evaluation
-from analysis import answers, tables
+from analysis import answers
 from configs import default
 from evaluation import correctness
 from evaluation import evaluate as engine
@@ -14,6 +14,7 @@ from evaluation.commands import evaluate
 from runtime import artifacts
 from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
+from tests.analysis.made_up import read_counts
 from tests.training import tiny
 
 BORDER, HUE = ("standard", 0, "noc/border", "random"), ("standard", 0, "noc/hue", "random")
@@ -111,7 +112,7 @@ def run(folder, corruptions, **options):
 
 def test_a_model_that_was_trained_again_is_evaluated_again(trained, tmp_path, warnings):
     folder = shutil.copytree(trained, tmp_path / "work")
-    before = {row.key: row for row in tables.read_counts(folder / "counts.csv")}
+    before = {row.key: row for row in read_counts(folder / "counts.csv")}
     tiny.train_again(folder, tiny.config())
     assert answers.read(folder).counts == []
     after = run(folder, ())

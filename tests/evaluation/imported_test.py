@@ -13,13 +13,13 @@ from safetensors.numpy import save_file
 
 import eval as evaluation_script
 import train
-from analysis import tables
 from configs import imagenet
 from data import decode
 from evaluation import trained_models
 from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests import compiling
+from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
 from tools import calibrate, weights
 from training import states, study
@@ -112,7 +112,7 @@ def cache(root, monkeypatch):
 
 
 def test_eval_counts_what_the_independent_network_answers(root, workdir):
-    counts = tables.read_counts(workdir / "counts.csv")
+    counts = read_counts(workdir / "counts.csv")
     assert [(c.corruption, c.severity) for c in counts] == [
         ("clean", 0),
         ("imagenet_c/contrast", 1),
@@ -224,7 +224,7 @@ def test_several_files_of_weights_end_in_one_table(root, workdir, tmp_path, caps
     rows = [line for line in text.splitlines() if line.startswith("| ") and ":standard" in line]
     assert [row.split()[1] for row in rows] == ["first:standard", "second:standard"]
     assert (tmp_path / "robust" / "table" / "table.csv").is_file()
-    before, after = (tables.read_counts(w / "counts.csv") for w in (workdir, tmp_path / "robust" / "first"))
+    before, after = (read_counts(w / "counts.csv") for w in (workdir, tmp_path / "robust" / "first"))
     assert set(after) <= set(before)
     files["third"] = str(root / "no.safetensors")
     with pytest.raises(FileNotFoundError, match=r"found no file .*no\.safetensors"):

@@ -12,7 +12,6 @@ from ml_collections import ConfigDict
 
 import data
 import eval as evaluation_script
-from analysis import tables
 from data import Dataset, Split
 from data.natural import sets
 from evaluation.evaluate import networks
@@ -21,6 +20,7 @@ from evaluation.shown import Shown
 from evaluation.verification import verify
 from projects.natural_shift.sources import read_workdirs
 from runtime import meshes
+from tests.analysis.made_up import read_counts
 from tests.data.natural.pictures import tree
 from tests.training import tiny
 from training import states
@@ -141,7 +141,7 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     workdir = tiny.untrained_workdir(tmp_path / "work", config)
     counts = evaluation_script.run(config, workdir)
     assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 70), ("natural/cifar10_1", 0, 70)]
-    assert tables.read_counts(workdir / "counts.csv") == counts
+    assert read_counts(workdir / "counts.csv") == counts
     table = read_workdirs([workdir])
     assert table["natural/cifar10_1"] == pytest.approx([100 * counts[1].correct / 70])
     assert table["clean/cifar10_1"] == table["clean"] and not table.synthetic

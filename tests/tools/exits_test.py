@@ -1,9 +1,9 @@
 """tools.exits on an untrained network with exits, and its tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from analysis.lines import read_lines
 from models import costs
 from tests.training import tiny
 from tools import exits
@@ -17,14 +17,14 @@ def test_exits_are_counted_clean_and_corrupted(tmp_path, monkeypatch):
     config.eval.corruptions, config.eval.severity = ("noc/border",), "random"
     workdir = tiny.untrained_workdir(tmp_path / "w", config)
     text = exits.run(config, workdir)
-    alone = [fields for _, fields in read_lines(workdir / "exits.csv")][1:]
+    alone = pd.read_csv(workdir / "exits.csv", dtype=str).to_numpy().tolist()
     up_to = costs.at_exits("msdnet", 32, 10, exits=2, step=1, base=1)
     assert [(r[2], r[3], r[4], int(r[5]), r[7]) for r in alone] == [
         (corruption, severity, str(number), cost, "70")
         for corruption, severity in (("clean", "0"), ("noc/border", "random"))
         for number, cost in enumerate(up_to, 1)
     ]
-    adaptive = [fields for _, fields in read_lines(workdir / "adaptive.csv")][1:]
+    adaptive = pd.read_csv(workdir / "adaptive.csv", dtype=str).to_numpy().tolist()
     assert len(adaptive) == 2 * len(exits.BUDGETS) and {r[7] for r in adaptive} == {"35"}
     means = [int(r[5]) for r in adaptive if r[2] == "clean"]
     assert means == sorted(means) and up_to[0] < np.mean(means) < up_to[1]

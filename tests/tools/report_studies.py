@@ -5,12 +5,15 @@ import pathlib
 import shutil
 
 import numpy as np
+import pandas as pd
 
-from analysis import accuracies, answers, tables
+from analysis import answers, frames
 from analysis.overlap import overlap_matrix
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection import algorithm
+from analysis.tables import Count
+from tests.analysis.made_up import write_answers
 from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
@@ -45,6 +48,9 @@ def smoke(workdir):
     workdir.mkdir(parents=True)
     for path in SMOKE.iterdir():
         shutil.copy(path, workdir)
+    counts = pd.read_csv(SMOKE / "counts.csv", comment="#").itertuples(index=False, name=None)
+    rows = [Count(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts]
+    write_answers(workdir, rows)
     records(workdir)
     provenance = PROVENANCE | {"git_revision": "3f60e402a648" + 28 * "0"}
     (workdir / "provenance.json").write_text(json.dumps(provenance))
@@ -77,11 +83,10 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
         label = 0 if corruption == "clean" else severity
         answers.write(workdir / "answers", by_model, answers.Record(corruption, label, None, number, {}))
         counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in by_model.items()]
-    comment = f"shapes, small_resnet, revision {REVISION[:12]}"
-    tables.write_counts(workdir / "counts.csv", counts, comment)
-    counts = tables.read_counts(workdir / "counts.csv")
-    accuracies.write_scores(workdir / "scores.csv", counts, comment)
-    accuracy, number, _ = accuracies.accuracies(counts, names)
+    counts = [Count(*row) for row in counts]
+    frames.write(workdir / "counts.csv", frames.of_counts(counts))
+    frames.write(workdir / "scores.csv", frames.scores(counts))
+    accuracy, number, _ = frames.accuracies(counts, names)
     found = overlap_matrix(accuracy, names=names, number=number)
     write_overlap(workdir / "overlap.csv", names, found.overlap)
     write_pairs(workdir / "overlap_long.csv", found)

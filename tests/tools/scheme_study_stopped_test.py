@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from analysis import tables
+from tests.analysis.made_up import read_counts
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 
 TABLES = ("counts.csv", "scores.csv", "errors.csv", "errors_summary.csv", "schemes.csv", "scheme_corruptions.csv")
@@ -82,7 +82,7 @@ def test_killed_while_it_trains_and_while_it_evaluates_it_ends_in_the_same_table
     finish(tmp_path)
     assert len(finished(work)) == 6 and kept.items() <= finished(work).items()
     assert results(work) == undisturbed[1]
-    assert len(tables.read_counts(work / "counts.csv")) == 6 * (1 + 3)
+    assert len(read_counts(work / "counts.csv")) == 6 * (1 + 3)
 
 
 def answered(workdir):

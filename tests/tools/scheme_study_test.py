@@ -5,9 +5,9 @@ import pytest
 
 import configs.msd
 import configs.scheme_study
-from analysis import tables
 from analysis.errors import summary
 from runtime.workdirs import WorkdirError
+from tests.analysis.made_up import read_counts
 from tests.training import tiny
 from tools import msd, scheme_study
 
@@ -27,12 +27,12 @@ def finished(workdir):
 def test_a_study_continues_with_more_schemes_and_loses_nothing(tmp_path, capsys):
     workdir = tmp_path / "work"
     assert scheme_study.run(config(), workdir) == ["standard"]
-    first, rows = finished(workdir), tables.read_counts(workdir / "counts.csv")
+    first, rows = finished(workdir), read_counts(workdir / "counts.csv")
     assert set(first) == {("standard", "seed0")} and len(rows) == 2
     assert scheme_study.run(config(schemes=("patch_gaussian", "standard")), workdir)
     second = finished(workdir)
     assert first.items() <= second.items() and second.keys() - first.keys() == {("patch_gaussian", "seed0")}
-    found = tables.read_counts(workdir / "counts.csv")
+    found = read_counts(workdir / "counts.csv")
     assert found[:2] == rows and [row.model for row in found] == 2 * ["standard"] + 2 * ["patch_gaussian"]
     for name, lines in (("schemes", 2), ("scheme_corruptions", 2)):
         assert len(pd.read_csv(workdir / f"{name}.csv")) == lines

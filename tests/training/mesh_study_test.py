@@ -17,8 +17,8 @@ import time
 import numpy as np
 import pytest
 
-from analysis import tables
 from analysis.overlap.measured import read_overlap
+from tests.analysis.made_up import read_counts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -73,7 +73,7 @@ def compare(eight, one):
     for model in ("standard", "noc.border", "noc.hue"):
         final = [json.loads((workdir / f"models/{model}/seed0/final.json").read_text()) for workdir in (eight, one)]
         assert final[0] == final[1], model  # the digest of all parameters
-    counts = [tables.read_counts(workdir / "counts.csv") for workdir in (eight, one)]
+    counts = [read_counts(workdir / "counts.csv") for workdir in (eight, one)]
     assert counts[0] == counts[1] and len(counts[0]) == 9
     (names, matrix), (_, other) = (read_overlap(workdir / "overlap.csv")[:2] for workdir in (eight, one))
     assert names == ("noc/border", "noc/hue") and np.isfinite(matrix).all()

@@ -7,7 +7,6 @@ import numpy as np
 
 from analysis.report import benchmark, inputs
 from analysis.report.document import document
-from analysis.report.warnings import warnings
 from runtime import artifacts
 from tests.analysis.overlap.matrices import select_from
 from tests.tools import report_studies
@@ -20,7 +19,7 @@ def test_missing_results_say_what_to_run(workdir):
     found = inputs.read(workdir)
     text = Page(document(found, benchmark.sweep(found), "No pictures.")).text("main")
     for command in (
-        f"python select_noc.py --overlap={workdir}/overlap.csv",
+        f"python select_noc.py --workdir={workdir}",
         f"python overlap.py --workdir={workdir}",
         f"python -m tools.calibrate --workdir={workdir}",
         "python -m tools.tables",
@@ -86,13 +85,10 @@ def test_optional_results_are_shown(workdir):
 
 
 def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(workdir, further):
-    assert f"python select_noc.py --overlap={workdir}/overlap.csv --coverage=imagenet_c" in further(workdir)
+    assert f"python select_noc.py --workdir={workdir} --coverage=imagenet_c" in further(workdir)
     select_from(workdir / "overlap.csv", 0.1, coverage="noc/hue")
     assert "By noc/hue." in further(workdir)
     content = json.loads((workdir / "coverage.json").read_text())
-    content["inputs"]["overlap.csv"] = "0"
-    (workdir / "coverage.json").write_text(json.dumps(content))
-    assert any("coverage.json was made with another" in text for _, text in warnings(inputs.read(workdir)))
     (workdir / "coverage.json").unlink()
     old = json.loads((workdir / "benchmark.json").read_text()) | {"coverage": content | {"benchmark": ["noc/rain"]}}
     (workdir / "benchmark.json").write_text(json.dumps(old))
@@ -102,13 +98,11 @@ def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(wo
 def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir):
     later = {"git_revision": "feed" * 10, "device": "1 x H200 (gpu)"}
     record = report_studies.PROVENANCE | {"git_revision": "beef" * 10 + "+changes", "continued": [later]}
+    record["files"] = {"counts.csv": {"git_revision": "3f60e402a648"}}
     (workdir / "provenance.json").write_text(json.dumps(record))
     model = workdir / "models" / "standard" / "seed0"
     model.mkdir(parents=True)
     (model / "provenance.json").write_text(json.dumps({"git_revision": "cafe" * 10, "device": "2 x cpu (cpu)"}))
-    (workdir / "benchmark.json").write_text(
-        (workdir / "benchmark.json").read_text().replace('overlap.csv": "', 'overlap.csv": "0')
-    )
     found = inputs.read(workdir)
     text = Page(document(found, None, "No pictures.")).text("section", id="warnings")
     for part in (
@@ -118,7 +112,6 @@ def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir):
         "cafecafecafe",
         "1 x H200 (gpu)",
         "others wrote counts.csv (3f60e402a648)",
-        "selected from another overlap.csv",
         "noc/quantization and noc/hue, both members, may overlap more than 0.1",
         "12 other sets have the same size",
         "too large for gains",

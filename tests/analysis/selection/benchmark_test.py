@@ -153,7 +153,10 @@ def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     path = published_study(tmp_path)
     page = section_of("docs/howto.md", "Ask what a benchmark covers")
     script, *flags = next(commands(page))
-    changes = {"--workdir=runs/overlap_cifar10": f"--overlap={path}", "noc/border,noc/hue": "gaussian_noise,shot_noise, impulse_noise"}
+    changes = {
+        "--workdir=runs/overlap_cifar10": f"--overlap={path}",
+        "noc/border,noc/hue": "gaussian_noise,shot_noise, impulse_noise",
+    }
     for given, here in changes.items():
         flags = [flag.replace(given, here) for flag in flags]
     assert script == "select_noc.py"

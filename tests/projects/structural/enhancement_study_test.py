@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from analysis import tables
 from projects.structural import enhancement_study
 from runtime.schema import SettingsError
+from tests.analysis.made_up import read_counts
 from tests.training import tiny
 from training import rules
 
@@ -33,7 +33,7 @@ def test_a_study_of_enhancements(tmp_path, capsys):
     second = finished(workdir)
     assert first.items() < second.items()
     assert second.keys() - first.keys() == {"train=clahe/models/standard/seed0/final.json"}
-    rows = tables.read_counts(workdir / "counts.csv")
+    rows = read_counts(workdir / "counts.csv")
     models = ["standard", "standard+enhance=clahe", "standard+train=clahe+enhance=clahe"]
     assert sorted({row.model for row in rows}) == models and len(rows) == 6
     assert all(f"| {model} |" in text for model in models) and text in capsys.readouterr().out
