@@ -14,7 +14,7 @@ from analysis import tables
 from analysis.errors.reference import PREPROCESSING
 from analysis.tables import Count
 from corruptions import enhance as enhancements
-from corruptions.scoring import answering
+from corruptions.scoring import classifier
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
@@ -76,7 +76,7 @@ def _tables(results, settings, source, frame, conditions):
 
 
 def evaluate(
-    predict: answering.Predict,
+    predict: classifier.Predict,
     images: np.ndarray,
     labels: Sequence[int] | np.ndarray,
     *,
@@ -127,7 +127,7 @@ def evaluate(
       runtime.schema.SettingsError: a named reference holds for other conditions.
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
-    labels, index = answering.checked(images, labels, index, seed, dtype, batch_size)
+    labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size)
     tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
@@ -166,4 +166,4 @@ def _correct(predict, shown, dtype):
     def show(rows):
         return shown.showing(Split(split.images[rows], split.labels[rows], split.index[rows])).images()
 
-    return answering.correct(predict, show, split.labels, shown.batch_size, dtype)
+    return classifier.correct(predict, show, split.labels, shown.batch_size, dtype)

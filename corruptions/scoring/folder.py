@@ -1,4 +1,5 @@
-"""Answers that a folder keeps, so that a stopped evaluation continues, and the tables from them.
+"""Counts of correct answers, mean errors, and the folder of one classifier: answers, so that a stopped evaluation
+continues, and the tables from them.
 
 answers.npz    by condition (`imagenet_c/fog 3`) which images were answered correctly, bool [N]
 counts.csv     a row for each condition
@@ -10,13 +11,57 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions.scoring import counts
-from corruptions.scoring.conditions import Condition
+from corruptions.scoring.conditions import CLEAN, Condition
 from corruptions.write import files
+
+
+class Count(NamedTuple):
+    """Correct answers of a classifier under a condition.
+
+    Attributes:
+      corruption: qualified name, or `clean`.
+      severity: level, fraction of the range (float), or `random` (drawn for each image); 0 for
+        `clean`.
+      correct: images classified correctly, 0..total.
+      total: images shown, at least 1.
+    """
+
+    corruption: str
+    severity: int | float | str
+    correct: int
+    total: int
+
+    @property
+    def error(self) -> float:
+        """Fraction of images that are classified wrongly, in [0, 1]."""
+        return 1 - self.correct / self.total
+
+
+def mean_error(counts: Iterable[Count]) -> float:
+    """Computes the mean error of counts of `evaluate`: over the severities of each corruption, then over
+    the corruptions; in [0, 1]. Clean images do not count.
+
+    Raises:
+      ValueError: there are no counts under a corruption.
+    """
+    errors = [(count.corruption, count.error) for count in counts if count.corruption != CLEAN]
+    if not errors:
+        raise ValueError("expected counts under at least one corruption, found none")
+    return mean(errors)
+
+
+def mean(values: Iterable[tuple[str, Any]]) -> Any:
+    """Averages numbers or arrays (corruption, value) over each corruption, then over these."""
+    by_corruption: dict[str, list[Any]] = {}
+    for name, value in values:
+        by_corruption.setdefault(name, []).append(value)
+    means = [sum(of_one) / len(of_one) for of_one in by_corruption.values()]
+    return sum(means) / len(means)
+
 
 _ANSWERS = "answers.npz"
 _SETTINGS = "settings"
@@ -79,7 +124,7 @@ class Folder:
         rows = []
         for name, conditions in (means | dict(benchmarks)).items():
             # All conditions show the same images: what varies is the mean error of each image.
-            wrong = counts.mean((c.corruption, 1.0 - answers[c]) for c in conditions)
+            wrong = mean((c.corruption, 1.0 - answers[c]) for c in conditions)
             error = wrong.std(ddof=1) / wrong.size**0.5 if wrong.size > 1 else np.nan
             rows.append((name, wrong.mean(), error))
         self._write_rows("errors.csv", ("name", "error", "error_se"), rows)

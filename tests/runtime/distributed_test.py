@@ -115,6 +115,8 @@ assert distributed.from_main(lambda: {"from": [me]}) == {"from": [0]}
 assert distributed.from_main(lambda: bytes([me, 255])) == bytes([0, 255])
 assert distributed.from_main(lambda: None) is None
 assert distributed.on_main(lambda: {me}) == ({0} if me == 0 else None)
+inner = distributed.on_main(lambda: [distributed.from_main(lambda: me), distributed.on_main(lambda: me)])
+assert inner == ([0, 0] if me == 0 else None)  # within a call of process 0 further calls are its own
 
 def fail():
     raise OSError("disk full")
