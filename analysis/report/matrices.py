@@ -21,11 +21,7 @@ def overlap_section(study: Study) -> Html:
         tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"),
         class_="side",
     )
-    source = (
-        "by resampling the test images 1,000 times, as in overlap.png"
-        if study.errors.resampled
-        else "those of overlap_long.csv"
-    )
+    source = "by resampling the test images 1,000 times, as in overlap.png"
     if len(study.seeds) > 1:
         source += ", and by the jackknife over seeds"
     return section(
@@ -108,12 +104,7 @@ def transfer_section(study: Study) -> Html:
 
 def central(study: Study) -> str:
     """Says what ± means beside means over several corruptions."""
-    drawn = (
-        "resamples of the test images"
-        if study.errors.resampled
-        else "draws of every accuracy from its binomial distribution"
-    )
-    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of 1,000 {drawn}."
+    return "± is half the width of the central 68\N{NO-BREAK SPACE}% of 1,000 resamples of the test images."
 
 
 def _pair_text(study, i, j):

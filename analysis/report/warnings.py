@@ -137,14 +137,6 @@ def _errors(study):
     result = []
     if len(study.seeds) == 1:
         result.append((False, "one seed: standard errors do not hold what differs from one training to the next"))
-    if not study.errors.resampled:
-        result.append(
-            (
-                False,
-                "the folder answers/ is not in the workdir: standard errors take the answers of different models as "
-                "independent, and are too large for gains and transfers",
-            )
-        )
     above = int(np.sum(np.triu(np.nan_to_num(study.overlap.overlap), 1) > 1))
     if above:
         result.append((False, f"overlaps above 1, which weak gains bring about, or real synergy: {above}"))
