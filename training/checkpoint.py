@@ -16,6 +16,7 @@ from etils import epath
 
 from runtime import distributed
 from runtime.log import log
+from runtime.workdirs import Workdir
 from training.states import TrainState
 
 KEPT = 2
@@ -170,7 +171,7 @@ class Checkpoints:
 
     def _steps(self):
         """Lists the steps of the checkpoints, the newest first."""
-        return distributed.from_main(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
+        return Workdir(self._directory).for_all(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
 
     def _read(self, step, template):
         """Reads (state, its digest, reason why it cannot be used or ""), the same in every process."""
