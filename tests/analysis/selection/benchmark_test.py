@@ -16,6 +16,7 @@ from tests.analysis import published
 from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 from tests.analysis.published import IMAGENET_C
 from tests.pages import commands, section_of
+from tests.tools import report_studies
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FIGURE3 = published.FIGURE3[:, :15]
@@ -256,3 +257,17 @@ def test_nothing_of_it_needs_jax(matrix):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_workdir_is_selected_from_by_its_answers_alone(tmp_path):
+    names = ("noc/border", "noc/hue", "noc/rain", "noc/shear")
+    bits = report_studies.write(tmp_path / "work", names)
+    for table in (tmp_path / "work").glob("*.csv"):
+        table.unlink()
+    done = command(f"--workdir={tmp_path / 'work'}", "--threshold=0.1", f"--out={tmp_path / 'out.json'}")
+    assert done.returncode == 0, done.stderr
+    known = overlap_matrix(bits.mean(-1), names=names)
+    expected = select(known.overlap, names, 0.1, unclipped=known.unclipped)
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["members"] == list(expected.members) and found["mean_unclipped_overlap"] == expected.mean_unclipped
+    assert found["inputs"] == {} and found["pairs_near_threshold"] is not None
