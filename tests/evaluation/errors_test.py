@@ -124,7 +124,6 @@ def test_what_is_no_reference_is_named(as_they_are, tmp_path):
     (tmp_path / "bad.json").write_text('{"name": "x"}')
     with pytest.raises(DamagedFileError, match=r"bad\.json: expected clean, found nothing of that name"):
         measure(tmp_path / "w", reference=tmp_path / "bad.json")
-    measure(tmp_path / "old")
-    (tmp_path / "old" / "evaluation.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"run eval\.py or overlap\.py there again"):
-        measure(tmp_path / "w", reference=tmp_path / "old")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"expected an evaluated workdir.*run eval\.py"):
+        measure(tmp_path / "w", reference=tmp_path / "empty")

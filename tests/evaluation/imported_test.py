@@ -149,7 +149,7 @@ def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoin
 def test_training_may_start_from_the_workdir(root, workdir):
     config = asked(root)
     dataset, _, _ = study.load_data(config, mesh := meshes.data_mesh())
-    begun = trained_models.read(workdir, study.model_config(config, "standard", 0), dataset, mesh)
+    begun = trained_models.read_start(workdir, study.model_config(config, "standard", 0), dataset, mesh)
     kernel = network(root).arrays["features.3.expand3x3.weight"].transpose(2, 3, 1, 0)
     np.testing.assert_array_equal(begun.params["fires"][0]["expand3x3"]["kernel"][...], kernel)
 
@@ -159,13 +159,13 @@ def test_a_probe_starts_from_a_file_of_weights_and_a_new_last_layer(root):
     settings = study.model_config(config, "standard", 0)
     dataset, _, _ = study.load_data(config, mesh := meshes.data_mesh())  # of 3 classes, the weights of 6
     drawn = states.build_model(settings, 3, SIDE)[1]["head"]
-    found = trained_models.read(root / "squeezenet.safetensors", settings, dataset, mesh).params
+    found = trained_models.read_start(root / "squeezenet.safetensors", settings, dataset, mesh).params
     kernel = network(root).arrays["features.3.expand3x3.weight"].transpose(2, 3, 1, 0)
     np.testing.assert_array_equal(found["fires"][0]["expand3x3"]["kernel"][...], kernel)
     np.testing.assert_array_equal(found["head"]["kernel"][...], drawn["kernel"][...])
     settings.train.frozen = ""
     with pytest.raises(ValueError, match=r"expected weights of 3 classes in .*, found 6; eval\.py makes"):
-        trained_models.read(root / "squeezenet.safetensors", settings, dataset, mesh)
+        trained_models.read_start(root / "squeezenet.safetensors", settings, dataset, mesh)
 
 
 def test_a_probe_needs_something_to_start_from(root, tmp_path):
