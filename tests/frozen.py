@@ -171,7 +171,7 @@ def cells(path):
 def compare(before, now, part):
     """Lists the differences between the results of two trees."""
     if part in ("pixels", "floats"):
-        names = sorted({p.name for p in before.iterdir()} | {p.name for p in now.iterdir()})
+        names = sorted({p.name for folder in (before, now) for p in folder.glob("*.npy")})
         for name in names:
             if not ((before / name).exists() and (now / name).exists()):
                 yield name, "only in one tree"
