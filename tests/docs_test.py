@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.pages import FENCE, LINK, PAGES, PROGRAMS, ROOT, check_command, commands, source_of, text_of
+from tests.pages import FENCE, HOWTO, LINK, PAGES, PROGRAMS, ROOT, check_command, commands, source_of, text_of
 
 
 def words(text):
@@ -55,15 +55,15 @@ def test_commands_and_their_flags_exist(page):
 
 
 def test_recipes_have_ten_lines_at_most():
-    for block in FENCE.finditer((ROOT / "docs" / "howto.md").read_text()):
-        assert len(block["body"].splitlines()) <= 10, block["body"]
+    for page in HOWTO:
+        for block in FENCE.finditer(page.read_text()):
+            assert len(block["body"].splitlines()) <= 10, f"{page.name}: {block['body']}"
 
 
 def test_howto_names_every_command():
-    text = (ROOT / "docs/howto.md").read_text()
-    shown = {source_of(command) for command in commands(text)}
+    shown = {source_of(command) for page in HOWTO for command in commands(page.read_text())}
     for source in [*ROOT.glob("*.py"), *(p for p in (ROOT / "tools").glob("[a-z]*.py"))]:
-        assert source in shown, f"docs/howto.md does not show {source.relative_to(ROOT)}"
+        assert source in shown, f"docs/howto/ does not show {source.relative_to(ROOT)}"
 
 
 def test_a_broken_link_fails_the_site(tmp_path):
@@ -72,7 +72,7 @@ def test_a_broken_link_fails_the_site(tmp_path):
             (tmp_path / path.name).symlink_to(path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     page = tmp_path / "docs/install.md"
-    page.write_text(page.read_text() + "\n[nowhere](howto.md#no-such-task) [gone](../tests/no_such_test.py)\n")
+    page.write_text(page.read_text() + "\n[nowhere](howto/index.md#no-such-task) [gone](../tests/no_such_test.py)\n")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
         cwd=tmp_path,

@@ -147,7 +147,7 @@ def test_modules_that_cannot_be_imported_are_named(given, message, tmp_path, mon
 
 
 def test_the_recipe_of_the_howto_is_of_the_commands_that_go_through():
-    recipe = section_of("docs/howto.md", "Add a corruption, a model, a dataset")
+    recipe = section_of("docs/howto/corrupt.md", "Add a corruption, a model, a dataset")
     executed = list(commands(PAGE.read_text().split("## A corruption in the library")[0]))
     assert [command[0] for command in commands(recipe)] == ["train.py", "eval.py", "overlap.py"]
     assert all(command in executed for command in commands(recipe))

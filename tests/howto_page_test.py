@@ -1,4 +1,6 @@
-"""docs/howto.md: every recipe in Python is executed by a test; those that no other file has, here."""
+"""The pages of docs/howto: every recipe in Python is executed by a test; those that no other file has, here."""
+
+import re
 
 import jax
 import jax.numpy as jnp
@@ -6,22 +8,23 @@ import numpy as np
 import PIL.Image
 
 import corruptions
-from tests.pages import ROOT, example_of
+from tests.pages import HOWTO, ROOT, example_of
 
 KEY = jax.random.key(0)
 IMAGES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
 
 
 def test_every_recipe_in_python_is_executed():
-    sections = (ROOT / "docs/howto.md").read_text().split("\n## ")[1:]
-    headings = [section.partition("\n")[0] for section in sections if "```python" in section]
+    sections = [(page, section) for page in HOWTO for section in page.read_text().split("\n## ")[1:]]
+    headings = [(page, section.partition("\n")[0]) for page, section in sections if "```python" in section]
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     assert len(headings) > 20
-    assert [heading for heading in headings if f'example_of("docs/howto.md", "{heading}")' not in tests] == []
+    executed = re.findall(r'example_of\(\s*"([^"]+)", "([^"]+)"', tests)
+    assert {(str(page.relative_to(ROOT)), heading) for page, heading in headings} <= set(executed)
 
 
 def test_batches_of_your_own_code():
-    recipe = example_of("docs/howto.md", "Corrupt images in your own JAX code").replace("snow", "gaussian_noise")
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt images in your own JAX code").replace("snow", "gaussian_noise")
     found = {"corruptions": corruptions, "jax": jax, "np": np, "images": IMAGES, "positions": np.arange(4)}
     before = corruptions.batch._corrupt._cache_size()
     exec(recipe, found)
@@ -36,15 +39,15 @@ def test_large_images(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PIL.Image.fromarray(IMAGES[0]).save("street.png")
     found = {"corruptions": corruptions, "PIL": PIL, "np": np, "key": KEY, "position": 2}
-    exec(example_of("docs/howto.md", "Corrupt large images"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt large images"), found)
     batch = corruptions.corrupt(KEY, IMAGES[[1, 0]], "noc/border", 0.5, index=[7, 2])
     np.testing.assert_array_equal(found["corrupted"], batch[1])
 
 
 def test_what_there_is_and_its_halves():
     given = {"corruptions": corruptions, "key": KEY, "image": IMAGES[0] / np.float32(255)}
-    exec(example_of("docs/howto.md", "Find out what there is"), given)
-    exec(example_of("docs/howto.md", "Take a corruption apart").replace("fog", "contrast"), given)
+    exec(example_of("docs/howto/corrupt.md", "Find out what there is"), given)
+    exec(example_of("docs/howto/corrupt.md", "Take a corruption apart").replace("fog", "contrast"), given)
     assert given["corrupted"].shape == (32, 32, 3) and given["corrupted"].dtype == jnp.float32
 
 
@@ -53,7 +56,7 @@ def test_augmentation_schemes():
     found = {"key": KEY, "jnp": jnp}
 
     def recipe(images):
-        exec(example_of("docs/howto.md", "Augment"), found | {"images": images}, found)
+        exec(example_of("docs/howto/corrupt.md", "Augment"), found | {"images": images}, found)
         return found["images"]
 
     assert jax.eval_shape(recipe, IMAGES[:2]).shape == (2, 32, 32, 3)

@@ -30,7 +30,7 @@ def built(tmp_path_factory):
     shutil.copytree(ROOT / "corruptions", tree / "corruptions", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "eval.py"):
         shutil.copy(ROOT / name, tree)
-    page = section_of("docs/howto.md", "Build a wheel and an sdist")
+    page = section_of("docs/howto/devices.md", "Build a wheel and an sdist")
     code = re.search(r'python -c "(.*)"', page)[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").rglob("*.md")
 )
+HOWTO = sorted((ROOT / "docs/howto").glob("*.md"))
 PROGRAMS = [
     path for folder in ("", "tools", "configs", "data", "examples") for path in sorted((ROOT / folder).glob("*.py"))
 ]

@@ -246,14 +246,14 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
 
 
 def test_help_lists_the_settings():
-    page = section_of("docs/howto.md", "Find out why a command stopped")
+    page = section_of("docs/howto/train_evaluate.md", "Find out why a command stopped")
     code, out, _ = script(*next(commands(page)))
     assert "config.train.epochs=6: epochs of training" in out and "--workdir" in out and code in (0, 1)
 
 
 @pytest.mark.slow
 def test_the_least_study_ends_in_a_report_that_says_that_it_is_near_chance(tmp_path):
-    page = section_of("docs/howto.md", "Measure overlap").split("The least of studies")[1]
+    page = section_of("docs/howto/studies.md", "Measure overlap").split("The least of studies")[1]
     study, report, *_ = commands(page)
     for program, *given in (study, report[1:]):
         code, _, err = script(program, *(word.replace("runs/", f"{tmp_path}/") for word in given))

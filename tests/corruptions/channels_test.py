@@ -90,7 +90,7 @@ def test_one_image_and_inside_a_program():
 def test_the_example_of_the_how_to_runs():
     given = {"images": FLOATS, "with_alpha": np.concatenate([IMAGES, GREY], -1), "spectral": np.repeat(GREY, 5, -1)}
     found = {"corruptions": corruptions, "jnp": jnp, "key": KEY, **given}
-    exec(example_of("docs/howto.md", "Corrupt grey images, alpha, other channels and floats"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt grey images, alpha, other channels and floats"), found)
     shapes = {name: found[name].shape[1:] for name in ("grey", "pictures", "small", "bands")}
     assert shapes == {"grey": (32, 32, 1), "pictures": (32, 32, 4), "small": (32, 32, 3), "bands": (32, 32, 5)}
     assert found["small"].dtype == jnp.bfloat16

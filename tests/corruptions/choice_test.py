@@ -104,7 +104,7 @@ def test_parts_follow_one_another_without_rounding():
 
 def test_the_example_of_the_how_to(registered):
     found = {"corruptions": corruptions, "key": KEY, "images": IMAGES[:2]}
-    exec(example_of("docs/howto.md", "Draw one of several corruptions, or apply several"), found)
+    exec(example_of("docs/howto/corrupt.md", "Draw one of several corruptions, or apply several"), found)
     assert len(found["anything"].parameters[0].source.split(", ")) == 15
     assert corruptions.get("mine/both") is found["both"]
     np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], "mine/both"), found["corrupted"])

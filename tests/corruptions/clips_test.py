@@ -81,6 +81,6 @@ def test_wrong_arguments_are_named(change, message):
 
 def test_the_example_of_the_how_to():
     found = {"corruptions": corruptions, "key": KEY, "clips": CLIPS, "positions": INDEX}
-    exec(example_of("docs/howto.md", "Corrupt clips"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt clips"), found)
     assert found["turned"].shape == found["noisy"].shape == CLIPS.shape
     assert found["where"].shape == (2, 32, 32, 2)

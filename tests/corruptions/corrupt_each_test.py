@@ -194,7 +194,7 @@ def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path, image in zip(("photo.png", "other.png"), IMAGES[:2], strict=True):
         Image.fromarray(image).save(path)
-    example = example_of("docs/howto.md", "Corrupt images of many sizes").replace("motion_blur", "contrast")
+    example = example_of("docs/howto/corrupt.md", "Corrupt images of many sizes").replace("motion_blur", "contrast")
     lines = [line for line in example.splitlines() if "jax_compilation_cache_dir" not in line]
     assert len(example.splitlines()) <= 10 and len(lines) == len(example.splitlines()) - 1
     found = {"corruptions": corruptions, "PIL": PIL, "key": KEY, "arrays": IMAGES[:1]}

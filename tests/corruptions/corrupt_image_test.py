@@ -163,7 +163,7 @@ def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):
     Image.fromarray(IMAGE).save(tmp_path / "photo.png")
     monkeypatch.chdir(tmp_path)
     found = {"corruptions": corruptions}
-    exec(example_of("docs/howto.md", "Corrupt one image, without JAX in your code"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt one image, without JAX in your code"), found)
     np.testing.assert_array_equal(found["weak"], as_batch(IMAGE, "imagenet_c/contrast", 3, 7))
     np.testing.assert_array_equal(Image.open("corrupted.png"), found["weak"])
     assert found["framed"].dtype == np.float64 and found["framed"].shape == (32, 32)

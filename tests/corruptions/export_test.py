@@ -40,7 +40,7 @@ def test_an_artifact_is_saved_and_loaded_as_the_how_to_says(tmp_path, monkeypatc
     pytest.importorskip("flatbuffers", reason="jax.export needs flatbuffers to make bytes of artifacts")
     monkeypatch.chdir(tmp_path)
     given = {"jax": jax, "corruptions": corruptions, "pathlib": pathlib, "key": KEY, "images": IMAGES}
-    exec(example_of("docs/howto.md", "Export a corruption"), given | {"index": INDEX})
+    exec(example_of("docs/howto/corrupt.md", "Export a corruption"), given | {"index": INDEX})
     artifact = export.deserialize((tmp_path / "border.bin").read_bytes())
     found = artifact.call(KEY, IMAGES, INDEX)
     np.testing.assert_array_equal(found, corruptions.corrupt(KEY, IMAGES, "noc/border", index=INDEX))

@@ -31,7 +31,7 @@ def test_jpeg_of_the_best_quality_is_near_its_formula_without_rounding(pair):
 def test_a_batch_as_the_page_says(pair):
     image, _ = pair
     found = {"corruptions": corruptions, "key": KEY, "jax": jax, "images": jnp.asarray(image[None])}
-    exec(example_of("docs/howto.md", "Take gradients through a corruption"), found)
+    exec(example_of("docs/howto/corrupt.md", "Take gradients through a corruption"), found)
     assert np.abs(found["slope"]).min() > 0.1
     assert not np.any(jax.grad(lambda x: corruptions.corrupt(KEY, x, "imagenet_c/pixelate", 3).sum())(found["images"]))
 

@@ -75,6 +75,6 @@ def test_the_example_of_the_how_to():
     images = photographs(2, 32, 32)
     masks, boxes = jnp.zeros((2, 32, 32), jnp.int32).at[:, 8:20, 8:20].set(3), jnp.array([[(8, 8, 20, 20)]] * 2)
     found = {"corruptions": corruptions, "key": KEY, "images": images, "masks": masks, "boxes": boxes}
-    exec(example_of("docs/howto.md", "Let masks and boxes follow"), found)
+    exec(example_of("docs/howto/corrupt.md", "Let masks and boxes follow"), found)
     assert set(np.unique(found["moved"])) == {0, 3, 255}
     assert found["around"].shape == (2, 1, 4) and "noc/rotation" in found["follow"]

@@ -69,7 +69,7 @@ def of_huggingface(rows):
 @pytest.mark.parametrize("dataset", [Rows, pytest.param(of_huggingface, id="datasets")])
 def test_a_hugging_face_dataset(dataset):
     rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
-    recipe = example_of("docs/howto.md", "Corrupt a Hugging Face dataset").replace(
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset").replace(
         "imagenet_c/fog", "imagenet_c/contrast"
     )
     found = {"dataset": dataset(rows), "PIL": PIL, "jax": jax, "corruptions": corruptions}
@@ -105,7 +105,7 @@ def of_tensorflow(elements):
 @pytest.mark.parametrize("dataset", [Numbered, pytest.param(of_tensorflow, id="tensorflow")])
 def test_what_tf_data_reads(dataset):
     shown = []
-    recipe = example_of("docs/howto.md", "Corrupt what tf.data reads").replace("128", "2")
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt what tf.data reads").replace("128", "2")
     given = {"dataset": dataset(list(zip(IMAGES, LABELS))), "key": KEY, "corruptions": corruptions}
     exec(recipe.replace("imagenet_c/fog", "noc/border").replace(", 3,", ", 0.5,"), given | {"train": shown.append})
     expected = corruptions.corrupt(KEY, IMAGES, "noc/border", 0.5)
@@ -136,7 +136,7 @@ TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
 def test_a_pytorch_loader(package):
     torch = package()
     recipe = (
-        example_of("docs/howto.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
+        example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
     )
     shown = []
     given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
@@ -177,7 +177,7 @@ def test_a_keras_layer(monkeypatch, package):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     keras = package()
     found = {"keras": keras, "jax": jax, "corruptions": corruptions}
-    exec(example_of("docs/howto.md", "Corrupt in Keras"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt in Keras"), found)
     layer, images = found["Corrupt"]("imagenet_c/contrast"), IMAGES / np.float32(255)
     assert (np.asarray(layer(images, training=True)) != images).any()
     np.testing.assert_array_equal(layer(images, training=False), images)

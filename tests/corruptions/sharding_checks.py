@@ -36,7 +36,7 @@ def assert_same(found, expected, images):
 
 def the_how_to():
     found = {"jax": jax, "corruptions": corruptions, "key": KEY, "images": IMAGES}
-    exec(example_of("docs/howto.md", "Corrupt batches that are split over devices"), found)
+    exec(example_of("docs/howto/corrupt.md", "Corrupt batches that are split over devices"), found)
     assert_same(found["corrupted"], np.asarray(corrupted(NAME)), found["images"])
 
 

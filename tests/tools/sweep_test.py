@@ -260,7 +260,7 @@ def test_settings_given_as_text_are_typed_and_leave_the_config_alone():
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_the_recipe(tmp_path):
-    section = section_of("docs/howto.md", "Sweep settings and seeds")
+    section = section_of("docs/howto/train_evaluate.md", "Sweep settings and seeds")
     small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
     small = [f"--config.{setting}" for setting in (*small, "eval.corruptions=('noc/border',)", "eval.batch_size=100")]
 

@@ -94,7 +94,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_recipe(tmp_path):
     pytest.importorskip("tensorboardX")
-    section = section_of("docs/howto.md", "Watch training in TensorBoard")
+    section = section_of("docs/howto/train_evaluate.md", "Watch training in TensorBoard")
     given = [word.replace("runs/", f"{tmp_path}/") for word in next(commands(section))]
     small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
     small = [f"--config.{setting}" for setting in small]

@@ -152,7 +152,7 @@ def published_study(tmp_path, number=5000):
 
 def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     path = published_study(tmp_path)
-    page = section_of("docs/howto.md", "Ask what a benchmark covers")
+    page = section_of("docs/howto/studies.md", "Ask what a benchmark covers")
     script, *flags = next(commands(page))
     changes = {
         "--workdir=runs/overlap_cifar10": f"--overlap={path}",

@@ -126,5 +126,5 @@ def test_random_severities_keep_to_the_levels_of_the_benchmark(tmp_path, monkeyp
 def test_the_recipe_of_the_howto_runs(stub, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     found = {"corruptions": corruptions, "predict": predict, "images": IMAGES, "labels": LABELS}
-    exec(example_of("docs/howto.md", "Evaluate any classifier"), found)
+    exec(example_of("docs/howto/train_evaluate.md", "Evaluate any classifier"), found)
     assert capsys.readouterr().out.count("noc/hue") == 5 and (tmp_path / "mine/errors.csv").exists()

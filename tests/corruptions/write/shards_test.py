@@ -123,6 +123,6 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
 def test_the_recipe_of_the_howto_runs(stub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = {"corruptions": corruptions, "images": IMAGES, "labels": LABELS}
-    exec(example_of("docs/howto.md", "Write a corrupted dataset as Parquet or WebDataset"), found)
+    exec(example_of("docs/howto/data.md", "Write a corrupted dataset as Parquet or WebDataset"), found)
     assert found["table"].num_rows == 5 and found["table"].column_names == ["image", "label"]
     assert (tmp_path / "hue-tar/hue/0.5/00002.tar").exists()
