@@ -24,7 +24,9 @@ def test_every_recipe_in_python_is_executed():
 
 
 def test_batches_of_your_own_code():
-    recipe = example_of("docs/howto/corrupt.md", "Corrupt images in your own JAX code").replace("snow", "gaussian_noise")
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt images in your own JAX code").replace(
+        "snow", "gaussian_noise"
+    )
     found = {"corruptions": corruptions, "jax": jax, "np": np, "images": IMAGES, "positions": np.arange(4)}
     before = corruptions.batch._corrupt._cache_size()
     exec(recipe, found)

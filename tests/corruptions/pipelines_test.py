@@ -136,7 +136,9 @@ TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
 def test_a_pytorch_loader(package):
     torch = package()
     recipe = (
-        example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader").replace("128", "2").replace("fog", "contrast")
+        example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader")
+        .replace("128", "2")
+        .replace("fog", "contrast")
     )
     shown = []
     given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
