@@ -182,8 +182,9 @@ def evaluate(
         if path is not None:
             settings = {"seed": int(seed), "options": given, "dtype": dtype, "prng": prng()}
             kept = Folder(path, settings | _digests(images=images, labels=labels.astype(np.int64), index=index))
-        answers = {condition: kept.read(condition) if kept else None for condition in conditions}
-        missing = [condition for condition, right in answers.items() if right is None]
+        stored = {condition: kept.read(condition) if kept else None for condition in conditions}
+        answers = {condition: right for condition, right in stored.items() if right is not None}
+        missing = [condition for condition in conditions if condition not in answers]
         with bars.bar(len(missing) * len(labels), "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
@@ -192,6 +193,7 @@ def evaluate(
                 answers[condition] = right
                 if kept:
                     kept.write(condition, right)
+        answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
             kept.write_tables(answers, {name: list_conditions([name], severity)[1:] for name in benchmarks})
