@@ -27,6 +27,11 @@ def stage_on_cpu(x: jax.Array) -> jax.Array:
     return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
 
 
+def stage_on_tpu(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Computes all arrays before their readers on a TPU, and changes nothing elsewhere."""
+    return jax.lax.platform_dependent(*arrays, tpu=lambda *x: jax.lax.optimization_barrier(x), default=lambda *x: x)
+
+
 def varying_zeros(shape: Sequence[int], like: jax.Array, dtype: DTypeLike = jnp.float32) -> jax.Array:
     """Makes zeros that differ between devices if `like` does, for the start of a loop.
 
