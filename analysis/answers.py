@@ -20,7 +20,7 @@ import numpy as np
 
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
 from runtime import artifacts, workdirs
-from runtime.command import import_all
+from runtime.command import refuse_imports
 from runtime.files import DamagedFileError
 from runtime.json_shapes import NULL, Either, mismatch
 from runtime.log import log
@@ -260,14 +260,14 @@ def _order(record: Record) -> tuple:
 
 
 def read(workdir: str | os.PathLike) -> Answers:
-    """Reads the answers of a workdir and imports the user's modules that its evaluation imported.
+    """Reads the answers of a workdir.
 
     Answers of a model that was trained again since are left out with one warning.
 
     Raises:
       FileNotFoundError: nothing was evaluated there.
       DamagedFileError: a file is damaged or was edited; tells what to run.
-      SettingsError: a module is not found.
+      SettingsError: the evaluation imported a module of the user's that this process has not imported.
     """
     folder = pathlib.Path(workdir) / FOLDER
     paths = sorted(folder.glob("*.npz"), key=lambda path: (path.stat().st_mtime_ns, path.name))
@@ -289,7 +289,7 @@ def read(workdir: str | os.PathLike) -> Answers:
             left_out[0],
         )
     answers = Answers(files)
-    import_all(answers.imports)
+    refuse_imports(answers.imports, folder)
     return answers
 
 

@@ -220,7 +220,7 @@ def name_images(
       classes: how many.
       shape: (H, W, 3).
       preprocessing: of the test images, "" if it is not known.
-      imports: modules of the user's that a reader of the answers imports too.
+      imports: modules of the user's, which a reader of the answers needs too.
     """
     names = {"dataset": dataset, "classes": classes, "image_shape": list(shape), "preprocessing": preprocessing}
     return names | {"imports": list(imports)}

@@ -135,7 +135,7 @@ def _settings(folder):
             f"{folder / 'config.json'}: expected the settings of a model, found none of {', '.join(lost)}; restore it "
             "or use another folder"
         )
-    command.import_all(config.get("imports", ()))
+    command.refuse_imports(config.get("imports", ()), folder / "config.json")
     return ConfigDict(config)
 
 

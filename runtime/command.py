@@ -34,15 +34,21 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
     """Runs `main(argv)` of a command with absl's flags, inside of `errors`; flags that are wrong
     are one line.
 
+    A command without a config has the flag --imports, as others have --config.imports.
+
     Args:
       main: of the command.
       parse: reads the flags from the command line, and returns what it leaves over.
     """
     with errors():
         configure()
+        if parse is flags.FLAGS and "imports" not in flags.FLAGS:
+            flags.DEFINE_list("imports", [], "Modules to import first, which the workdir's evaluation imported.")
 
         def checked(argv):
             try:
+                if parse is flags.FLAGS:
+                    import_all(flags.FLAGS.imports, "--imports")
                 return main(argv)
             except (app.UsageError, flags.Error) as error:
                 raise SettingsError(_usage(error)) from error
@@ -142,27 +148,63 @@ def errors() -> Iterator[None]:
         raise SystemExit(1) from error
 
 
-def import_all(modules: Iterable[str]) -> None:
-    """Imports modules of the user's (config.imports), which register corruptions and benchmarks.
+def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
+    """Imports modules that the user's command line or config file names, which register corruptions and benchmarks.
 
     Args:
       modules: dotted names; they lie beside the commands, are installed, or on PYTHONPATH.
+      source: the setting or flag that names them.
 
     Raises:
       SettingsError: no such names, or a module that is not found or cannot be imported.
     """
     if not isinstance(modules, list | tuple) or not all(isinstance(name, str) and name for name in modules):
-        raise SettingsError(
-            f"config.imports: expected names of modules, such as ('my_corruptions',), found {modules!r}"
-        )
+        raise SettingsError(f"{source}: expected names of modules, such as ('my_corruptions',), found {modules!r}")
     for name in modules:
         try:
             importlib.import_module(name)
         except Exception as error:  # whatever the user's code raises
             raise SettingsError(
-                "config.imports: expected a module that Python finds (beside the commands, installed or on "
+                f"{source}: expected a module that Python finds (beside the commands, installed or on "
                 f"PYTHONPATH) and can import, found {name!r}: {type(error).__name__}: {error}"
             ) from error
+
+
+def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
+    """Refuses code that a file in a workdir names and this process has not imported.
+
+    A workdir may come from others, so it cannot have their code run: the user names the modules to import.
+
+    Args:
+      stored: names of modules, as the file has them.
+      path: of the file.
+
+    Raises:
+      SettingsError: a module that is not imported; names the flag that imports it. No names of modules.
+    """
+    is_list = isinstance(stored, list | tuple)
+    if not is_list or not all(isinstance(name, str) and _is_module(name) for name in stored):
+        raise SettingsError(f"{path}: expected names of modules as imports, found {ascii(stored)[:200]}; restore it")
+    if unknown := [name for name in stored if name not in sys.modules]:
+        raise SettingsError(
+            f"{path}: expected no code to import but what you name, found imports {', '.join(unknown)}; if you trust "
+            f"this code, {_how_to_import(stored)}"
+        )
+
+
+def _is_module(name):
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def _how_to_import(stored):
+    """Names the flag of the running command that imports modules, with the modules that it has already."""
+    values = flags.FLAGS if flags.FLAGS.is_parsed() else {}
+    if "config" in values:
+        names = dict.fromkeys([*values["config"].value.get("imports", ()), *stored])
+        return f'add --config.imports="{tuple(names)}"'
+    if "imports" in values:
+        return f"add --imports={','.join(dict.fromkeys([*values['imports'].value, *stored]))}"
+    return "import it first"
 
 
 def _stopped():

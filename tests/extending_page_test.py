@@ -3,6 +3,7 @@ commands.
 """
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -17,12 +18,14 @@ from flax import nnx
 import corruptions
 import data
 import models
-from analysis import tables
+from analysis import answers, tables
 from analysis.errors import joint
 from analysis.errors.conditions import Conditions
+from analysis.report import inputs
 from evaluation import results, trained_models
+from projects.natural_shift.sources import read_workdirs
 from runtime import workdirs
-from runtime.command import import_all
+from runtime.command import import_all, refuse_imports
 from runtime.schema import SettingsError
 from tests.analysis.made_up import read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
@@ -108,15 +111,12 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     of_model = study.model_config(config, config.train.corruption, 0)
     with workdirs.open_workdir(tmp_path / "work", of_model.to_dict()):
         pass
-    sys.modules.pop(name)
-    for forgotten in ("test_of_mine/shade", "test_of_mine/both"):
-        corruptions.registry._CORRUPTIONS.pop(forgotten)
     with trained_models.open_workdir(tmp_path / "work", tiny.config()) as trained:
-        assert corruptions.get(trained.train.corruption).name == "shade"
+        assert corruptions.get(trained.train.corruption).name == "shade" and list(trained.imports) == [name]
     assert "imports" not in study.model_config(tiny.config(), "noc/border", 0)
 
 
-def test_tables_import_what_the_evaluation_imported(tmp_path, monkeypatch):
+def test_tables_know_what_the_evaluation_imported_once_it_is_imported(tmp_path, monkeypatch):
     trained, given = tiny.config(), tiny.config()
     name = written_module(tmp_path, monkeypatch, "other_corruptions_of_a_test")  # not imported before
     trained.imports, given.imports = ("json",), ("json", name)
@@ -125,9 +125,63 @@ def test_tables_import_what_the_evaluation_imported(tmp_path, monkeypatch):
     counts.append(tables.Count("standard", 0, tables.CLEAN, 0, 80, 100))
     imported = {"imports": [*trained.imports, *given.imports]}
     write_answers(tmp_path, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), **imported)
+    import_all((name,))
     found = joint.joint([joint.read(tmp_path, "made_up")])
     assert ("my_benchmark", "random", "mean_error") in found.columns
     assert results.asked_for(given, trained)["imports"] == tuple(given.imports)
+
+
+def reads(folder):
+    """{kind of reading: a function that reads a workdir in `folder`}."""
+    return {
+        "answers": lambda: answers.read(folder),
+        "table": lambda: joint.read(folder, "made_up"),
+        "report": lambda: inputs.read(folder),
+        "natural_shift": lambda: read_workdirs([folder]),
+        "evaluation": lambda: trained_models.list_models(folder),
+    }
+
+
+@pytest.mark.parametrize("kind", reads(None))
+def test_a_workdir_of_others_runs_no_code(kind, tmp_path, monkeypatch):
+    """Only the user's command line or config file names code to import; a workdir that does is refused."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder, ran, name = tmp_path / "downloaded", tmp_path / "ran", f"payload_of_{kind}"
+    folder.mkdir()
+    (tmp_path / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n")
+    counts = [tables.Count("standard", 0, tables.CLEAN, 0, 80, 100)]
+    write_answers(folder, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=[name])
+    (folder / "config.json").write_text(json.dumps(tiny.config().to_dict() | {"imports": [name]}))
+    (folder / "evaluation.json").write_text(json.dumps({"imports": [name]}))
+    workdirs.write_final(folder, step=1, digest="0" * 64, num_classes=10)
+    for file in (*inputs.REQUIRED, "provenance.json"):
+        (folder / file).exists() or (folder / file).write_text("{}")
+    with pytest.raises(SettingsError, match=f"downloaded.*found imports {name}; if you trust this code, .*import"):
+        reads(folder)[kind]()
+    assert not ran.exists()
+
+
+def test_a_command_without_config_imports_what_its_command_line_names(tmp_path):
+    """The refusal names the flag, with which the same command goes on."""
+    (tmp_path / "payload.py").write_text("print('imported')\n")
+    counts = [tables.Count("standard", 0, tables.CLEAN, 0, 80, 100)]
+    write_answers(tmp_path / "work", counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=["payload"])
+    command = [sys.executable, "-m", "tools.tables", str(tmp_path / "work")]
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 200}
+    options["env"] = os.environ | {"PYTHONPATH": str(tmp_path)}
+    refused = subprocess.run(command, **options)
+    assert refused.returncode == 1 and "imported" not in refused.stdout, refused.stderr
+    assert "found imports payload; if you trust this code, add --imports=payload\n" in refused.stderr
+    given = subprocess.run([*command, "--imports=payload"], **options)
+    assert given.returncode == 0 and given.stdout.startswith("imported\n"), given.stderr
+
+
+@pytest.mark.parametrize("stored", ["name", [3], ["a b"], [""], ["x\nadd --all"], {"a": 1}])
+def test_stored_imports_that_are_no_names_are_refused(stored):
+    with pytest.raises(
+        SettingsError, match=r"^config\.json: expected names of modules as imports, found .*; restore it$"
+    ):
+        refuse_imports(stored, "config.json")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ SMALL = [
         "study.corruptions=('noc/border','noc/hue')",
     )
 ]
+IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # of the study once a test asked it for more
 
 
 def script(name, *arguments):
@@ -99,7 +100,7 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
     before = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
     assert len(before) == 3
     more = [argument.replace("'noc/hue'", "'noc/hue','noc/brightness'") for argument in SMALL]
-    more += ["--config.imports=('tests.fixtures.of_two',)", "--config.study.mixtures=('mixture=two',)"]
+    more += [IMPORTED, "--config.study.mixtures=('mixture=two',)"]
     code, out, err = script("overlap.py", f"--workdir={workdir}", *more)
     assert code == 0, err
     after = {p: p.stat().st_mtime_ns for p in workdir.glob("models/*/*/final.json")}
@@ -119,6 +120,7 @@ def test_eval_adds_conditions(study):
         "--config.eval.corruptions=('noc/rain',)",
         "--config.eval.severity=0,1",
         "--config.eval.batch_size=100",
+        IMPORTED,
     ]
     code, out, err = script("eval.py", f"--workdir={workdir}", *request)
     assert code == 0, err
@@ -138,7 +140,7 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
         seed=0,
         progress=False,
     )
-    code, _, err = script("eval.py", f"--workdir={workdir}", f"--config.eval.stored={tmp_path / 'stored'}")
+    code, _, err = script("eval.py", f"--workdir={workdir}", IMPORTED, f"--config.eval.stored={tmp_path / 'stored'}")
     assert code == 0, err
     stored = read_counts(workdir / "stored" / "stored" / "counts.csv")
     direct = {row[:3]: row.correct for row in read_counts(workdir / "counts.csv")}
@@ -151,7 +153,7 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
 @pytest.mark.slow
 def test_calibrated_ranges_are_written_and_used(study, tmp_path):
     workdir, _ = study
-    request = ["--config.calibrate.images=150", "--config.calibrate.corruptions=('noc/border','noc/hue')"]
+    request = [IMPORTED, "--config.calibrate.images=150", "--config.calibrate.corruptions=('noc/border','noc/hue')"]
     code, out, err = script("tools.calibrate", f"--workdir={workdir}", *request)
     assert code == 0, err
     ranges = workdir / "ranges.json"
@@ -168,6 +170,7 @@ def test_calibrated_ranges_are_written_and_used(study, tmp_path):
         f"--workdir={augmented}",
         f"--config.ranges={ranges}",
         f"--config.train.init_from={workdir}",
+        IMPORTED,
         *short,
     )
     assert code == 0, err

@@ -15,7 +15,7 @@ from analysis.errors.summary import Summary
 from analysis.overlap.score import Overlap
 from analysis.overlap.study import read_study
 from analysis.overlap.uncertainty import Errors
-from runtime.command import import_all
+from runtime.command import refuse_imports
 from runtime.files import DamagedFileError, read_json
 from runtime.json_shapes import mismatch
 from runtime.workdirs import read_config
@@ -94,7 +94,7 @@ def read(workdir: str | pathlib.Path) -> Study:
       FileNotFoundError: no such folder, or one without the required files (all of them named).
       ValueError: a file that is broken, or files that do not belong together.
       WorkdirError: a config.json that was edited.
-      SettingsError: a module of config.imports that is not found.
+      SettingsError: a module of its config.imports that this process has not imported.
     """
     workdir = pathlib.Path(workdir)
     if not workdir.is_dir():
@@ -108,7 +108,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     config, provenance = read_config(workdir), read_json(workdir / "provenance.json", shape=shapes.PROVENANCE)
     if wrong := mismatch(config, shapes.CONFIG):
         raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
-    import_all(config.get("imports", ()))
+    refuse_imports(config.get("imports", ()), workdir / "config.json")
     study = read_study(workdir)
     names = study.overlap.names
     present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]

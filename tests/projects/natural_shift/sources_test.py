@@ -10,6 +10,7 @@ import corruptions
 from analysis import answers
 from analysis.tables import CLEAN
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
+from runtime import command
 from tests.projects.natural_shift.tables import changed, made_up
 
 
@@ -138,7 +139,7 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
 
 
-def test_benchmarks_that_an_evaluation_imported_are_known_by_name(tmp_path, monkeypatch):
+def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monkeypatch):
     (tmp_path / "benchmark_of_a_test.py").write_text(
         "import corruptions\ncorruptions.register_benchmark('benchmark_of_a_test', ('noc/hue', 'noc/border'))\n"
     )
@@ -147,6 +148,7 @@ def test_benchmarks_that_an_evaluation_imported_are_known_by_name(tmp_path, monk
     others = ("imagenet_c/fog", "noc/border", "noc/hue")
     rows = [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)]
     path = evaluated(tmp_path / "work", rows, {"imports": ["benchmark_of_a_test"]})
+    command.import_all(["benchmark_of_a_test"])
     assert read_workdirs([path]).members(["benchmark_of_a_test"]) == ("noc/hue", "noc/border")
 
 
