@@ -1,10 +1,13 @@
 """Clean images to be corrupted: arrays, a tree of class folders, or TensorFlow Datasets."""
 
+import collections
 import dataclasses
 import hashlib
 import importlib
+import logging
 import os
 import pathlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -14,13 +17,20 @@ import numpy as np
 
 from corruptions.write import decoding
 
+LOG = logging.getLogger("corruptions.write")
 _BULK = 1000  # records of array_record that are read at a time
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+# Control characters, line separators, halves of UTF-16 pairs, and what separates folders.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]")
+_LONGEST = 200  # bytes of a name, where file systems take 255, suffixes included
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
     """Clean images of one size with their labels.
+
+    Names come from others' files, and become paths: those that are no safe file names are changed, the same way for
+    every layout, and stay distinct.
 
     Attributes:
       read: a function positions -> uint8[n, H, W, 3].
@@ -37,6 +47,13 @@ class Source:
     class_names: tuple[str, ...]
     description: Mapping[str, Any]
     encoded: bool = False
+
+    def __post_init__(self) -> None:
+        """Makes the names safe; a warning tells how many were changed."""
+        classes = _distinct(self.class_names, _safe_name, [0] * len(self.class_names))
+        names = _distinct(self.names, _safe_path, self.labels.tolist())
+        object.__setattr__(self, "class_names", classes)
+        object.__setattr__(self, "names", names)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -269,6 +286,42 @@ def _encoded(fetch, labels, names, class_names, description):
 
     classes = tuple(map(str, class_names))
     return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True)
+
+
+def _safe_name(name):
+    """Changes what a visible folder or file cannot be called, or what leads to another folder."""
+    safe = _UNSAFE.sub("_", name)
+    if safe[:1] in ("", "."):
+        safe = "_" + safe[1:]
+    if len(safe.encode()) > _LONGEST:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        safe = f"{safe.encode()[: _LONGEST - 17].decode(errors='ignore')}-{digest}"
+    return safe
+
+
+def _safe_path(name):
+    """Makes each part of an image's name safe; readers take a folder `x.png` for an image."""
+    *folders, last = map(_safe_name, name.split("/"))
+    return "/".join([*(f"{part}_" if part.lower().endswith(SUFFIXES) else part for part in folders), last])
+
+
+def _distinct(names, make_safe, groups):
+    """Makes names safe and distinct within their group; a name that is safe stays, and the first of equal ones."""
+    names = list(map(str, names))
+    safe = list(map(make_safe, names))
+    changed = [pair for pair in zip(names, safe) if pair[0] != pair[1]]
+    if changed:
+        LOG.warning("%d names are no safe file names, and are changed (the first: %r to %r)", len(changed), *changed[0])
+    reserved = {(group, name) for group, name, own in zip(groups, names, safe) if name == own}
+    taken, copies, chosen = set(), collections.Counter(), []
+    for group, name, own in zip(groups, names, safe):
+        new = own
+        while (group, new) in taken or (new != name and (group, new) in reserved):
+            copies[group, own] += 1
+            new = f"{own}-{copies[group, own] + 1}"
+        taken.add((group, new))
+        chosen.append(new)
+    return tuple(chosen)
 
 
 def _numbered(count):

@@ -1,16 +1,20 @@
 """Where written datasets come from: arrays, folders and tfds."""
 
+import dataclasses
 import io
 import json
 import os
+import pathlib
+import shutil
 import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import WriteError, from_arrays, from_folder, from_tfds, write_dataset
-from tests.corruptions.write.datasets import IMAGES, LABELS
+from corruptions.write import Source, WriteError, from_arrays, from_folder, from_tfds, verify, write_dataset
+from data.corrupted import open_corrupted
+from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 
 
 def save(path, image, **options):
@@ -171,6 +175,57 @@ def test_tfds_that_is_not_there(tfds_root, tmp_path):
         from_tfds("jaxc_absent", data_dir=tmp_path)
     with pytest.raises(FileNotFoundError, match="cannot read 'jaxc_tiny', split 'train'"):
         from_tfds("jaxc_tiny", split="train", data_dir=tfds_root)
+
+
+HOSTILE = ("../../x", "/etc/x", "a/b", "a_b", ".a", "..", "", "x\n", "back\\slash", "y" * 300, "z.png/z", "\udc80")
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders", "parquet", "webdataset"])
+@pytest.mark.parametrize("number", [1, len(HOSTILE)])
+def test_names_of_others_stay_in_the_folder_and_are_read_back(layout, number, tmp_path):
+    """Class names and image names that lead elsewhere, or that readers would not see."""
+    labels = np.arange(24) % 12
+    images = np.stack([np.full((32, 32, 3), 20 * label + 10, np.uint8) for label in labels])
+    classes = HOSTILE if number > 1 else tuple("abcdefghijkl")
+    names = [HOSTILE[i // 2 % number] for i in range(24)]  # with one of them, the two images of a class have one name
+    source = Source(
+        lambda positions: images[list(positions)], labels.astype(np.int32), names, classes, {"kind": "test"}
+    )
+    folder = tmp_path / "deep" / "er" / "out"
+    write_dataset(folder, source, corruptions="noc/hue", severities=[1], layout=layout, jpeg_quality=None)
+    assert [path.name for path in tmp_path.rglob("*") if not path.is_relative_to(folder)] == ["deep", "er"]
+    assert verify(folder, everything=True) == []
+    opened = open_corrupted(folder)
+    assert opened.class_names == source.class_names and len(set(source.class_names)) == 12
+    ((pixels, found),) = opened.batches("noc/hue", 1, batch_size=24)
+    paths = [(label, pathlib.PurePath(f"{name}.png")) for label, name in zip(labels, source.names)]
+    order = sorted(range(24), key=paths.__getitem__) if layout == "folders" else np.arange(24)
+    assert np.array_equal(found, labels[order])
+    assert np.array_equal(pixels, expected_at_once(images, "noc/hue", 1, 0)[order])
+
+
+def test_safe_names_stay_as_they_are_and_others_stay_distinct(caplog):
+    classes = ("a_b", "a/b", "tench, Tinca tinca", "été", "a b.c", "a_b-2", "a\0b")
+    names = ("train/n01/x", "x", "x", "../x", "a/.b", "..", "y.png")
+    labels = np.array([0, 0, 0, 1, 1, 1, 1], np.int32)
+    source = Source(lambda positions: None, labels, names, classes, {})
+    assert source.class_names == ("a_b", "a_b-3", "tench, Tinca tinca", "été", "a b.c", "a_b-2", "a_b-4")
+    assert source.names == ("train/n01/x", "x", "x-2", "_./x", "a/_b", "_.", "y.png")
+    assert "2 names are no safe file names, and are changed (the first: 'a/b' to 'a_b')" in caplog.text
+    again = dataclasses.replace(source)
+    assert again.class_names == source.class_names and again.names == source.names
+
+
+def test_class_names_of_a_tfds_dataset_stay_in_the_folder(tfds_root, tmp_path):
+    copied = tmp_path / "tfds"
+    shutil.copytree(tfds_root, copied)
+    (listed,) = copied.rglob("label.labels.txt")
+    listed.write_text(f"../../../../x\n{tmp_path}/absolute\n.hidden\n")
+    source = from_tfds("jaxc_tiny", data_dir=copied)
+    write_dataset(tmp_path / "out", source, corruptions="noc/hue", severities=[1], layout="folders")
+    assert {path.name for path in tmp_path.iterdir()} == {"tfds", "out"}
+    assert open_corrupted(tmp_path / "out").class_names == source.class_names
+    assert len(list((tmp_path / "out/hue/1").rglob("*.JPEG"))) == 12
 
 
 @pytest.mark.parametrize(
