@@ -21,6 +21,21 @@ from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime.workdirs import Workdir
 
 SEVERITY = "severity"  # a level, a fraction or `random`: a column that keeps the type of each value
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")  # control characters and ends of lines
+# Columns, code, emphasis and escapes; HTML tags and entities; links; underscores that are not within a word; struck text.
+_MARKDOWN = re.compile(r"[|`*\\]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<=\])\(|(?<!\w)_|_(?!\w)|~(?=~)")
+_HTML = {"<": "&lt;", "&": "&amp;"}
+_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "†": r"$^\dagger$",
+    "\N{MINUS SIGN}": "$-$",
+}
 _QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
 
 
@@ -157,10 +172,29 @@ def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> No
     Workdir(path.parent).write_csv(path.name, frame, **({"origin": " ".join(origin.split())} if origin else {}))
 
 
-def markdown(frame: pd.DataFrame) -> str:
-    """Writes a frame of text as a Markdown table, the first column left-aligned and the others right-aligned."""
-    head, *rows = (f"| {' | '.join(map(str, line))} |" for line in [list(frame.columns), *frame.to_numpy().tolist()])
+def markdown(frame: pd.DataFrame, bold: np.ndarray | None = None) -> str:
+    """Writes a frame of text as a Markdown table, the first column left-aligned and the others right-aligned.
+
+    Args:
+      frame: plain text, which is escaped.
+      bold: bool [rows, columns], cells to be set in bold.
+    """
+    head, *rows = (f"| {' | '.join(line)} |" for line in _cells(frame, bold, markdown_escaped, "**{}**"))
     return "\n".join([head, "|---|" + "---:|" * (frame.shape[1] - 1), *rows])
+
+
+def _cells(frame, bold, escaped, bold_form):
+    """Yields the titles and the rows of a frame, each a list of escaped cells."""
+    yield [escaped(str(title)) for title in frame.columns]
+    bold = np.zeros(frame.shape, bool) if bold is None else bold
+    for cells, is_bold in zip(frame.to_numpy().tolist(), bold, strict=True):
+        pairs = zip(map(escaped, map(str, cells)), is_bold, strict=True)
+        yield [bold_form.format(cell) if strong else cell for cell, strong in pairs]
+
+
+def markdown_escaped(words: str) -> str:
+    """Writes text so that Markdown shows it as it is, inside a table too: no columns, HTML, links or emphasis of its own."""
+    return _MARKDOWN.sub(lambda match: _HTML.get(match[0], "\\" + match[0]), _BREAKS.sub(" ", words))
 
 
 def text(frame: pd.DataFrame) -> str:
@@ -175,9 +209,15 @@ def text(frame: pd.DataFrame) -> str:
     )
 
 
-def latex(frame: pd.DataFrame, caption: str) -> str:
-    """Writes a frame of text as a LaTeX table with booktabs, the caption below it; all of it is escaped before."""
-    lines = [" & ".join(map(str, line)) + r" \\" for line in [list(frame.columns), *frame.to_numpy().tolist()]]
+def latex(frame: pd.DataFrame, caption: str, bold: np.ndarray | None = None) -> str:
+    """Writes a frame of text as a LaTeX table with booktabs, the caption below it.
+
+    Args:
+      frame: plain text, which is escaped.
+      caption: plain text, too.
+      bold: bool [rows, columns], cells to be set in bold.
+    """
+    lines = [" & ".join(line) + r" \\" for line in _cells(frame, bold, latex_escaped, r"\textbf{{{}}}")]
     return "\n".join(
         [
             r"\begin{table}",
@@ -189,7 +229,7 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
             *lines[1:],
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{caption}}}",
+            rf"\caption{{{latex_escaped(caption)}}}",
             r"\end{table}",
             "",
         ]
@@ -198,16 +238,7 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
 
 def latex_escaped(words: str) -> str:
     """Writes text so that LaTeX prints it."""
-    for plain, written in (("\\", r"\textbackslash "), *((c, "\\" + c) for c in "&%$#_{}")):
-        words = words.replace(plain, written)
-    special = {
-        "~": r"\textasciitilde ",
-        "^": r"\textasciicircum ",
-        "±": r"$\pm$",
-        "†": r"$^\dagger$",
-        "\N{MINUS SIGN}": "$-$",
-    }
-    return "".join(special.get(letter, letter) for letter in words)
+    return "".join(_LATEX.get(letter, letter) for letter in _BREAKS.sub(" ", words))
 
 
 def as_name(words: str) -> str:

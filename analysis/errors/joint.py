@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from analysis import answers, frames
@@ -69,10 +70,10 @@ class Joint(NamedTuple):
 
 
 def read(folder: pathlib.Path, name: str) -> Evaluated:
-    """Reads an evaluated workdir, and imports the modules that its evaluation imported.
+    """Reads an evaluated workdir.
 
     Raises:
-      SettingsError: a module that is not found.
+      SettingsError: its evaluation imported a module that this process has not imported.
       FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which
         conditions, or its answers are damaged.
     """
@@ -258,17 +259,15 @@ def _tested(best, untested, rows):
 
 def markdown(table: Joint) -> str:
     """Writes the table and its caption; numbers that hold for other conditions than their reference have a †."""
-    lines = [frames.markdown(_texts(table, "**{}**", " ± ", "†")), "", *(f"{line}  " for line in _sentences(table))]
+    sentences = map(frames.markdown_escaped, _sentences(table))
+    lines = [frames.markdown(*_texts(table)), "", *(f"{line}  " for line in sentences)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def latex(table: Joint) -> str:
     """Writes a table of LaTeX with booktabs, caption included."""
-    texts = _texts(table, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$")
-    texts = texts.apply(lambda cells: cells.str.replace("\N{MINUS SIGN}", "$-$"))
-    texts["model"] = [frames.latex_escaped(model) for model in table.models]
-    texts.columns = [frames.latex_escaped(title) for title in texts.columns]
-    return frames.latex(texts, " ".join(map(frames.latex_escaped, _sentences(table))))
+    texts, bold = _texts(table)
+    return frames.latex(texts, " ".join(_sentences(table)), bold)
 
 
 def frame(table: Joint) -> pd.DataFrame:
@@ -291,11 +290,12 @@ def write(folder: pathlib.Path, table: Joint) -> list[pathlib.Path]:
     return paths
 
 
-def _texts(table, bold, between, mark):
-    """The cells as text, a row for each model."""
+def _texts(table):
+    """(The cells as text, a row for each model; which of them are bold)."""
     titles = ["model", *(_title(column, table) for column in table.columns)]
-    rows = [[m, *(_cell(table, m, column, bold, between, mark) for column in table.columns)] for m in table.models]
-    return pd.DataFrame(rows, columns=titles)
+    rows = [[model, *(_cell(table, model, column) for column in table.columns)] for model in table.models]
+    bold = [[False, *(table.best.get(column) == model for column in table.columns)] for model in table.models]
+    return pd.DataFrame(rows, columns=titles), np.array(bold)
 
 
 def _title(column: Column, table: Joint) -> str:
@@ -308,14 +308,13 @@ def _title(column: Column, table: Joint) -> str:
     return f"{name}{kind} minus ImageNet-C" if measure == "gap" else f"{name}{kind} {TITLES[measure]}"
 
 
-def _cell(table, model, column, bold, between, mark):
+def _cell(table, model, column):
     if (model, column) not in table.cells:
         return "\N{EN DASH}"
     cell = table.cells[model, column]
-    text = with_error(cell.mean, cell.se).replace("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", between)
+    text = with_error(cell.mean, cell.se).replace("\N{NO-BREAK SPACE}", " ")
     text += f" ({cell.std:.2g})" if cell.std == cell.std else ""
-    text += mark if cell.mismatch != NONE else ""
-    return bold.format(text) if table.best.get(column) == model else text
+    return text + ("†" if cell.mismatch != NONE else "")
 
 
 def _sentences(table):

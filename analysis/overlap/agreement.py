@@ -287,16 +287,15 @@ def _several_text(content, pairs, names):
         numbers = fixed(matrices["mean_difference"], 3), fixed(matrices["standardised"], 1), fixed(jaccard, 2)
         rows.append((", ".join(pair), _interval(matrices, "spearman"), _interval(matrices, "pearson"), *numbers))
     agreements = pd.DataFrame(rows, columns=[*titles, f"Jaccard at {threshold:g}"])
-    means = pd.DataFrame({"corruption": names})
-    for label in content["studies"]:
-        cells = ((name, fixed(content["mean_overlap"][label][name], 2)) for name in names)
-        means[label] = [f"**{cell}**" if name in content["benchmarks"][label] else cell for name, cell in cells]
+    studies = content["studies"]
+    cells = [[name, *(fixed(content["mean_overlap"][label][name], 2) for label in studies)] for name in names]
+    bold = [[False, *(name in content["benchmarks"][label] for label in studies)] for name in names]
     lines = [
         frames.markdown(agreements),
         "",
         f"Mean overlap of each corruption with the others; ** is in the benchmark at threshold {threshold:g}:",
         "",
-        frames.markdown(means),
+        frames.markdown(pd.DataFrame(cells, columns=["corruption", *studies]), np.array(bold)),
         "",
         f"in the benchmark of every study: {', '.join(content['in_all']) or 'none'}",
     ]

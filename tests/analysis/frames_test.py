@@ -154,6 +154,25 @@ def test_markdown_text_and_latex_hold_the_same_cells():
     frame = pd.DataFrame({"model": ["a_b", "c"], "error": ["1.0", "10.5"]})
     assert frames.markdown(frame) == "| model | error |\n|---|---:|\n| a_b | 1.0 |\n| c | 10.5 |"
     assert frames.text(frame).splitlines() == ["model  error", "a_b      1.0", "c       10.5"]
-    written = frames.latex(frame, frames.latex_escaped("5 % ± 1 of a_b"))
-    assert r"a_b & 1.0 \\" in written and r"\caption{5 \% $\pm$ 1 of a\_b}" in written
+    written = frames.latex(frame, "5 % ± 1 of a_b")
+    assert r"a\_b & 1.0 \\" in written and r"\caption{5 \% $\pm$ 1 of a\_b}" in written
     assert written.count("{") == written.count("}")
+
+
+def test_names_of_others_are_text_in_markdown_and_latex():
+    """A name of a model or folder adds no column, row, HTML, link or command to a table."""
+    name = "a|b<img src=x onerror=alert(1)>&amp;`c`*d*[e](javascript:f)\n| g | _h_ ~~i~~ \\input{j} 5 % ^ {k} p < 1"
+    frame = pd.DataFrame({"model": [name], f"x{name}": ["1.0 ± .2†"]})
+    head, _, row = frames.markdown(frame, np.array([[False, True]])).splitlines()
+    written = (
+        r"a\|b&lt;img src=x onerror=alert(1)>&amp;amp;\`c\`\*d\*[e]\(javascript:f) \| g \| \_h\_ \~~i\~~ "
+        r"\\input{j} 5 % ^ {k} p < 1"
+    )
+    assert head == f"| model | x{written} |" and row == f"| {written} | **1.0 ± .2†** |"
+    latex = frames.latex(frame, name, np.array([[False, True]]))
+    written = (
+        r"a$|$b$<$img src=x onerror=alert(1)$>$\&amp;`c`*d*[e](javascript:f) $|$ g $|$ \_h\_ \textasciitilde{}"
+        r"\textasciitilde{}i\textasciitilde{}\textasciitilde{} \textbackslash{}input\{j\} 5 \% \textasciicircum{} \{k\} p $<$ 1"
+    )
+    assert latex.count(written) == 3 and rf"\caption{{{written}}}" in latex
+    assert f"{written} & \\textbf{{1.0 $\\pm$ .2$^\\dagger$}} \\\\" in latex
