@@ -67,7 +67,7 @@ def test_everything_is_printed_and_written(testbed, capsys):
     assert printed.split("\nwritten to")[0].strip() in written and "Command: `" in written
     files = json.loads((out / "provenance.json").read_text())
     assert set(files["inputs"]) == {str(testbed / "top1.csv"), str(testbed / "types.csv")}
-    assert "20 resamples of the models" in files["files"]["predictions.csv"]
+    assert "20 resamples of the models" in files["files"]["predictions.csv"]["origin"]
     for name, frame in (("predictions", found.predictions), ("clean", found.clean), ("leaders", found.leaders)):
         pd.testing.assert_frame_equal(pd.read_csv(out / f"{name}.csv"), frame, check_exact=True)
     assert list(found.predictions) == ["benchmark", "shift", "measure", "value", "low", "high", "models"]
