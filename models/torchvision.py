@@ -14,6 +14,7 @@ import itertools
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
@@ -286,8 +287,8 @@ def _our_layout(array):
 
 
 def refuse_others(what, source, arrays, expected):
-    """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`, the
-    weights of `what`."""
+    """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`, the weights of `what`, or
+    are no finite floating-point numbers; an `index` holds whole numbers."""
     given = {key: np.shape(array) for key, array in arrays.items()}
     missing = sorted(expected.keys() - given)
     unexpected = sorted(given.keys() - expected)
@@ -300,6 +301,15 @@ def refuse_others(what, source, arrays, expected):
     if any(lists.values()):
         text = "\n".join(f"  {what} ({len(some)}): {_listed(some)}" for what, some in lists.items() if some)
         raise ValueError(f"expected the weights of {what} in {source}, found names or shapes differ:\n{text}")
+    for key, array in sorted(arrays.items()):
+        kind = jnp.integer if key.endswith(".index") else jnp.floating
+        if not jnp.issubdtype(array.dtype, kind):
+            raise ValueError(
+                f"expected {kind.__name__} weights of {what} in {source}, found {array.dtype} in {key}; quantised weights "
+                "cannot be imported"
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"expected finite weights of {what} in {source}, found NaN or infinity in {key}")
 
 
 def _listed(names, most=20):

@@ -101,6 +101,9 @@ def _check(stored):
     lengths = {array.shape[:1] for array in stored.params.values()}
     if len(lengths) != 1 or not all(length and length[0] for length in lengths):
         raise ValueError(f"expected params with one common first axis, found its lengths {sorted(lengths)}")
+    for name, array in stored.params.items():
+        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+            raise ValueError(f"expected finite numbers as the param {name!r}, found NaN, infinity or {array.dtype}")
     if not _LABEL.fullmatch(stored.label):
         raise ValueError(f"expected a label of letters, digits and _.+=-, found {stored.label!r}")
 

@@ -69,6 +69,9 @@ def read(path: str | os.PathLike) -> Style:
         expected = (len(mean), network.encoder.stages[-1][0].conv.bias.get_value().size)
         if not len(mean) or mean.shape != expected or deviation.shape != expected:
             raise ValueError(f"statistics of styles of shapes {mean.shape} and {deviation.shape}")
+        for name, array in (arrays | {"styles/mean": mean, "styles/deviation": deviation}).items():
+            if array.dtype.kind != "f" or not np.isfinite(array).all():
+                raise ValueError(f"NaN, infinity or {array.dtype} in {name}")
     except (KeyError, ValueError, TypeError) as error:
         raise files.DamagedFileError(
             f"{path}: expected weights of style transfer, a file of projects.structural.train_style_decoder, found others ({error})"

@@ -201,6 +201,23 @@ def test_another_architecture_is_refused_briefly(squeezenet):
         torchvision.from_state_dict("cifar_resnet18", squeezenet)
 
 
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        (
+            lambda array: np.where(np.arange(array.size).reshape(array.shape) == 3, np.nan, array),
+            "expected finite weights",
+        ),
+        (lambda array: array + np.float32(np.inf), "expected finite weights"),
+        (lambda array: array.astype(np.int8), "expected floating weights .*found int8 in classifier.1.bias; quantised"),
+    ],
+)
+def test_weights_that_are_no_finite_numbers_are_refused_by_name(changed, message, squeezenet):
+    wrong = {"classifier.1.bias": changed(squeezenet["classifier.1.bias"])}
+    with pytest.raises(ValueError, match=f"{message}.* in classifier.1.bias" if "finite" in message else message):
+        torchvision.from_state_dict("squeezenet1_1", squeezenet | wrong, source="file")
+
+
 def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
     save_file({f"module.{key}": array for key, array in squeezenet.items()}, tmp_path / "wrapped.safetensors")
     wrapped = values(torchvision.load("squeezenet1_1", tmp_path / "wrapped.safetensors")[0])

@@ -110,3 +110,15 @@ def test_what_is_no_such_file_is_refused(tmp_path, spoil):
 def test_a_label_that_tables_cannot_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match="expected a label of letters"):
         stored.write(tmp_path / "x.npz", drawn("augmix", 2, label="my set, the first"))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_strengths_that_are_no_numbers_are_refused_by_name(wrong, tmp_path):
+    content = drawn("augmix", 2)
+    content.params["strength"] = np.full_like(content.params["strength"], wrong)
+    with pytest.raises(ValueError, match="expected finite numbers as the param 'strength'"):
+        stored.write(tmp_path / "x.npz", content)
+    about = {"source": content.source, "shape": SHAPE, "label": content.label, "origin": {}}
+    np.savez(tmp_path / "x.npz", about=json.dumps(about), **content.params)
+    with pytest.raises(ValueError, match=r"x\.npz: .*expected finite numbers as the param 'strength'"):
+        stored.read(tmp_path / "x.npz")

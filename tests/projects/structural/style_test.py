@@ -111,6 +111,13 @@ def test_weights_that_are_none_are_refused(file, digest, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="others need a process of their own"):
         weights.use(write(tmp_path / "other.npz", seed=1))
     arrays = artifacts.read(file).arrays
+    one_nan = np.where(np.arange(arrays["styles/mean"].size).reshape(arrays["styles/mean"].shape) == 1, np.nan, 1.0)
+    for name, array in (("styles/mean", one_nan), ("encoder/colors/bias", np.full(3, np.inf))):
+        artifacts.write(tmp_path / "wrong.npz", arrays | {name: array.astype(np.float32)}, {})
+        with pytest.raises(
+            DamagedFileError, match=rf"wrong\.npz: expected weights .*NaN, infinity or float32 in {name}"
+        ):
+            weights.read(tmp_path / "wrong.npz")
     for wrong in ({"styles/mean": np.zeros((4, 3))}, {"encoder/colors/bias": np.zeros(4)}, {"more": np.zeros(1)}):
         artifacts.write(tmp_path / "wrong.npz", arrays | wrong, {})
         with pytest.raises(DamagedFileError, match=r"wrong\.npz: expected weights of style transfer"):
