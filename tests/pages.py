@@ -53,6 +53,8 @@ def flags_of(source):
     """Names of the flags that a command defines itself or takes from what several commands share."""
     text = source.read_text()
     names = set(FLAG.findall(text)) | {"help"}
+    if "command.run(main)" in text:  # a command without a config
+        names.add("imports")
     if shared := re.search(r"(\w+)\.define_flags\(", text):
         names |= set(FLAG.findall(next(ROOT.glob(f"*/{shared[1]}.py")).read_text()))
     for module in re.findall(r"^from ([\w.]+) import define_\w+$", text, re.M):
