@@ -111,11 +111,20 @@ def verify(path: str | os.PathLike) -> list[str]:
     Raises:
       FileNotFoundError: there is no entry.
     """
-    path = Path(path)
-    folders = [path] if (path / _META).exists() else sorted(meta.parent for meta in path.glob(f"*/{_META}"))
+    folders = _entries(path)
     if not folders:
         raise FileNotFoundError(f"expected entries of the cache (with {_META}) in {path}, found none")
     return [line for folder in folders for line in _problems(folder)]
+
+
+def recorded(path: str | os.PathLike) -> int:
+    """Counts the files that `verify` compares."""
+    return len(_entries(path)) * len(_ARRAYS)
+
+
+def _entries(path):
+    path = Path(path)
+    return [path] if (path / _META).exists() else sorted(meta.parent for meta in path.glob(f"*/{_META}"))
 
 
 def _problems(folder):

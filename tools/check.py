@@ -24,13 +24,25 @@ def _is_cache(path):
     return (path / "meta.json").exists() or any(path.glob("*/meta.json"))
 
 
-# Kind of folder: (name, whether a folder is one, its findings or its problems). The first that says
-# yes checks it.
+def _found(problems, recorded):
+    """Makes the check of a kind of folder from its lists of problems and its number of files."""
+
+    def verify(path):
+        lines = problems(path)
+        try:
+            return Findings(lines, max(0, recorded(path) - len(lines)))
+        except (ValueError, RuntimeError):  # the record of its files is damaged, as a line says
+            return Findings(lines)
+
+    return verify
+
+
+# Kind of folder: (name, whether a folder is one, its check). The first that says yes checks it.
 KINDS = (
     ("workdir", verification.is_workdir, verification.verify),
-    ("prepared ImageNet", lambda path: (path / store.META).exists(), store.problems),
-    ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), dataset.problems),
-    ("cache of decoded images", _is_cache, cache.verify),
+    ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
+    ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
+    ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),
 )
 
 
@@ -38,8 +50,7 @@ def check(path: pathlib.Path) -> Findings:
     """Checks a folder of any kind."""
     for _, is_kind, verify in KINDS:
         if is_kind(path):
-            result = verify(path)
-            return result if isinstance(result, Findings) else Findings(result, verified=not result)
+            return verify(path)
     expected = ", ".join(name for name, *_ in KINDS)
     return Findings([f"{path}: expected a folder ({expected}), found {'another' if path.is_dir() else 'none'}"])
 
@@ -53,10 +64,7 @@ def run(paths: list[pathlib.Path]) -> int:
         findings = check(path)
         for line in findings.problems:
             print(line)
-        print(
-            f"{path}: {findings.verified} verified, {len(findings.problems)} wrong",
-            flush=True,
-        )
+        print(f"{path}: {findings.verified} verified, {len(findings.problems)} wrong", flush=True)
         wrong += len(findings.problems)
     return wrong
 

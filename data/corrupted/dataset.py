@@ -145,6 +145,12 @@ def problems(path: Path) -> list[str]:
         return [str(error)]
 
 
+def recorded(path: Path) -> int:
+    """Counts the files and folders of images or shards that `problems` compares."""
+    manifest = manifests.load(path)
+    return len(manifest["files"]) if manifest else 0
+
+
 def mending(manifest: Mapping[str, Any]) -> str:
     """Returns the command that writes damaged files of a dataset again."""
     return f"{manifests.command(manifest)} --verify"

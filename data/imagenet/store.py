@@ -222,6 +222,11 @@ def problems(path: Path) -> list[str]:
     return [f"{path / 'shards' / file}: {reason}; mend it with {again}" for file, reason in wrong.items()]
 
 
+def recorded(path: Path) -> int:
+    """Counts the shards that `problems` compares."""
+    return len(_shards(read_meta(path)))
+
+
 def complaint(path: Path, wrong: dict[str, str]) -> str:
     """Returns the message about damaged shards."""
     some = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])

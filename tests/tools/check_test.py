@@ -144,13 +144,15 @@ def test_a_folder_in_use_is_left_to_its_run(folder):
         assert "in use by another run" in verification.verify(folder).problems[0]
 
 
-def test_a_cache_is_checked_by_its_own_room(tmp_path):
+def test_a_cache_is_checked_by_its_own_room(tmp_path, capsys):
     images = np.arange(2 * 16 * 16 * 3, dtype=np.uint32).astype(np.uint8).reshape(2, 16, 16, 3)
     entry = cache.cached("a", "key", lambda notes: iter([(images, np.arange(2), np.arange(2))]), tmp_path)
     assert entry.images.shape == images.shape and check.run([tmp_path]) == 0
     (path,) = tmp_path.glob("*/images.npy")
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     assert check.run([tmp_path]) == 1
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert (first, last) == (f"{tmp_path}: 3 verified, 0 wrong", f"{tmp_path}: 2 verified, 1 wrong")
 
 
 def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
@@ -159,7 +161,8 @@ def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
     assert check.run([tmp_path]) == 0
     (tmp_path / "contrast.npy").write_bytes((tmp_path / "contrast.npy").read_bytes()[:-500] + bytes(500))
     assert check.run([tmp_path]) == 1
-    line = capsys.readouterr().out.splitlines()[1]
+    first, line, last = capsys.readouterr().out.splitlines()
+    assert (first, last) == (f"{tmp_path}: 2 verified, 0 wrong", f"{tmp_path}: 1 verified, 1 wrong")  # labels.npy too
     assert line.startswith(f"{tmp_path / 'contrast.npy'}: expected sha256") and "; mend it with " in line
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     for harm in ({"layout": 3, "images": "x"}, {"corruptions": {"noc/contrast": []}}, {"files": {"contrast.npy": 1}}):
@@ -168,7 +171,7 @@ def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
         assert "manifest.json is not a readable manifest" in line
 
 
-def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path):
+def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path, capsys):
     images = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3), np.uint8)
     (tmp_path / "shards").mkdir()
     for name in ("a", "b"):
@@ -179,6 +182,7 @@ def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path):
     }
     store.finish(tmp_path, "imagenet100", ["n0"], {"sides": {"train": (16, 18), "test": (16, 18)}}, records)
     assert check.run([tmp_path]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}: 2 verified, 0 wrong\n"
     path = tmp_path / "shards" / "test-0.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     (line,) = check.check(tmp_path).problems
