@@ -17,19 +17,19 @@ DEPARTURES = {
 
 _INTRODUCTION = """# Parity with the original ImageNet-C
 
-How far the images of `imagenet_c` and `imagenet_c_extra` are from those of the original code, at every severity. Results
-are 8-bit levels, truncated as the original truncates. Numbers: `benchmarks/results/parity.json`; made by
-`python -m benchmarks.parity`, see there.
+This page compares the images of `imagenet_c` and `imagenet_c_extra` with images of the original code, at every severity. Results
+are 8-bit levels, truncated as in the original. `python -m benchmarks.parity` made the numbers, which
+`benchmarks/results/parity.json` holds.
 """
 
 _PIXELS = """## Pixels, given the draws
 
-Largest difference in levels / per cent of values that differ. The other side is an independent float64 reference in
-NumPy, SciPy and Pillow (the one of the tests), which gets the random numbers that our sampler drew. Images: a procedural
-scene and photographs, at the side the table was made for. Values that are whole numbers in exact arithmetic fall to
+A cell is the largest difference in levels / the per cent of values that differ. We compare with an independent float64 reference in
+NumPy, SciPy and Pillow (the reference of the tests), which gets our sampler's random numbers. The images are a procedural
+scene and photographs, at the side of the table. Values that are whole numbers in exact arithmetic fall to
 either side of the truncation (brightness, saturate, frost and defocus_blur, also between two float64 orders of
-summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter that
-float32 decides differently would make a larger one.
+summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter would make
+a larger difference if float32 decided it differently.
 """
 
 _GOLDEN = """## Pixels of the original code
