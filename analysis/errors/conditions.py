@@ -4,9 +4,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import corruptions
-from corruptions import imagenet_c
-
 FROST = "imagenet_c/frost"
 PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
 SHAPE = {  # of `Conditions` in JSON
@@ -76,6 +73,8 @@ def of_corruption(
       `table` of its severities, `range` in use, `levels` drawn from, source of `frost`, and the other
       `options` (`Corruption.describe`), each where it has one; nothing for a name of no corruption.
     """
+    import corruptions  # imports JAX, which a report does without
+
     try:
         corruption = corruptions.get(name)
     except ValueError:
@@ -95,6 +94,8 @@ def frost_source(digest: str | None) -> str:
     """Names the source of frost by the digest of its photographs; None are none."""
     if digest is None:
         return PROCEDURAL
+    from corruptions import imagenet_c
+
     return ORIGINAL if digest == imagenet_c.ORIGINAL_PHOTOGRAPHS else f"photographs_{digest[:16]}"
 
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import corruptions
 from analysis.answers import Answers
 from analysis.errors.conditions import FROST, Conditions
 from analysis.errors.reference import NONE, Choice
@@ -123,6 +122,8 @@ def complete_benchmarks(
       own: {name: corruptions} of benchmarks that are not registered, such as a study's.
       stored: of a dataset on disk, whose severities are 1, 2, ... where a benchmark selects levels.
     """
+    import corruptions  # imports JAX, which a report does without
+
     there: dict[str, set[Severity]] = {}
     for corruption, severity in conditions:
         if corruption != CLEAN and not corruption.startswith((NATURAL, OF_CLASSES)):
@@ -161,6 +162,8 @@ def gaps(benchmarks: Iterable[Benchmark]) -> list[tuple[Benchmark, Benchmark]]:
 
 
 def _levels(member, benchmark, stored):
+    import corruptions
+
     levels = tuple(corruptions.severities(member, benchmark))
     selected = stored and corruptions.selected_levels(member, benchmark) is not None
     return tuple(range(1, len(levels) + 1)) if selected else levels

@@ -21,7 +21,6 @@ from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, select_benchmark, stability_text
 from analysis.selection.coverage import coverage
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
-from corruptions.scoring.conditions import expand
 from runtime import workdirs
 from runtime.log import log
 
@@ -73,10 +72,19 @@ def read_study(workdir: pathlib.Path) -> Study:
     """
     found = answers.read(workdir)
     config = workdirs.read_config(workdir)
-    names = expand(config.get("study", {}).get("corruptions", ())) or _trained_with(found)
+    names = _chosen(config.get("study", {}).get("corruptions", ())) or _trained_with(found)
     if len(names) < 2:
         raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
     return Study.of(names, *found.study(names), found.conditions["classes"] or None)
+
+
+def _chosen(names):
+    """Expands the corruptions that the settings name."""
+    if not names:
+        return ()
+    from corruptions.scoring.conditions import expand  # imports JAX, which takes seconds
+
+    return expand(names)
 
 
 def _trained_with(found):
