@@ -1,5 +1,4 @@
-"""Figures: balance bars, threshold sweep, and what all figures share: colours, titles, PNG and PDF
-written atomically.
+"""Figures of balance and of a threshold sweep; colours, titles and files of all figures.
 
 Drawn with Matplotlib's object interface (no global state, no display); Okabe and Ito's colours,
 readable with colour-blindness and in grey.
@@ -26,12 +25,17 @@ def save(figure, stem, formats=FORMATS, dpi=200):
         buffer = io.BytesIO()
         # Without dates equal figures are equal files.
         metadata = {"CreationDate": None} if name == "pdf" else {"Software": None}
-        with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "overlap"}):
+        with style():
             figure.savefig(buffer, format=name, dpi=dpi, bbox_inches="tight", metadata=metadata)
         path = pathlib.Path(f"{stem}.{name}")
         write_atomically(path, buffer.getvalue())
         paths.append(path)
     return paths
+
+
+def style():
+    """Gives a context in which equal figures are equal files, and text in a PDF stays text."""
+    return matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "overlap"})
 
 
 def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of the benchmark", provenance=""):
@@ -62,10 +66,15 @@ def balance_bars(values, names, *, se=None, ylabel="mCE (%)", title="Balance of 
 
 
 def threshold_sweep(
-    selections: Sequence, *, title: str = "Selected benchmark by threshold", provenance: str = ""
+    selections: Sequence,
+    *,
+    mark: float | None = None,
+    title: str = "Selected benchmark by threshold",
+    provenance: str = "",
 ) -> Figure:
     """Draws size and mean overlap of the winner at every threshold (from
-    `analysis.selection.algorithm.sweep`).
+    `analysis.selection.algorithm.sweep`), and a
+    dashed line at the threshold `mark`.
     """
     if not selections:
         raise ValueError("expected at least one selection, found none")
@@ -80,6 +89,8 @@ def threshold_sweep(
     lower.set_xlabel("largest overlap allowed", fontsize=8)
     for axes in (upper, lower):
         axes.set_ylim(bottom=0)
+        if mark is not None:
+            axes.axvline(mark, color="black", linestyle="--", linewidth=0.8)
         axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#eaeef2", linewidth=0.6)

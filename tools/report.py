@@ -13,9 +13,8 @@ import pathlib
 
 from absl import flags
 
-from analysis.report import benchmark, inputs
+from analysis.report import benchmark, inputs, study_figures
 from analysis.report.document import document
-from analysis.report.figure_files import write_figures
 from runtime.files import write_atomically
 
 
@@ -42,7 +41,7 @@ def run(workdir, out=None, samples=True, image=""):
     out = pathlib.Path(out) if out else study.workdir / "report.html"
     selections = benchmark.sweep(study)
     strips = _sample_strips(study, samples, image)
-    write_figures(study, selections, strips, out.parent / "figures")
+    study_figures.write(study, selections, strips, out.parent / "figures")
     write_atomically(out, document(study, selections, strips))
     return out
 

@@ -1,17 +1,14 @@
-"""Sections of a report about benchmarks: balance of the candidates, thresholds, the selected one
-and its stability.
-"""
+"""Values of the sections about benchmarks: balance of the candidates, thresholds, the selected one and its stability."""
 
+import base64
 from collections.abc import Sequence
 
 import numpy as np
 
 from analysis import heatmaps
 from analysis.overlap.balance import balance, mean_overlap
-from analysis.report import svg
-from analysis.report.html import Html, data_uri, figure_files, join, missing, section, table, tag
+from analysis.report import study_figures
 from analysis.report.inputs import Study
-from analysis.report.matrices import central
 from analysis.rounding import fixed, percent, with_error
 from analysis.selection import algorithm
 from analysis.selection.algorithm import Selection
@@ -19,123 +16,29 @@ from analysis.selection.algorithm import Selection
 _SETS = 10  # most frequent sets that are listed
 
 
-def balance_section(study: Study) -> Html:
-    """Shows the mean overlap of each corruption, and the spread of these means."""
-    values, ses = mean_overlap(study.overlap.overlap), study.errors.mean_overlap
-    members = set(study.benchmark["members"]) if study.benchmark else set()
-    low, high = svg.bar_range(values, ses)
-    rows = [
-        (
-            (tag("span", study.labels[k], title=study.names[k]), None),
-            (with_error(values[k], ses[k]), "number"),
-            svg.bar(values[k], ses[k], low, high, "member" if study.names[k] in members else None),
-        )
-        for k in np.argsort(-np.nan_to_num(values, nan=-1), kind="stable")
-    ]
-    spread = _spread(values)
-    if members and len(members) > 1:
-        index = [study.names.index(name) for name in study.benchmark["members"]]
-        inside = mean_overlap(study.overlap.overlap[np.ix_(index, index)])
-        spread = join((spread, tag("br"), "Within the selected benchmark: ", _spread(inside)))
-    return section(
-        "balance",
-        "How balanced the candidates are",
-        tag(
-            "p",
-            "Mean overlap of each corruption with the others. In a balanced benchmark all are alike: one that overlaps "
-            "with many others counts for each of them in a mean score. ",
-            central(study),
-            class_=None,
-        ),
-        table(("corruption", ("mean overlap", "number"), ""), rows, class_="bars wide"),
-        tag("p", spread, class_="statistics"),
-        tag("p", tag("i", class_="swatch member"), " members of the selected benchmark.", class_="legend")
-        if members
-        else None,
-        figure_files("balance"),
-    )
-
-
-def sweep_section(study: Study, swept: Sequence[Selection] | None) -> Html:
-    """Shows which benchmark every threshold selects.
-
-    Args:
-      study: `analysis.report.inputs.Study`.
-      swept: `analysis.selection.Selection` at ascending thresholds, or None where nothing can be
-        selected.
+def values(study: Study, selections: Sequence[Selection] | None, strips) -> dict:
+    """Makes the values of balance.html, sweep.html and benchmark.html; arguments as in
+    `analysis.report.document.document`.
     """
-    if swept is None:
-        return section(
-            "sweep", "What each threshold selects", tag("p", "No overlap is defined, so nothing can be selected.")
-        )
-    thresholds, current = [s.threshold for s in swept], threshold(study)
-    charts = (
-        svg.steps(thresholds, [s.size for s in swept], "members of the benchmark", "first", current),
-        svg.steps(thresholds, [s.mean_overlap for s in swept], "mean overlap of the members", "second", current, 2),
-    )
-    kind = ["own" if s.threshold == current else None for s in swept]
-    rows = [
-        ("members", *((s.size, k) for s, k in zip(swept, kind))),
-        ("mean overlap", *((fixed(s.mean_overlap, 2).replace("0.", ".", 1), k) for s, k in zip(swept, kind))),
-    ]
-    for k in heatmaps.cluster_order(study.overlap.overlap):
-        cells = [(tag("b", "●") if study.names[k] in s.members else "", c) for s, c in zip(swept, kind)]
-        rows.append((tag("span", study.labels[k], title=study.names[k]), *cells))
-    header = ("largest overlap allowed", *((f"{s.threshold:g}".replace("0.", ".", 1), k) for s, k in zip(swept, kind)))
-    return section(
-        "sweep",
-        "What each threshold selects",
-        tag(
-            "p",
-            "The largest set in which no two corruptions overlap more than a threshold; among the largest sets the one "
-            f"of the smallest mean overlap. Shaded: threshold {current:g}. "
-            "Sets of neighbouring thresholds need not hold each other.",
-        ),
-        tag("div", *charts, class_="charts"),
-        table(header, rows, class_="sweep", label="Members of the benchmark by threshold"),
-        figure_files("sweep"),
-    )
-
-
-def benchmark_section(study, strips):
-    """The selected benchmark with sample pictures, and how stable it is.
-
-    Args:
-      study: `analysis.report.inputs.Study`.
-      strips: `analysis.report.samples.Strips`, or a sentence that says why there are none.
-    """
-    selected = study.benchmark
-    if selected is None:
-        body = missing("No benchmark was selected yet.", f"python select_noc.py --workdir={study.workdir}")
-        return section("benchmark", "The selected benchmark", body, _stability(study))
-    index = [study.names.index(name) for name in selected["members"]]
-    inside = study.overlap.overlap[np.ix_(index, index)].copy()
-    np.fill_diagonal(inside, np.nan)
-    cards = [_card(study, k, inside[row], index, strips) for row, k in enumerate(index)]
-    sign = "below" if selected["strict"] else "at most"
-    pictures = strips if isinstance(strips, str) else strips.caption
-    return section(
-        "benchmark",
-        "The selected benchmark",
-        tag(
-            "p",
-            f"{len(index)} of {len(study.names)} candidates, every pair with an overlap {sign} {selected['threshold']:g}; "
-            f"mean overlap {fixed(selected['mean_overlap'], 3)}. Largest sets: {selected['summary']}.",
-        ),
-        tag("div", *cards, class_="cards"),
-        tag("p", pictures, class_="caption"),
-        tag("img", src=data_uri(study.samples), alt="Sample images of the study", class_="samples")
-        if study.samples
-        else None,
-        _stability(study),
-    )
-
-
-def threshold(study: Study) -> float:
-    """Finds the threshold of the benchmark, or else of the study's settings."""
-    if study.benchmark:
-        return float(study.benchmark["threshold"])
-    return float(study.config.get("study", {}).get("threshold", 0.1))
+    members = study.benchmark["members"] if study.benchmark else []
+    index = [study.names.index(name) for name in members]
+    means, ses = mean_overlap(study.overlap.overlap), study.errors.mean_overlap
+    axis = study_figures.bar_range(means, ses)
+    inside = mean_overlap(study.overlap.overlap[np.ix_(index, index)]) if len(index) > 1 else None
+    return {
+        "members": members,
+        "balance": [
+            _bar_row(study, k, with_error(means[k], ses[k]), study_figures.bar(means[k], ses[k], *axis), members)
+            for k in np.argsort(-np.nan_to_num(means, nan=-1), kind="stable")
+        ],
+        "spread": _spread(means),
+        "spread_inside": None if inside is None else _spread(inside),
+        "threshold": study.threshold,
+        "sweep": _sweep(study, selections),
+        "cards": [_card(study, k, index, strips) for k in index],
+        "caption": strips if isinstance(strips, str) else strips.caption,
+        "stability": _stability(study, members) if study.stability else None,
+    }
 
 
 def sweep(study: Study) -> tuple[Selection, ...] | None:
@@ -144,87 +47,76 @@ def sweep(study: Study) -> tuple[Selection, ...] | None:
     """
     if algorithm.undefined(study.overlap.overlap).all():
         return None
-    thresholds = sorted({*(round(0.05 * k, 2) for k in range(21)), threshold(study)})
+    thresholds = sorted({*(round(0.05 * k, 2) for k in range(21)), study.threshold})
     strict = bool(study.benchmark and study.benchmark["strict"])
     return algorithm.sweep(study.overlap.overlap, study.names, thresholds, strict, study.overlap.unclipped)
 
 
-def _card(study, k, overlaps, index, strips):
+def _bar_row(study, k, value, bar, members):
+    name = study.names[k]
+    return {"name": name, "label": study.labels[k], "value": value, "bar": bar, "member": name in members}
+
+
+def _sweep(study, selections):
+    """Makes the chart and the table of thresholds, a row for each corruption in the order of the clusters."""
+    if selections is None:
+        return None
+    rows = [
+        {"name": "", "label": "members", "cells": [s.size for s in selections]},
+        {"name": "", "label": "mean overlap", "cells": [_bare(fixed(s.mean_overlap, 2)) for s in selections]},
+    ]
+    for k in heatmaps.cluster_order(study.overlap.overlap):
+        cells = ["●" if study.names[k] in s.members else "" for s in selections]
+        rows.append({"name": study.names[k], "label": study.labels[k], "cells": cells})
+    chart = study_figures.svg(study_figures.sweep(study, selections, study.threshold))
+    return {
+        "chart": f"data:image/svg+xml;base64,{base64.b64encode(chart).decode()}",
+        "header": [_bare(f"{s.threshold:g}") for s in selections],
+        "kinds": ["own" if s.threshold == study.threshold else "" for s in selections],
+        "rows": rows,
+    }
+
+
+def _bare(text):
+    return text.replace("0.", ".", 1)
+
+
+def _card(study, k, index, strips):
+    """Makes the card of a member: facts, and its pictures where there are some."""
     overlap, errors, name = study.overlap, study.errors, study.names[k]
-    share = (study.stability or {}).get("members", {}).get(name)
     facts = [
         f"R of the standard model {with_error(overlap.robustness[0, k], errors.standard[k])}",
         f"gain {with_error(overlap.gain[k], errors.gain[k], sign=True)}" + (" (weak)" if overlap.flags[k] else ""),
     ]
-    if len(index) > 1 and np.isfinite(overlaps).any():
-        most = int(np.nanargmax(overlaps))
-        value = with_error(overlaps[most], errors.overlap[k, index[most]])
-        facts.append(f"largest overlap with another member {value} ({study.labels[index[most]]})")
+    others = [j for j in index if j != k and np.isfinite(overlap.overlap[k, j])]
+    if others:
+        most = max(others, key=lambda j: overlap.overlap[k, j])
+        value = with_error(overlap.overlap[k, most], errors.overlap[k, most])
+        facts.append(f"largest overlap with another member {value} ({study.labels[most]})")
+    share = (study.stability or {}).get("members", {}).get(name)
     if share is not None:
         facts.append(f"selected in {percent(share)} of resamples")
-    picture = None
-    if not isinstance(strips, str) and name in strips.images:
-        columns = strips.columns[name]
-        picture = tag(
-            "figure",
-            tag(
-                "img",
-                src=data_uri(strips.images[name]),
-                alt=f"{study.labels[k]}: clean, then severity {', '.join(columns)}",
-            ),
-            tag("figcaption", tag("span", "clean"), *(tag("span", text) for text in columns)),
-        )
-    return tag(
-        "div",
-        tag("h3", study.labels[k], " ", tag("small", name)),
-        picture,
-        tag("p", "; ".join(facts), "."),
-        class_="card",
-    )
+    pictured = not isinstance(strips, str) and name in strips.images
+    return {
+        "name": name,
+        "label": study.labels[k],
+        "facts": facts,
+        "picture": strips.images[name] if pictured else None,
+        "columns": strips.columns[name] if pictured else (),
+    }
 
 
-def _stability(study):
-    title = tag("h3", "How stable the selection is")
-    if study.stability is None:
-        command = f"python overlap.py --workdir={study.workdir} ..."
-        return join(
-            (title, missing("The selection was not repeated on resampled test images (stability.json).", command))
-        )
-    stability, members = study.stability, set(study.benchmark["members"]) if study.benchmark else set()
-    shares = stability["members"]
-    rows = [
-        (
-            (tag("span", label, title=name), None),
-            (percent(shares.get(name, 0)), "number"),
-            svg.bar(shares.get(name, 0), 0, 0, 1, "member" if name in members else None),
-        )
-        for name, label in sorted(zip(study.names, study.labels), key=lambda pair: -shares.get(pair[0], 0))
-    ]
-    short = dict(zip(study.names, study.labels))
-    sets = [
-        (
-            (percent(share), "number"),
-            join([tag("b", short.get(m, m)) if m in members else short.get(m, m) for m in selected], ", "),
-        )
-        for selected, share in stability["sets"][:_SETS]
-    ]
-    share_of_members = next((share for selected, share in stability["sets"] if set(selected) == members), None)
-    said = "is not among the most frequent sets" if share_of_members is None else f"wins {percent(share_of_members)}"
-    sizes = ", ".join(f"{size} members {percent(share)}" for size, share in stability["sizes"].items())
-    return join(
-        (
-            title,
-            tag(
-                "p",
-                f"Algorithm and threshold repeated on {stability['resamples']:,} resamples of the test images. "
-                f"Sizes: {sizes}. " + (f"The selected set itself {said}." if members else ""),
-            ),
-            table(("corruption", ("selected in", "number"), ""), rows, class_="bars wide"),
-            tag("h4", "The most frequent sets"),
-            table((("resamples", "number"), "members"), sets, class_="sets"),
-            figure_files("stability"),
-        )
-    )
+def _stability(study, members):
+    stability = study.stability
+    shares = [stability["members"].get(name, 0) for name in study.names]
+    return {
+        "shares": [
+            _bar_row(study, k, percent(shares[k]), study_figures.bar(shares[k], 0, 0, 1), members)
+            for k in np.argsort(-np.array(shares), kind="stable")
+        ],
+        "sets": [(share, selected) for selected, share in stability["sets"][:_SETS]],
+        "won": next((share for selected, share in stability["sets"] if set(selected) == set(members)), None),
+    }
 
 
 def _spread(values):

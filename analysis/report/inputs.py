@@ -1,6 +1,4 @@
-"""What a report is made of: the result files in a workdir of overlap.py, read strictly and held
-against each other.
-"""
+"""The inputs of a report: the answers and result files in a workdir of overlap.py, read strictly."""
 
 import hashlib
 import pathlib
@@ -21,7 +19,7 @@ from runtime.json_shapes import mismatch
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")
-OPTIONAL = {  # file -> what a JSON file must hold
+OPTIONAL = {  # file -> shape of a JSON file
     "counts.csv": None,
     "overlap.csv": None,
     "overlap_long.csv": None,
@@ -40,7 +38,7 @@ OPTIONAL = {  # file -> what a JSON file must hold
 
 
 class Study(NamedTuple):
-    """A study as its report needs it.
+    """Everything that a report shows.
 
     Attributes:
       workdir: folder.
@@ -60,7 +58,7 @@ class Study(NamedTuple):
       files: (name, bytes, SHA-256) of every file that was read.
       models: (model/seed, revision, device) of every trained model's own provenance, where
         recorded.
-      revisions: of the code that the tables name in their first lines, {file: revision}.
+      revisions: {table: revision of the code that wrote it}, from provenance.json.
     """
 
     workdir: pathlib.Path
@@ -85,6 +83,17 @@ class Study(NamedTuple):
     files: tuple[tuple[str, int, str], ...]
     models: tuple[tuple[str, str, str], ...]
     revisions: dict[str, str]
+
+    @property
+    def threshold(self) -> float:
+        """Gives the threshold of the benchmark, or else of the study's settings."""
+        if self.benchmark:
+            return float(self.benchmark["threshold"])
+        return float(self.config.get("study", {}).get("threshold", 0.1))
+
+    def setting(self, section: str, name: str) -> str:
+        """Reads a setting of config.json as text."""
+        return str(self.config.get(section, {}).get(name, "(not recorded)"))
 
 
 def read(workdir: str | pathlib.Path) -> Study:
@@ -144,17 +153,15 @@ def short_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
 
 
-def _optional(path, shape, names=None):
-    """Content of an optional JSON file, or None; refuses one without its keys, or that is of other
-    corruptions.
-    """
+def _optional(path, shape, names):
+    """Reads an optional JSON file, or returns None; refuses another shape, and members outside `names`."""
     if not path.is_file():
         return None
     content = read_json(path, shape=shape)
-    unknown = sorted(set(content.get("members", ())) - set(names)) if names is not None else ()
+    unknown = sorted(set(content.get("members", ())) - set(names))
     if unknown:
         raise ValueError(
-            f"{path}: expected members among the corruptions of overlap.csv, found {', '.join(unknown)}; make it again"
+            f"{path}: expected members among the corruptions of the study, found {', '.join(unknown)}; make it again"
         )
     return content
 

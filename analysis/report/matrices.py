@@ -1,115 +1,167 @@
-"""Sections of a report that show matrices: overlap with its dendrogram, and directed transfer."""
+"""Values of the sections with matrices: overlap with the tree of its clusters, and directed transfer.
 
+A matrix is an HTML table with coloured cells. The script of the page reorders rows and columns
+(`data-clusters` and `data-alphabetical` are the places of a heading) and shows the title of a cell
+under the pointer or the focus. Without the script the table is complete, in the order of clusters.
+"""
+
+import matplotlib
 import numpy as np
+from matplotlib.colors import to_hex
+from scipy.cluster import hierarchy
 
 from analysis import heatmaps
 from analysis.overlap.balance import mean_transfer
-from analysis.report import svg
-from analysis.report.grid import framed, legend, matrix
-from analysis.report.html import Html, figure_files, join, section, table, tag
+from analysis.report import study_figures
 from analysis.report.inputs import Study
-from analysis.rounding import with_error
+from analysis.rounding import compact, with_error
+
+_CELLS = {"errors": (2.75, 2.75), "values": (1.6, 2.1), "colours": (0.7, 1.05)}  # rem, smallest and largest
+_WIDTH = 47  # rem, width into which the cells of a row should fit
+_MARKS = {"weak": " *", "invalid": " !"}
+_MINUS = "\N{MINUS SIGN}"
 
 
-def overlap_section(study: Study) -> Html:
-    """Shows the overlap matrix, ordered by clustering."""
-    overlap, n = study.overlap, len(study.names)
-    grid = matrix(study, overlap.overlap, study.errors.overlap, "Blues", (0, 1), _pair_text, "Overlap matrix")
-    tree = tag(
-        "div",
-        svg.dendrogram(heatmaps.cluster_tree(overlap.overlap), n),
-        tag("div", tag("span", "1"), tag("span", "overlap"), tag("span", "0"), class_="axis"),
-        class_="side",
-    )
-    source = "by resampling the test images 1,000 times, as in overlap.png"
-    if len(study.seeds) > 1:
-        source += ", and by the jackknife over seeds"
-    return section(
-        "overlap",
-        "Which corruptions overlap",
-        tag(
-            "p",
-            "Two corruptions overlap where training on one brings robustness to the other: ",
-            _formula("O"),
-            " is the mean of the two transfers of the next section, or 0 where that is negative. 1 says that either does "
-            "as much for the other as for itself. Values with ± are standard errors ",
-            source,
-            ".",
-        ),
-        framed(study, grid, tree, legend(study, "Blues", "0", "overlap", "1")),
-        tag(
-            "p",
-            "Rows and columns are ordered by hierarchical clustering, average linkage on the distance 1 \N{MINUS SIGN} O (O clipped "
-            "to [0, 1]",
-            ", undefined counts as 0" if np.isnan(overlap.overlap).any() else "",
-            "), leaves in optimal order; two branches of the tree join at the mean overlap of their members.",
-            class_="caption",
-        ),
-        _clear_pairs(study),
-        figure_files("overlap"),
-    )
-
-
-def transfer_section(study: Study) -> Html:
-    """Shows the directed transfers and their means."""
-    outgoing, incoming = mean_transfer(study.overlap.transfer)
-    errors = study.errors
-    margins = (outgoing, errors.outgoing), (incoming, errors.incoming)
-    grid = matrix(
-        study,
-        study.overlap.transfer,
-        errors.transfer,
-        "RdBu",
-        (-1, 1),
-        _transfer_text,
-        "Directed transfer",
-        margins,
-        directed=True,
-    )
-    weak = [flag == "weak" for flag in study.overlap.flags]
+def values(study: Study) -> dict:
+    """Makes the values of overlap.html and transfer.html."""
+    overlap, errors = study.overlap, study.errors
+    outgoing, incoming = mean_transfer(overlap.transfer)
+    weak = [flag == "weak" for flag in overlap.flags]
     incoming = np.where(weak, np.nan, incoming)
-    order = np.argsort(-np.nan_to_num(outgoing, nan=-np.inf), kind="stable")
-    low, high = svg.bar_range([*outgoing, *incoming], [*errors.outgoing, *errors.incoming])
-    rows = [
-        (
-            (tag("span", study.labels[k], title=study.names[k]), None),
-            (with_error(outgoing[k], errors.outgoing[k], sign=True), "number"),
-            svg.bar(outgoing[k], errors.outgoing[k], low, high),
-            ("weak" if weak[k] else with_error(incoming[k], errors.incoming[k], sign=True), "number"),
-            svg.bar(incoming[k], errors.incoming[k], low, high, "second"),
-        )
-        for k in order
+    axis = study_figures.bar_range([*outgoing, *incoming], [*errors.outgoing, *errors.incoming])
+    means = [
+        {
+            "name": study.names[k],
+            "label": study.labels[k],
+            "outgoing": with_error(outgoing[k], errors.outgoing[k], sign=True),
+            "incoming": "weak" if weak[k] else with_error(incoming[k], errors.incoming[k], sign=True),
+            "first": study_figures.bar(outgoing[k], errors.outgoing[k], *axis),
+            "second": study_figures.bar(incoming[k], errors.incoming[k], *axis),
+        }
+        for k in np.argsort(-np.nan_to_num(outgoing, nan=-np.inf), kind="stable")
     ]
-    header = ("corruption", ("mean outgoing", "number"), "", ("mean incoming", "number"), "")
-    return section(
-        "transfer",
-        "Which way robustness transfers",
-        tag(
-            "p",
-            _formula("T"),
-            ": of the robustness that training on j brings on j, the part that training on i brings. "
-            "1 is as much as j itself, 0 nothing, below 0 harm. The row is trained, the column tested.",
-        ),
-        framed(study, grid, None, legend(study, "RdBu", "\N{MINUS SIGN}1 or less", "transfer", "1 or more")),
-        tag(
-            "p",
-            "Means over the other corruptions: outgoing says how much training on a corruption helps with the others, "
-            "incoming how much the others help with it. ",
-            central(study),
-        ),
-        table(header, rows, class_="bars"),
-        figure_files("transfer"),
+    drawn = (
+        "resamples of the test images" if errors.resampled else "draws of every accuracy from its binomial distribution"
     )
+    return {
+        "overlap": _matrix(study, overlap.overlap, errors.overlap, heatmaps.OVERLAP, _pair_text, "Overlap matrix")
+        | {"ends": ("0", "overlap", "1")},
+        "tree": _tree(overlap.overlap),
+        "undefined_pairs": bool(np.isnan(overlap.overlap).any()),
+        "pairs": _clear_pairs(study),
+        "transfer": _matrix(
+            study,
+            overlap.transfer,
+            errors.transfer,
+            heatmaps.TRANSFER,
+            _transfer_text,
+            "Directed transfer",
+            margins=((outgoing, errors.outgoing), (incoming, errors.incoming)),
+            directed=True,
+        )
+        | {"ends": (f"{_MINUS}1 or less", "transfer", "1 or more")},
+        "means": means,
+        "central": f"± is half the width of the central 68\N{NO-BREAK SPACE}% of 1,000 {drawn}.",
+    }
 
 
-def central(study: Study) -> str:
-    """Says what ± means beside means over several corruptions."""
-    return "± is half the width of the central 68\N{NO-BREAK SPACE}% of 1,000 resamples of the test images."
+def _matrix(study, values, ses, scale, describe, label, margins=None, directed=False):
+    """Makes the values of the macro `framed`.
+
+    A pair with a weak gain says `weak` in place of its numbers (`heatmaps.weak_pairs`).
+
+    Args:
+      study: `analysis.report.inputs.Study`.
+      values, ses: [n, n], rows trained and columns tested where that matters.
+      scale: `heatmaps.Scale`.
+      describe: (study, i, j) -> the title of a cell.
+      label: name of the table for screen readers.
+      margins: ((values, errors) of a last column, the same of a last row), or None.
+      directed: whether the cells are transfers from the row to the column.
+    """
+    n, flags = len(study.names), study.overlap.flags
+    order, alphabetical = heatmaps.cluster_order(study.overlap.overlap), np.argsort(np.argsort(study.labels))
+    palette, weak = matplotlib.colormaps[scale.colours], heatmaps.weak_pairs(flags, directed)
+    detail = "errors" if n <= study_figures.ERRORS else "values" if n <= study_figures.VALUES else "colours"
+
+    def cell(i, j, tabindex):
+        value, se = values[i, j], ses[i, j]
+        if i == j:
+            text = "1" if np.isfinite(value) else "\N{EN DASH}"
+            return _cell(n, (text, ""), "self", "", f"{study.names[i]} with itself", tabindex) | {"hide_text": False}
+        if np.isnan(value):
+            kind, style = "none", ""
+        else:
+            kind = "unsure" if weak[i, j] or se > heatmaps.UNCERTAIN else ""
+            style = _style(palette((np.clip(value, scale.low, scale.high) - scale.low) / (scale.high - scale.low)))
+        text = ("weak", "") if weak[i, j] and not np.isnan(value) else compact(value, se)
+        return _cell(n, text, kind, style, describe(study, i, j), tabindex)
+
+    def margin(value, se, direction, k, is_weak=False):
+        title = f"mean {direction} transfer of {study.names[k]} {'weak' if is_weak else with_error(value, se)}"
+        return _cell(n, ("weak", "") if is_weak else compact(value, se), "mean", "", title, None)
+
+    rows = []
+    for rank, i in enumerate(order):
+        heading = {
+            "name": study.names[i],
+            "label": study.labels[i] + _MARKS.get(flags[i], ""),
+            "clusters": rank,
+            "alphabetical": alphabetical[i],
+        }
+        cells = [cell(i, j, 0 if i == j == order[0] else -1) for j in order]
+        if margins:
+            cells.append(margin(margins[0][0][i], margins[0][1][i], "outgoing", i))
+        rows.append({"heading": heading, "cells": cells})
+    foot = margins and [margin(margins[1][0][j], margins[1][1][j], "incoming", j, flags[j] == "weak") for j in order]
+    return {
+        "label": label,
+        "detail": detail,
+        "size": _size(study, detail),
+        "rows": rows,
+        "foot": foot,
+        "ramp": ", ".join(to_hex(palette(k / 10)) for k in range(11)),
+        "uncertain": heatmaps.UNCERTAIN,
+    }
+
+
+def _cell(n, printed, kind, style, title, tabindex):
+    return {
+        "text": printed[0],
+        "error": printed[1],
+        "hide_text": n > study_figures.VALUES,
+        "hide_error": n > study_figures.ERRORS,
+        "kind": kind,
+        "style": style,
+        "title": title,
+        "tabindex": tabindex,
+    }
+
+
+def _style(colour):
+    return f"background-color:{to_hex(colour)};color:{'#000' if heatmaps.luminance(colour) > 0.179 else '#fff'}"
+
+
+def _size(study, detail):
+    n, longest = len(study.names), max(map(len, study.labels)) + 2
+    smallest, largest = _CELLS[detail]
+    cell = min(largest, max(smallest, _WIDTH / n))
+    gap = 0 if detail == "colours" else 1
+    return f"--cell:{cell:.2f}rem;--gap:{gap}px;--head:{0.45 * longest + 0.6:.1f}rem;--n:{n}"
+
+
+def _tree(matrix):
+    """Lists the branches of the dendrogram: leaves at the left, 10 units apart; distance 1 at x = 100."""
+    drawn = hierarchy.dendrogram(heatmaps.cluster_tree(matrix), no_plot=True)
+    branches = []
+    for y, x in zip(drawn["icoord"], drawn["dcoord"]):
+        path = f"M{100 * x[0]:.2f} {y[0]:.2f}H{100 * x[1]:.2f}V{y[3]:.2f}H{100 * x[3]:.2f}"
+        branches.append({"path": path, "overlap": f"{1 - x[1]:.2f}"})
+    return branches
 
 
 def _pair_text(study, i, j):
-    """What a cell of the overlap matrix tells: overlap, unclipped overlap, standard error, both
-    transfers; of a pair with a weak gain only that."""
+    """Titles a cell: overlap, unclipped overlap, standard error, both transfers; or why there is no number."""
     overlap, errors = study.overlap, study.errors
     first, second, se = study.names[i], study.names[j], errors.overlap[i, j]
     if np.isnan(overlap.overlap[i, j]):
@@ -139,35 +191,11 @@ def _weak(study, *which):
 
 
 def _clear_pairs(study):
-    """The largest overlaps that are known well: no flag on either corruption, more than two
-    standard errors above 0.
+    """Lists (first, second, overlap) of the five largest overlaps that are known well: no flag on either corruption,
+    more than two standard errors above 0.
     """
     overlap, se = study.overlap, study.errors.overlap
     good = [k for k, flag in enumerate(overlap.flags) if not flag]
     pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if overlap.unclipped[i, j] > 2 * se[i, j]]
     pairs = sorted(pairs, key=lambda pair: -overlap.overlap[pair])[:5]
-    if not pairs:
-        return None
-    texts = [
-        join(
-            (
-                study.labels[i],
-                " \N{EN DASH} ",
-                study.labels[j],
-                " ",
-                tag("b", with_error(overlap.overlap[i, j], se[i, j])),
-            )
-        )
-        for i, j in pairs
-    ]
-    return tag(
-        "p", "Largest overlaps between corruptions without a flag, above 0 by two errors: ", join(texts, "; "), "."
-    )
-
-
-def _formula(which):
-    texts = {
-        "O": "<i>O</i>[<i>i</i>, <i>j</i>] = max(0, (<i>T</i>[<i>i</i> → <i>j</i>] + <i>T</i>[<i>j</i> → <i>i</i>]) / 2)",
-        "T": "<i>T</i>[<i>i</i> → <i>j</i>] = (<i>R</i><sub>ij</sub> &minus; <i>R</i><sub>0j</sub>) / <i>G</i><sub>j</sub>",
-    }
-    return tag("span", Html(texts[which]), class_="formula")
+    return [(study.labels[i], study.labels[j], with_error(overlap.overlap[i, j], se[i, j])) for i, j in pairs]

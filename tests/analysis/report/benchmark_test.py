@@ -2,13 +2,15 @@
 corruptions.
 """
 
+import base64
 import json
 import re
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
 
-from analysis.report import benchmark, inputs
+from analysis.report import benchmark, inputs, study_figures
 from analysis.report.document import document
 from tests.tools import report_studies
 from tests.tools.report_pages import NUMBER, Page, shows
@@ -65,3 +67,14 @@ def test_sweep_finds_the_largest_sets_of_smallest_mean_overlap(smoke):
         dots = sum(row[column] == "●" for row in members)
         assert dots == int(numbers[column]) == best
         assert shows(overlaps[column], means[allowed & (sizes == best)].min())
+
+
+def test_the_chart_of_thresholds_is_one_svg_for_page_and_print(smoke):
+    (chart,) = Page(smoke.read_text(encoding="utf-8")).all("img", class_="chart")
+    svg = base64.b64decode(chart[1]["src"].removeprefix("data:image/svg+xml;base64,"))
+    root = xml.etree.ElementTree.fromstring(svg)
+    assert root.tag.endswith("}svg") and len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 40
+    study = inputs.read(smoke.parent)
+    figure = study_figures.sweep(study, benchmark.sweep(study), study.threshold)
+    assert study_figures.svg(figure) == svg
+    assert [list(axes.lines[1].get_xdata()) for axes in figure.axes] == [[0.1, 0.1]] * 2

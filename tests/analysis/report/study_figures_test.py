@@ -65,7 +65,7 @@ def test_stability_marks_members():
 
 def test_strips_show_the_pictures_in_rows():
     pictures = np.arange(2 * 3 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 4, 3)
-    axes = study_figures.strips(pictures, "ab", [("1", "2")] * 2).axes
+    axes = study_figures.sample_rows(pictures, "ab", [("1", "2")] * 2).axes
     assert [a.get_title() for a in axes] == ["clean", "1", "2"] * 2
     for one, picture in zip(axes, pictures.reshape(6, 4, 4, 3)):
         np.testing.assert_array_equal(one.images[0].get_array(), picture)
@@ -75,4 +75,4 @@ def test_impossible_inputs_are_refused():
     with pytest.raises(ValueError, match="one share for each of 2 names"):
         study_figures.stability([1], "ab", ())
     with pytest.raises(ValueError, match="at least one corruption"):
-        study_figures.strips([], (), ())
+        study_figures.sample_rows([], (), ())
