@@ -23,6 +23,7 @@ from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.load import CLASSES
 from data.imagenet.prepare import prepare_and_verify
+from runtime.log import open_closed_streams
 
 
 def prepare(dataset: str, data_dir: str) -> Path:
@@ -49,6 +50,7 @@ def prepare(dataset: str, data_dir: str) -> Path:
 
 
 def main(argv: list[str] | None = None) -> int:
+    open_closed_streams()
     flags = _parser().parse_args(argv)
     try:
         if flags.dataset in tfds_source.CIFAR:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from absl import app, flags
 
-from runtime.log import configure, log
+from runtime.log import configure, log, open_closed_streams
 from runtime.schema import SettingsError
 
 # Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does
@@ -223,3 +223,4 @@ def _end_interrupted(kind, error, traceback):
 
 
 sys.excepthook = _end_interrupted
+open_closed_streams()

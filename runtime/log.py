@@ -1,11 +1,26 @@
 """The project's own log, and one progress bar for every long command. Needs no JAX."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 log = logging.getLogger("jax_corruptions")
+
+
+def open_closed_streams() -> None:
+    """Gives standard streams that the caller closed (`2>&-`) to the null device.
+
+    Progress bars write to them, and the next file that is opened would take the number of a closed one.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if descriptor else "r"))  # noqa: SIM115 - open to the end
 
 
 def configure(process: int = 0) -> None:

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -17,11 +18,12 @@ def bar(total: int, description: str, progress: bool | None) -> Iterator[Any]:
       total: number of images.
       description: text before the bar.
       progress: True, False, or None for a bar if tqdm is installed and there is a terminal.
+        Nothing is shown where standard error is closed.
 
     Raises:
       ModuleNotFoundError: `progress` is True and tqdm is missing.
     """
-    if progress is False:
+    if progress is False or sys.stderr is None:
         yield _Silent()
         return
     try:

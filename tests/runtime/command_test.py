@@ -92,6 +92,32 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     assert last.endswith("python script.py --what=key --where=b")
 
 
+CLOSED = """
+from runtime import command
+from runtime.log import bar, log
+from corruptions.write.progress import bar as bar_of_images
+def main(argv):
+    with open("result", "w") as file:
+        for number in bar("step", range(3)):
+            log.info("message")
+            file.write(str(number))
+        with bar_of_images(3, "writing", None) as counter:
+            counter.update(3)
+        print("printed")
+if __name__ == "__main__":
+    command.run(main)
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lose_no_result(closed, tmp_path):
+    (tmp_path / "script.py").write_text(CLOSED)
+    shell = f"{sys.executable} script.py {closed}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    assert subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment).returncode == 0
+    assert (tmp_path / "result").read_text() == "012"
+
+
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
 def test_every_command_imports_it_first_and_runs_by_it(path):
     """Then Ctrl-C is one line from the first import to the last line."""
