@@ -66,9 +66,9 @@ def test_results_are_files_and_only_what_is_missing_is_measured(measured, monkey
     folder, found, _ = measured
     assert (folder / "resampling" / "resampling.png").stat().st_size > 1000
     assert len((folder / "resampling" / "resampling.csv").read_text().splitlines()) == 1 + 4
-    numbers, pair_distances = [], msd.resampled.pair_distances
+    numbers, pair_distances = [], msd.sampling.pair_distances
     monkeypatch.setattr(
-        msd.resampled, "pair_distances", lambda *given: numbers.append(given[2]) or pair_distances(*given)
+        msd.sampling, "pair_distances", lambda *given: numbers.append(given[2]) or pair_distances(*given)
     )
     more = msd.resampling(settings(pairs=2), folder)
     assert numbers == [1] and {row.pairs for row in more} == {2}

@@ -1,6 +1,7 @@
 """tools/strength.py: the page, the table beside it, and its refusals."""
 
 import csv
+import json
 
 import pytest
 
@@ -16,10 +17,10 @@ def test_page_and_csv_say_the_same(tmp_path, monkeypatch):
     out = strength.run(["two"], "shapes", None, 32, 12, 3, tmp_path / "strength.md")
     text = out.read_text()
     with open(tmp_path / "strength.csv") as file:
-        comment, *lines = file
-    rows = [Strength(*row[1:]) for row in csv.reader(lines[1:])]
+        rows = [Strength(*row[1:]) for row in list(csv.reader(file))[1:]]
+    origin = json.loads((tmp_path / "provenance.json").read_text())["files"]["strength.csv"]["origin"]
     assert [(row.corruption, int(row.severity)) for row in rows] == [(n, s) for n, both in LEVELS.items() for s in both]
-    assert "12 test images of shapes, 32x32 pixels, seed 3; " in comment and comment[2:].split(" | ")[0] in text
+    assert origin.startswith("12 test images of shapes, 32x32 pixels, seed 3; ") and origin in text
     assert "--benchmark=two \\\n    --dataset=shapes --size=32 --images=12 --seed=3 --out=strength.md\n" in text
     line = next(line for line in text.splitlines() if line.startswith("| imagenet_c/contrast"))
     assert line.count("±") == 2

@@ -31,7 +31,7 @@ def test_all_files_are_imported_before_the_first_is_evaluated(tmp_path, monkeypa
         yield
 
     monkeypatch.setattr(weights.trained_models, "open_workdir", imported)
-    monkeypatch.setattr(weights.workdir, "run", lambda config, path: done.append((path.name, config.model.checkpoint)))
+    monkeypatch.setattr(weights.commands, "run", lambda config, path: done.append((path.name, config.model.checkpoint)))
     monkeypatch.setattr(weights, "_table", lambda config, folders, out: (folders, out))
     config = imagenet.get_config()
     folders, out = weights.run(config, {"standard": "a.pth", "sin": "b.pth.tar"}, tmp_path)
