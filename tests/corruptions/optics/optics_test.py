@@ -9,6 +9,7 @@ import corruptions
 from corruptions import optics
 from corruptions.imagenet_c import blur
 from corruptions.optics import aberrations
+from tests.pages import example_of
 from tests.reference import optics as reference
 from tests.reference.photographs import photograph
 
@@ -187,3 +188,11 @@ def test_bad_input_is_refused_in_one_line(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_recipe_of_the_page():
+    images = jnp.asarray(photograph(32, 32)[None])
+    found = {"corruptions": corruptions, "key": jax.random.key(0), "images": images}
+    exec(example_of("docs/howto/corrupt.md", "Blur as a lens does"), found)
+    expected = reference.filtered(np.float64(images[0]) / 255, optics.psf({3: 1.0, 8: 0.1}, 0.7), "reflect")
+    assert (np.abs(255 * expected - np.asarray(found["blurred"][0])) <= 1.001).all()
