@@ -1,0 +1,17 @@
+"""LAION-C: six corruptions that are far from the images of the web that networks are trained on, five severities each.
+
+F. Li et al., "LAION-C: An Out-of-Distribution Benchmark for Web-Scale Vision Models" (ICML 2025). Parameters are of the released
+code, for 224x224 images, and scale with the side. The release stores its images as JPEG of quality 100; here they are not
+stored. Its own pixels cannot be made again, apart from glitched and vertical_lines: it draws without a seed.
+"""
+
+from corruptions.laion_c.geometric_shapes import geometric_shapes
+from corruptions.laion_c.glitched import glitched
+from corruptions.laion_c.luminance_checkerboard import luminance_checkerboard
+from corruptions.laion_c.vertical_lines import vertical_lines
+from corruptions.registry import register_benchmark
+
+_PUBLISHED = ("glitched", "vertical_lines", "geometric_shapes", "luminance_checkerboard")
+register_benchmark("laion_c", [f"laion_c/{name}" for name in _PUBLISHED])
+
+__all__ = ["geometric_shapes", "glitched", "luminance_checkerboard", "vertical_lines"]
