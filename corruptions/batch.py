@@ -77,6 +77,7 @@ def corrupt(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
+    checks.key(key)
     corruption = registry.get(name).with_gradient(gradient)
     clips = axis is not None or fresh_noise
     frames = _frames(images, axis) if clips else images

@@ -28,6 +28,22 @@ def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((name, tuple(v) if isinstance(v, sequences) else v) for name, v in options.items()))
 
 
+def key(given: Any) -> None:
+    """Requires a PRNG key, typed or legacy words."""
+    if isinstance(given, jax.Array | np.ndarray):
+        if jnp.issubdtype(given.dtype, jax.dtypes.prng_key) and given.ndim == 0:
+            return
+        if given.dtype == np.uint32 and given.ndim == 1:
+            return
+    if isinstance(given, int | np.integer):
+        raise TypeError(f"expected a key as the first argument, found the number {given}: jax.random.key({given})")
+    kind = f"an array of shape {given.shape}" if isinstance(given, jax.Array | np.ndarray) else type(given).__name__
+    raise TypeError(
+        f"expected a key as the first argument, found {kind}: corrupt(jax.random.key(0), images, name, severity) for "
+        "a batch, corrupt_image(image, name, severity) for one image without a key"
+    )
+
+
 def image_shape(shape: Sequence[int], any_kind: bool = False) -> None:
     """Requires (H, W, 3), or (H, W, C) of `any_kind`, with both sides at least 16 pixels."""
     shape = tuple(shape)
@@ -61,7 +77,8 @@ def one_image(image: Any, any_kind: bool = False) -> None:
     image_shape(image.shape, any_kind)
     if image.dtype not in (FLOATS if any_kind else (np.float32,)):
         kind = "an image of floats" if any_kind else "a float32 image"
-        raise TypeError(f"expected {kind} with values in [0, 1], found dtype {image.dtype}")
+        hint = "; image / 255, or corrupt_image(image, name, severity), which takes uint8" if any_kind else ""
+        raise TypeError(f"expected {kind} with values in [0, 1], found dtype {image.dtype}{hint}")
 
 
 def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
@@ -70,10 +87,14 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
     """
     _refuse_torch(images)
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
-        raise TypeError(f"expected an array of images, found {type(images).__name__}")
+        hint = "; numpy.stack(images) where all have one size, else corrupt_each(key, images, name)"
+        raise TypeError(
+            f"expected an array of images, found {type(images).__name__}{hint * isinstance(images, list | tuple)}"
+        )
     if len(images.shape) != 4 or (images.shape[-1] < 1 if any_kind else images.shape[-1] != 3):
         expected = "(number, height, width, channels)" if any_kind else "(number, height, width, 3)"
-        hint = "; clips go with axis='time'" if any_kind and len(images.shape) == 5 else ""
+        hint = {3: "; give one image as image[None]"}.get(len(images.shape), "")
+        hint = "; clips go with axis='time'" if any_kind and len(images.shape) == 5 else hint
         raise ValueError(f"expected a batch of shape {expected}, found shape {tuple(images.shape)}{hint}")
     _sides(images.shape)
     if images.dtype not in (np.uint8, *(FLOATS if any_kind else (np.float32,))):

@@ -8,12 +8,14 @@ limit programs are dropped. JAX compiles them again when they are needed.
 """
 
 import concurrent.futures
+import contextlib
 import functools
 import math
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Hashable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 import jax
@@ -27,14 +29,16 @@ Array = jax.Array | np.ndarray
 # program: XLA runs a loop's body on one core, without splitting it over the others.
 _CPU_PIECE = 2**20
 
-# Programs that have been called, hence compiled, with the size of their piece.
-COMPILED: set[tuple[Hashable, int]] = set()
+# Programs that have been called, hence compiled; a lock for each program that is called for the first time.
+_compiled: set[Hashable] = set()
+_first_calls: dict[Hashable, threading.Lock] = {}
+_SLOW_COMPILE = 2.0  # seconds until a terminal is told
 
 _MAPS = pathlib.Path("/proc/self/maps")
 _LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
 _EVERY = 16  # programs between two counts, which take 1 ms for 1,000 maps: no more than 2,240 maps
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
-_clear_caches: list[Callable[[], Any]] = [COMPILED.clear]
+_clear_caches: list[Callable[[], Any]] = [_compiled.clear, _first_calls.clear]
 _compiles = 0
 _counted_at = 0
 
@@ -51,7 +55,7 @@ def dispatched(
       call: `(key, *arrays)` to an array [N, ...]; also takes the same rows of each array.
       key: a typed key, or None where the function draws nothing.
       arrays: [N, ...] each, none traced, the images first; a None is passed on as it is.
-      program: identifies the compiled program, whose first call runs alone.
+      program: identifies the compiled program but for the number of images; its first call runs alone.
 
     Returns:
       An array [N, ...]; if the images are split over devices, split as they are.
@@ -63,30 +67,52 @@ def dispatched(
     assert images is not None
     if is_split(images):
         return jax.device_put(call(key, *arrays), images.sharding)
-    piece = cpu_piece(images.shape)
-    if images.shape[0] <= piece or platform(key, images) != "cpu":
-        return call(key, *arrays)
-    return _in_pieces(functools.partial(call, key), arrays, piece, program)
-
-
-def _in_pieces(
-    function: Callable[..., jax.Array], arrays: Sequence[Array | None], piece: int, program: Hashable
-) -> jax.Array:
-    """Calls `function` on pieces of the first axis, one thread per core; concatenates the results."""
-    assert arrays[0] is not None
-    number = arrays[0].shape[0]
+    number, piece = images.shape[0], cpu_piece(images.shape)
+    if number <= piece or platform(key, images) != "cpu":
+        with first_call((program, number)):
+            return call(key, *arrays)
 
     def run(start: int) -> jax.Array:
         # The last piece begins earlier, so that all have one shape, and gives only its tail.
         begin = min(start, number - piece)
         part = (None if x is None else _rows(x, begin, piece) for x in arrays)
-        return jax.block_until_ready(function(*part)[start - begin :])
+        with first_call((program, piece)):
+            return jax.block_until_ready(call(key, *part)[start - begin :])
 
-    starts = list(range(0, number, piece))
-    # The first call goes alone: threads that start together would each compile the program.
-    first = [] if (program, piece) in COMPILED else [run(starts.pop(0))]
-    COMPILED.add((program, piece))
-    return jnp.concatenate(first + list(threads().map(run, starts)))
+    return jnp.concatenate(list(threads().map(run, range(0, number, piece))))
+
+
+@functools.cache
+def compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether the compiler of the CPU knows options, which other versions of it may lack."""
+    try:
+        cpu = jax.local_devices(backend="cpu")[0]
+        with jax.default_device(cpu):
+            jax.jit(jnp.negative, compiler_options=dict(options)).lower(0.0).compile()
+    except Exception:  # noqa: BLE001 - backends disagree on the type
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def first_call(program: Hashable) -> Iterator[None]:
+    """Runs the first call of a program, which compiles it, alone: threads that start together would each compile it.
+
+    A terminal is told when that takes more than two seconds.
+    """
+    if program in _compiled:
+        yield
+        return
+    with _first_calls.setdefault(program, threading.Lock()):
+        told = threading.Timer(_SLOW_COMPILE, print, ("compiling (once) ...",), {"file": sys.stderr, "flush": True})
+        told.daemon = True
+        if program not in _compiled and sys.stderr is not None and sys.stderr.isatty():
+            told.start()
+        try:
+            yield
+        finally:
+            told.cancel()
+        _compiled.add(program)
 
 
 def _rows(array: Array, begin: int, number: int) -> jax.Array:

@@ -4,9 +4,8 @@ its device.
 `import corruptions` leaves this module out: it needs the package grain.
 """
 
-import contextlib
 import os
-import threading
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,8 +23,6 @@ except ImportError as error:
         f"expected the package grain, which corruptions.grain needs, found none that can be imported ({error}); "
         "pip install grain"
     ) from error
-
-_FIRST_CALL = threading.Lock()  # threads that start together would each compile the same program
 
 
 class CorruptRecord(transforms.RandomMap):
@@ -61,14 +58,8 @@ class CorruptRecord(transforms.RandomMap):
         """Corrupts the image of one record; its other fields stay as they are."""
         image = one_image.as_array(_field(element, self._image))
         seed = int(rng.integers(2**64, dtype=np.uint64))
-        static = self._corruption, checks.static_options(self._options), self._severity is None
-        program = ("record", *static, image.shape, str(image.dtype)), 1
-        alone: contextlib.AbstractContextManager = (
-            contextlib.nullcontext() if program in devices.COMPILED else _FIRST_CALL
-        )
-        with jax.default_device(_cpu(self._made_in)), alone:
+        with jax.default_device(_cpu(self._made_in)):
             corrupted = one_image.corrupt_image(image, self._corruption, self._severity, seed, **self._options)
-        devices.COMPILED.add(program)
         return {**element, self._image: corrupted}
 
 
@@ -76,13 +67,14 @@ class CorruptBatch(transforms.Map):
     """Corrupts the images of each batch on the default device; for `map` behind `batch`, in the process that trains.
 
     Image i of a batch has the key `fold_in(key(seed), index[i])`, whatever batch it is in. Give records their index
-    with `map_with_index`: behind the source it is the record's identity, and its corruption the same in each epoch;
-    behind `shuffle` and `repeat` each epoch has its own.
+    with `map_with_index`: behind the source it is the record's identity, and with a seed its corruption is the same in
+    each epoch; behind `shuffle` and `repeat` each epoch has its own.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: a level, a fraction, or `None` to draw one for each image.
-      seed: of all draws, from 0 to 2^64 - 1.
+      seed: of all draws, from 0 to 2^64 - 1, for a test set that stays the same; None draws each batch anew, so that no
+        two epochs have the same noise.
       image: key of the images in a batch, a dictionary: [N, H, W, C] as `corrupt` takes them.
       index: key of the images' indices, integers [N].
       **options: static options of the corruption (`get(name).options`).
@@ -98,7 +90,7 @@ class CorruptBatch(transforms.Map):
         name: str | Corruption,
         severity: ArrayLike | None = None,
         *,
-        seed: int = 0,
+        seed: int | None,
         image: str = "image",
         index: str = "index",
         **options: Any,
@@ -118,7 +110,7 @@ class CorruptBatch(transforms.Map):
             f".map_with_index(lambda i, record: {{**record, {self._index!r}: i}}) before .batch(...) gives records one"
         )
         images, index = _field(element, self._image), _field(element, self._index, remedy)
-        key = keys.seed_key(self._seed)
+        key = keys.seed_key(secrets.randbits(64) if self._seed is None else self._seed)
         corrupted = batch.corrupt(key, images, self._corruption, self._severity, index=index, **self._options)
         return {**element, self._image: corrupted}
 

@@ -44,6 +44,7 @@ def coordinates(
         `corrupt`.
     """
     devices.refuse_forked()
+    checks.key(key)
     corruption = registry.get(name)
     checks.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
@@ -86,7 +87,9 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
 
     Raises:
       ValueError: shapes that do not go together.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
+    devices.refuse_forked()
     masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
     if masks.shape[:3] != coordinates.shape[:3]:
         raise ValueError(
@@ -117,7 +120,9 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
 
     Raises:
       ValueError: shapes that do not go together.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
+    devices.refuse_forked()
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
 

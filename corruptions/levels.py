@@ -30,6 +30,10 @@ class Levels:
 
     count: int = 5
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.count, int) or self.count < 1:
+            raise ValueError(f"expected a number of levels of at least 1, found {self.count!r}")
+
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
         """Draws a severity: uniform over the levels, over those of `levels`, or over the interval `range`.
 

@@ -6,7 +6,8 @@ Images of many sizes take a program for each size, or few programs for squares t
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
@@ -21,6 +22,10 @@ _MODES = ("L", "LA", "RGB", "RGBA")
 _WINDOW = 64
 _VALUES = 2**26
 _END: Any = object()
+# Options of a CPU's compiler with which programs take 40 % less time to compile and a fifth more to run. Squares up to
+# this side are compiled with them where the bits stay the same (`Padding.quick`).
+_QUICK: Any = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+_QUICK_SIDE = 640
 
 
 class PilImage(Protocol):
@@ -36,15 +41,17 @@ class PilImage(Protocol):
 def corrupt_image(
     image: Array | list[Any] | tuple[Any, ...] | PilImage,
     name: str | Corruption,
-    severity: ArrayLike | None = 1,
-    seed: int = 0,
+    severity: ArrayLike | None = None,
+    seed: int | None = None,
+    sizes: Literal["bucket", "exact"] = "bucket",
     **options: Any,
 ) -> np.ndarray:
     """Corrupts one image, for code without JAX: NumPy out, whatever came in.
 
-    An RGB image gives `corrupt(jax.random.key(seed), image[None], name, severity)[0]`. It compiles once for each size
-    of image, corruption and set of options, uint8 and floats apart; another severity or seed, grey or alpha compile
-    nothing.
+    An RGB image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes))`: images of many sizes
+    share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
+    name, severity)[0]`, and compiles once for each size. uint8 and floats have programs of their own; another severity
+    or seed, grey or alpha compile nothing.
 
     A grey image is shown to the corruption as three equal channels and comes back as the green one of the result: noise
     that is drawn for each channel keeps its strength, which a mean over channels would take from it, and of a tint
@@ -57,27 +64,26 @@ def corrupt_image(
         levels, floats float64), or a Pillow image of mode L, LA, RGB or RGBA.
       name: a name (see `corruptions.names`), or a `Corruption`. A name without its benchmark is ImageNet-C's where
         ImageNet-C has it: `contrast` is `imagenet_c/contrast`.
-      severity: a level or a fraction of the range, whichever the corruption has, or `None` to draw one. Of a range 1,
-        the default, is the strongest.
-      seed: of all draws, from 0 to 2^64 - 1. One seed gives one noise: give each image of a dataset its own, such as
-        its position.
+      severity: a level or a fraction of the range, whichever the corruption has, or `None` to draw one.
+      seed: of all draws, from 0 to 2^64 - 1, or None for fresh draws in each call. One seed gives one noise: give each
+        image of a test set its own, such as its position.
+      sizes: "bucket" or "exact", see `corrupt_each`.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
       A new array of the image's shape and dtype. Floats are computed in float32.
 
     Raises:
-      ValueError, TypeError: wrong shape, dtype, range, name, severity, seed or option; the message names the expected
-        and the found value.
+      ValueError, TypeError: wrong shape, dtype, range, name, severity, seed, sizes or option; the message names the
+        expected and the found value.
+      MemoryError: the image, or the square that it is padded to, is too large.
     """
     in_imagenet_c = f"imagenet_c/{name}"
     corruption = registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
-    checks.options(corruption.qualified_name, corruption.options, options)
-    array = as_array(image)
-    pixels = as_seen(array)
-    key = keys.seed_key(seed)
-    corrupted = batch.corrupt(key, pixels[None], corruption, severity, validate=False, **options)
-    return _as_given(corrupted[0], array)
+    key = keys.seed_key(secrets.randbits(64) if seed is None else seed)
+    task = _preparation(key, corruption, severity, sizes, options)(as_array(image), keys.image_index([0], 1))
+    devices.bound_programs()
+    return task.call()
 
 
 def as_array(image: Any) -> np.ndarray:
@@ -151,10 +157,9 @@ def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
 
 
 class _Task(NamedTuple):
-    """One image to corrupt: its program, whose first call goes alone; the call; its number of values."""
+    """One image to corrupt: the call, and the number of values that it works on."""
 
-    program: Hashable
-    run: Callable[[], np.ndarray]
+    call: Callable[[], np.ndarray]
     values: int
 
 
@@ -174,7 +179,7 @@ def corrupt_each(
     image[None], name, severity, index=[i])[0]`, and compiles a program for each size (in threads, as many as there are
     cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
     256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
-    too, and results are cropped. They equal the exact ones but for rounding and for frost, which has other draws
+    too, and results are cropped. They equal the exact ones but for rounding
     (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/index.md lists them,
     with reasons), and options other than `table` and `levels`, go the exact way in any case.
 
@@ -198,8 +203,15 @@ def corrupt_each(
         `images`.
       OSError: a file behind an image that cannot be read, likewise.
     """
+    return _in_order(_tasks(images, index, _preparation(key, registry.get(name), severity, sizes, options)))
+
+
+def _preparation(
+    key: jax.Array, corruption: Corruption, severity: ArrayLike | None, sizes: str, options: Mapping[str, Any]
+) -> Callable[[np.ndarray, Array], _Task]:
+    """Checks a request, and makes `(image, index) -> task`, which pads images where this is possible and asked for."""
     devices.refuse_forked()
-    corruption = registry.get(name)
+    checks.key(key)
     checks.options(corruption.qualified_name, corruption.options, options)
     if sizes not in ("bucket", "exact"):
         raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
@@ -208,8 +220,7 @@ def corrupt_each(
         if severity.shape != ():
             raise ValueError(f"expected a scalar severity, found one of shape {severity.shape}")
     exact = sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels"}
-    prepare = functools.partial(_exact if exact else _padded, key, corruption, severity, options)
-    return _in_order(_tasks(images, index, prepare))
+    return functools.partial(_exact if exact else _padded, key, corruption, severity, options)
 
 
 def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
@@ -239,19 +250,9 @@ def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
         if not window:
             break
         devices.bound_programs()
-        # The first call of a program goes alone: threads that start together would each compile it.
-        new = {task.program: task for task in window if (task.program, 1) not in devices.COMPILED}
-        done = dict(zip(map(id, new.values()), devices.threads().map(_run, new.values())))
-        devices.COMPILED.update((program, 1) for program in new)
-        rest = [task for task in window if id(task) not in done]
-        done |= zip(map(id, rest), devices.threads().map(_run, rest))
-        yield from (done[id(task)] for task in window)
+        yield from devices.threads().map(lambda task: task.call(), window)
     if failed is not None:
         raise failed
-
-
-def _run(task: _Task) -> np.ndarray:
-    return task.run()
 
 
 def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
@@ -283,20 +284,32 @@ def _tasks(
             raise ValueError(f"expected as many positions in index as images, found {place} and more images")
         with _placed(place):
             task = prepare(as_array(image), keys.image_index([position], 1))
-        yield task
+        yield task._replace(call=_placed(place)(task.call))
     if index is not None and next(positions, _END) is not _END:
         raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
 
 
 @contextlib.contextmanager
 def _placed(place: int) -> Iterator[None]:
-    """Puts the place of an image into the errors of checking it or of reading its file."""
+    """Puts the place of an image into the errors of checking it, of reading its file and of its memory."""
+    kinds = (MemoryError, OSError, TypeError, ValueError)
     try:
         yield
-    except (OSError, TypeError, ValueError) as error:
+    except kinds as error:
         # Not the error's own type, such as UnicodeDecodeError: that may take other arguments.
-        kind = next(kind for kind in (OSError, TypeError, ValueError) if isinstance(error, kind))
+        kind = next(kind for kind in kinds if isinstance(error, kind))
         raise kind(f"image {place}: {error}") from error
+
+
+@contextlib.contextmanager
+def _memory_for(what: str, remedy: str = "") -> Iterator[None]:
+    """Names the work that the memory does not suffice for."""
+    try:
+        yield
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error) or "Out of memory" in str(error):
+            raise MemoryError(f"expected memory for {what}, found too little{remedy}") from None
+        raise
 
 
 def _exact(
@@ -305,13 +318,12 @@ def _exact(
     """Makes the task that corrupts an image as a batch of one."""
     pixels = as_seen(image)
 
-    def run() -> np.ndarray:
+    @_memory_for(f"corrupting {pixels.shape[0]}x{pixels.shape[1]} pixels")
+    def call() -> np.ndarray:
         found = batch.corrupt(key, pixels[None], corruption, severity, index=index, validate=False, **options)
         return _as_given(found[0], image)
 
-    static = corruption, checks.static_options(options)
-    program = "exact", *static, pixels.shape, str(pixels.dtype), severity is None, index.shape
-    return _Task(program, run, pixels.size)
+    return _Task(call, pixels.size)
 
 
 def _padded(
@@ -326,19 +338,28 @@ def _padded(
     name, number = padding.table_of(pixels.shape, options.get("table"), side)
     static = checks.static_options({**options, "table": name} if name else options)
 
-    def run() -> np.ndarray:
-        height, width = pixels.shape[:2]
+    program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
+    quick = (
+        padding.quick
+        and side <= _QUICK_SIDE
+        and devices.platform(key) == "cpu"
+        and devices.compiles_with(tuple(_QUICK.items()))
+    )
+    program_of = _quick_to_compile if quick else _quick_to_run
+    height, width = pixels.shape[:2]
+
+    @_memory_for(f"the {side}x{side} pixels that {height}x{width} are padded to", "; sizes='exact' pads none")
+    def call() -> np.ndarray:
         square = np.pad(pixels, ((0, side - height), (0, side - width), (0, 0)), padding.mode)
         tables = {"table": number, **padding.tables_of(pixels.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
-        found = _corrupt_padded(key, square, size, tables, severity, index[0], corruption, static)
+        with devices.first_call(program):
+            found = program_of(key, square, size, tables, severity, index[0], corruption, static)
         return _as_given(np.asarray(found)[:height, :width], image)
 
-    program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
-    return _Task(program, run, side * side * 3)
+    return _Task(call, side * side * 3)
 
 
-@functools.partial(jax.jit, static_argnames=("corruption", "options"))
 def _corrupt_padded(
     key: jax.Array,
     image: jax.Array,
@@ -356,4 +377,7 @@ def _corrupt_padded(
     return batch.from_float(corrupted, image.dtype, corruption.rounding)
 
 
-devices.drop_with(_corrupt_padded.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
+_compiled: Any = functools.partial(jax.jit, _corrupt_padded, static_argnames=("corruption", "options"))
+_quick_to_run, _quick_to_compile = _compiled(), _compiled(compiler_options=_QUICK)
+for _program in (_quick_to_run, _quick_to_compile):
+    devices.drop_with(_program.clear_cache)

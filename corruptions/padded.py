@@ -30,8 +30,7 @@ class Padding:
       reach: pixels beyond the border that the corruption reads.
       tables: `(shape, table) -> arrays` computed on the host from the own shape of an image and the option `table`.
       axes: how many of the last axes of these arrays are padded with zeros to the square's side.
-      draws: True if a padded image has the draws of the image alone, False if it has other draws of the same
-        distribution.
+      quick: whether a CPU's program gives the same bits when it is compiled quickly (see `one_image`). Sines do not.
     """
 
     table_of: TableOf
@@ -39,7 +38,7 @@ class Padding:
     reach: int = 0
     tables: Tables | None = None
     axes: int = 1
-    draws: bool = True
+    quick: bool = False
 
     def tables_of(self, shape: Sequence[int], table: str | None, side: int) -> dict[str, np.ndarray]:
         """Makes the tables of an image of `shape`, padded for a square of `side`."""

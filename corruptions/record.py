@@ -94,8 +94,10 @@ class Corruption:
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.scale, Levels | Fraction):
+            raise TypeError(f"expected scale=Levels(number) or Fraction(), found {self.scale!r}")
         if self.rounding not in ("truncate", "nearest"):
-            raise ValueError(f"rounding must be 'truncate' or 'nearest', found {self.rounding!r}")
+            raise ValueError(f"expected rounding='truncate' or 'nearest', found {self.rounding!r}")
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
         object.__setattr__(self, "__doc__", "\n\n".join(filter(None, docs)))
 
@@ -191,9 +193,10 @@ class Corruption:
           A dictionary of arrays, everything `apply` needs.
 
         Raises:
-          ValueError: a shape, severity or option that is not as described.
+          ValueError, TypeError: a key, shape, severity or option that is not as described.
         """
         devices.refuse_forked()
+        checks.key(key)
         checks.image_shape(shape, any_kind=True)
         self.check_request(shape[-1], options)
         options = self.options_for(shape, options)
@@ -245,6 +248,7 @@ class Corruption:
           ValueError: a corruption that displaces content without such a map, because a pixel shows several places, or
             another place in each channel.
         """
+        devices.refuse_forked()
         if self.moves and self.mapper is None:
             raise ValueError(
                 f"expected a corruption with a map of coordinates, found {self.qualified_name}, which {self.moves}"
@@ -272,6 +276,7 @@ class Corruption:
         Raises:
           ValueError, TypeError: as `sample` and `apply`.
         """
+        checks.key(key)
         checks.one_image(image, any_kind=True)
         return self.apply(image, self.sample(key, image.shape, severity, **options), gradient=gradient)
 

@@ -23,14 +23,25 @@ _ELSEWHERE = {
 }
 
 
-def register(corruption: Corruption) -> Corruption:
+def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     """Adds a corruption under its qualified name and returns it.
 
+    Args:
+      corruption: the record.
+      replace: whether it takes the place of a corruption with its name, as in a notebook's cell that runs again.
+
     Raises:
+      TypeError: no `Corruption`.
       ValueError: the name is taken.
     """
-    if corruption.qualified_name in _CORRUPTIONS:
-        raise ValueError(f"corruption {corruption.qualified_name!r} is registered already")
+    if not isinstance(corruption, Corruption):
+        kind = getattr(corruption, "__name__", type(corruption).__name__)
+        raise TypeError(
+            f"expected a Corruption, found {kind}; registrar('mine', Levels(5), 'nearest', source)(family, sampler, "
+            f"units)({kind}) makes and registers one"
+        )
+    if corruption.qualified_name in _CORRUPTIONS and not replace:
+        raise ValueError(f"corruption {corruption.qualified_name!r} is registered already; replace=True replaces it")
     _CORRUPTIONS[corruption.qualified_name] = corruption
     return corruption
 
@@ -42,6 +53,7 @@ def registrar(
     source: str,
     padding: Padding | None = None,
     by_size: Callable[[str, Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    replace: bool = False,
 ) -> Callable[..., _Decorator]:
     """Makes the decorator by which the modules of a benchmark register their corruptions.
 
@@ -55,6 +67,7 @@ def registrar(
       padding: of the corruptions that name no other, see `Corruption`.
       by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides, for
         `Corruption.describe`.
+      replace: see `register`.
 
     Returns:
       `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
@@ -81,9 +94,8 @@ def registrar(
                 fields["straight_through"] = straight_through_estimator(applier, straight_through)
             if by_size is not None:
                 fields["by_size"] = functools.partial(by_size, own_name)
-            return register(
-                Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
-            )
+            made = Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
+            return register(made, replace=replace)
 
         return registered
 
@@ -95,6 +107,7 @@ def register_benchmark(
     members: Iterable[str],
     levels: Mapping[str, Sequence[int]] | None = None,
     options: Mapping[str, Any] | None = None,
+    replace: bool = False,
 ) -> None:
     """Names an ordered list of corruptions.
 
@@ -108,6 +121,7 @@ def register_benchmark(
         has the severities of its members.
       options: static options that the benchmark fixes for the members that have them, such as `{"table": "cifar"}`: a
         value, or a function of the image's shape (H, W, C).
+      replace: whether members with fixed options take the place of earlier ones, see `register`.
 
     Raises:
       ValueError: a member that is not registered, or an option that no member has.
@@ -119,17 +133,18 @@ def register_benchmark(
     known = {option for member in members for option in _CORRUPTIONS[member].options}
     checks.options(f"benchmark {name!r}", known, options or ())
     selected = {member: None if levels is None else tuple(levels[member]) for member in members}
-    _BENCHMARKS[name] = {_with_options(member, name, options or {}): own for member, own in selected.items()}
+    _BENCHMARKS[name] = {_with_options(member, name, options or {}, replace): own for member, own in selected.items()}
 
 
-def _with_options(member: str, benchmark: str, options: Mapping[str, Any]) -> str:
+def _with_options(member: str, benchmark: str, options: Mapping[str, Any], replace: bool) -> str:
     """Registers a member again with the options that a benchmark fixes; returns its qualified name."""
     corruption = _CORRUPTIONS[member]
     own = {option: value for option, value in options.items() if option in corruption.options}
     if not own:
         return member
     fixed = {**corruption.fixed, **own}
-    return register(dataclasses.replace(corruption, benchmark=benchmark, aliases=(), fixed=fixed)).qualified_name
+    own_member = dataclasses.replace(corruption, benchmark=benchmark, aliases=(), fixed=fixed)
+    return register(own_member, replace=replace).qualified_name
 
 
 def benchmarks() -> tuple[str, ...]:
@@ -202,10 +217,17 @@ def get(name: str | Corruption) -> Corruption:
     Aliases count as names. A `Corruption` is returned as it is.
 
     Raises:
+      TypeError: no name.
       ValueError: an unknown name (with suggestions), or one that several benchmarks use.
     """
     if isinstance(name, Corruption):
         return name
+    if not isinstance(name, str):
+        kind = name if isinstance(name, int | float) else type(name).__name__
+        raise TypeError(
+            f"expected the name of a corruption, found {kind}; the order is corrupt(key, images, name, severity), "
+            "corrupt_image(image, name, severity)"
+        )
     if name in _CORRUPTIONS:
         return _CORRUPTIONS[name]
     matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c)]
@@ -217,6 +239,8 @@ def get(name: str | Corruption) -> Corruption:
     for qualified, needed in _ELSEWHERE.items():
         if name in (qualified, qualified.partition("/")[2]):
             raise ValueError(f"corruption {qualified!r} {needed}")
+    if name in _BENCHMARKS:
+        raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
     known = [s for c in _CORRUPTIONS.values() for s in (c.qualified_name, c.name)]
     raise ValueError(f"unknown corruption {name!r}{checks.suggest(name, known)}; see corruptions.names()")
 

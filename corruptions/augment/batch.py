@@ -54,6 +54,7 @@ def augment(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
+    checks.key(key)
     scheme = schemes.get(name)
     checks.image_batch(images, validate)
     checks.options(scheme.name, scheme.options, options)

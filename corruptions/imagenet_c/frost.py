@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, frost_texture
 from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
@@ -66,7 +67,20 @@ _UNITS = {
 _MIXES = "lays a texture of red, green and blue over the image"
 
 
-@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(draws=False))
+def _positions(shape, scale):
+    """Finds the rows and columns of the full-size texture that are read, and the shares by which an axis mixes two."""
+    taps = [resize_taps(size, scale) for size in shape[:2]]
+    if not any(fraction.any() for _, fraction in taps):
+        return [first for first, _ in taps], None
+    # Only the pixels of the full-size texture that are interpolated: two rows and two columns per output.
+    return [np.stack([first, first + 1], axis=1).ravel() for first, _ in taps], [share for _, share in taps]
+
+
+def _lattices(shape, table):
+    return {"lattices": frost_texture.lattices(*_positions(shape, TEXTURE_SCALE[table_for(shape, table)])[0])}
+
+
+@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0))
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
 
@@ -82,13 +96,12 @@ def _weights(shape, severity, table):
 
 
 def _texture(key, look, shape, scale):
-    taps = [resize_taps(size, scale) for size in shape[:2]]
-    if not any(fraction.any() for _, fraction in taps):
-        return frost_texture.texture(key, look, *(first for first, _ in taps))
-    # Only the pixels of the full-size texture that are interpolated: two rows and two columns per output.
-    pairs = [np.stack([first, first + 1], axis=1).ravel() for first, _ in taps]
-    x = frost_texture.texture(key, look, *pairs)
-    for axis, (_, fraction) in enumerate(taps):
+    positions, shares = _positions(shape, scale)
+    own = shape.tables["lattices"] if isinstance(shape, padded.Shape) else None
+    x = frost_texture.texture(key, look, *positions, own)
+    if shares is None:
+        return x
+    for axis, fraction in enumerate(shares):
         share = jnp.asarray(fraction, jnp.float32).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
         before, after = (jax.lax.slice_in_dim(x, k, None, 2, axis) for k in (0, 1))
         x = before + share * (after - before)

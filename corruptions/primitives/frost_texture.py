@@ -7,11 +7,14 @@ fields are pointwise, and the fields are built at the wanted pixels only, each a
 
 import functools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import padded
 from corruptions.primitives import filters, random
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
@@ -23,6 +26,7 @@ _RIDGED = 3  # number of the finest fields, which become filaments
 _PATCH_SCALE = 9.6
 _TINT_SCALE = 19.2
 _SPACING = 1.25  # of a field's lattice, in standard deviations of its kernel
+_APART = 6  # standard deviations between positions whose values are drawn apart: correlations are below exp(-9)
 
 # Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B; change of R, G, B
 # per level of luminance; change per unit of a separate field of tint (only `filaments` goes from cyan to grey).
@@ -53,34 +57,49 @@ QUANTILES = (
 )
 
 
-def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np.ndarray) -> jax.Array:
+def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np.ndarray, own: Any = None) -> jax.Array:
     """Draws a random frost texture at the crossings of some rows and columns of an endless sheet.
 
     Args:
       key: a typed PRNG key.
       look: index into `LOOKS`, may be traced.
       rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily neighbours.
+      own: `lattices` of the first rows and columns, which then are as they would be without the others; may be traced.
 
     Returns:
       float32 [H, W, 3], whole RGB levels 0..255.
     """
     key, tint_key = jax.random.split(key)
-    sheet = height(key, rows, columns, _row(AMPLITUDES, look), _row(PATCHINESS, look))
+    own = [None] * (len(SCALES) + 2) if own is None else own
+    sheet = height(key, rows, columns, _row(AMPLITUDES, look), _row(PATCHINESS, look), own)
     luminance = spread(sheet, _row(QUANTILES, look), _row(LEVELS, look))
     means, slopes, tints = (_row(table, look)[None, None, :] for table in (_MEANS, _SLOPES, _TINTS))
-    tint = _field(tint_key, rows, columns, _TINT_SCALE)
+    tint = _field(tint_key, rows, columns, _TINT_SCALE, own[-1])
     deviation = luminance[..., None] - means[..., :1]
     colour = means[..., 1:] + deviation * slopes + tint[..., None] * tints
     return jnp.clip(jnp.round(colour), 0, 255)
 
 
+def lattices(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Counts the points at which the fields of `texture` draw noise: int32 [fields, 2], down and across."""
+    spaced = min(np.diff(rows).min(), np.diff(columns).min())
+    scales = (*SCALES, _PATCH_SCALE, _TINT_SCALE)
+    number = lambda axis, scale: len(axis) if spaced > _APART * scale else len(_lattice(axis, scale))  # noqa: E731
+    return np.array([[number(axis, scale) for axis in (rows, columns)] for scale in scales], np.int32)
+
+
 def height(
-    key: jax.Array, rows: np.ndarray, columns: np.ndarray, amplitudes: jax.Array, patchiness: jax.Array | float
+    key: jax.Array,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    amplitudes: jax.Array,
+    patchiness: jax.Array | float,
+    own: Sequence[Any] = (None,) * (len(SCALES) + 1),
 ) -> jax.Array:
     """Draws random fields of mean 0 and variance 1 and sums them.
 
     Args:
-      key, rows, columns: as of `texture`.
+      key, rows, columns, own: as of `texture`.
       amplitudes: float32 [8], of each scale's field.
       patchiness: deviation of the logarithm of the filaments' strength, whose mean square is 1.
 
@@ -88,10 +107,12 @@ def height(
       float32 [H, W].
     """
     patch_key, *keys = jax.random.split(key, 1 + len(SCALES))
-    fine = zip(amplitudes[:_RIDGED], keys, SCALES[:_RIDGED], strict=False)
-    filaments = sum(amplitude * _ridge(_field(k, rows, columns, scale)) for amplitude, k, scale in fine)
-    strength = jnp.exp(patchiness * _field(patch_key, rows, columns, _PATCH_SCALE) - patchiness**2)
-    coarse = _sum_of_fields(keys[_RIDGED:], rows, columns, SCALES[_RIDGED:], amplitudes[_RIDGED:])
+    fine = zip(amplitudes[:_RIDGED], keys, SCALES[:_RIDGED], own, strict=False)
+    filaments = sum(amplitude * _ridge(_field(k, rows, columns, *field)) for amplitude, k, *field in fine)
+    patches = _field(patch_key, rows, columns, _PATCH_SCALE, own[len(SCALES)])
+    strength = jnp.exp(patchiness * patches - patchiness**2)
+    coarse = slice(_RIDGED, len(SCALES))
+    coarse = _sum_of_fields(keys[coarse], rows, columns, SCALES[coarse], amplitudes[coarse], own[coarse])
     return strength * filaments + coarse
 
 
@@ -111,12 +132,12 @@ def _row(table, look):
     return jnp.asarray(np.array(table, np.float32))[look]
 
 
-def _field(key, rows, columns, scale):
+def _field(key, rows, columns, scale, own=None):
     """Draws a smooth random field at rows x columns: white noise on a lattice through Gaussian kernels."""
-    if min(np.diff(rows).min(), np.diff(columns).min()) > 6 * scale:  # correlations below exp(-9)
-        return random.normal(key, (len(rows), len(columns)))
+    if min(np.diff(rows).min(), np.diff(columns).min()) > _APART * scale:
+        return random.normal(key, _drawn((len(rows), len(columns)), own))
     left, right = _kernel(rows, scale), _kernel(columns, scale)
-    noise = _noise(key, left, right)
+    noise = _noise(key, left, right, own)
 
     if _SPACING * scale != 1 or max(np.diff(rows).max(), np.diff(columns).max()) > 1:
         return filters.separable(noise, left, right)
@@ -125,14 +146,14 @@ def _field(key, rows, columns, scale):
     return filters.sum_of_shifts(filters.sum_of_shifts(noise, weights, 0), weights, 1)
 
 
-def _sum_of_fields(keys, rows, columns, scales, amplitudes):
+def _sum_of_fields(keys, rows, columns, scales, amplitudes, own):
     """Sums smooth fields, each times its amplitude, in two products: the lattices are padded to the largest."""
     left, right = ([_kernel(positions, scale) for scale in scales] for positions in (rows, columns))
     height, width = left[0].shape[1], right[0].shape[1]
     noise = jnp.stack(
         [
-            jnp.pad(_noise(k, a, b), ((0, height - a.shape[1]), (0, width - b.shape[1])))
-            for k, a, b in zip(keys, left, right, strict=True)
+            jnp.pad(_noise(k, a, b, o), ((0, height - a.shape[1]), (0, width - b.shape[1])))
+            for k, a, b, o in zip(keys, left, right, own, strict=True)
         ]
     )
     left, right = (
@@ -143,18 +164,29 @@ def _sum_of_fields(keys, rows, columns, scales, amplitudes):
     return _product("oyi,oix->yx", left, across)
 
 
-def _noise(key, left, right):
-    """Draws white noise on the lattice of two kernels, [rows, columns]."""
+def _drawn(shape, own):
+    """Returns the shape to draw for, where a lattice is padded beyond its `own` points."""
+    return shape if own is None else padded.Shape(shape, own)
+
+
+def _noise(key, left, right, own=None):
+    """Draws white noise on the lattice of two kernels, [rows, columns]; 0 beyond its `own` points."""
     width = math.sqrt(3)  # of a uniform distribution with variance 1; the sum over the kernel is nearly normal
-    return random.uniform(key, (left.shape[1], right.shape[1]), -width, width)
+    noise = random.uniform(key, _drawn((left.shape[1], right.shape[1]), own), -width, width)
+    return noise if own is None else padded.blackened(noise[..., None], {"own_size": own})[..., 0]
+
+
+def _lattice(positions, scale):
+    """Lists the points of a lattice whose noise is seen at the positions."""
+    spacing = _SPACING * scale
+    first = math.floor((positions[0] - 4 * scale) / spacing)
+    last = math.ceil((positions[-1] + 4 * scale) / spacing)
+    return spacing * np.arange(first, last + 1)
 
 
 def _kernel(positions, scale):
     """Builds the matrix [positions, lattice] of a kernel, rows of unit length."""
-    spacing = _SPACING * scale
-    first = math.floor((positions[0] - 4 * scale) / spacing)
-    last = math.ceil((positions[-1] + 4 * scale) / spacing)
-    distance = positions[:, None] - spacing * np.arange(first, last + 1)
+    distance = positions[:, None] - _lattice(positions, scale)
     kernel = np.exp(-0.5 * (distance / scale) ** 2)
     return (kernel / np.linalg.norm(kernel, axis=1, keepdims=True)).astype(np.float32)
 

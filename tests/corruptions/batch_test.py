@@ -7,6 +7,7 @@ import pytest
 
 import corruptions
 from corruptions import batch, devices
+from corruptions.levels import Levels
 
 KEY = jax.random.key(0)
 IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
@@ -77,7 +78,7 @@ def test_interpolated_levels_are_an_option():
         (
             np.zeros((32, 32, 3), np.uint8),
             ValueError,
-            r"\(number, height, width, channels\), found shape \(32, 32, 3\)",
+            r"\(number, height, width, channels\), found shape \(32, 32, 3\); give one image as image\[None\]",
         ),
         (np.zeros((2, 3, 32, 32), np.uint8), ValueError, r"found 3x32 in shape \(2, 3, 32, 32\); channels come last"),
         (np.zeros((2, 32, 32, 0), np.uint8), ValueError, r"found shape \(2, 32, 32, 0\)"),
@@ -88,7 +89,7 @@ def test_interpolated_levels_are_an_option():
         (np.full((2, 32, 32, 3), 200.0, np.float32), ValueError, "divide by 255"),
         (np.full((2, 32, 32, 3), -0.1, np.float32), ValueError, r"values from -0.1 to -0.1"),
         (np.full((2, 32, 32, 3), np.nan, np.float32), ValueError, "values from nan to nan"),
-        ([[1, 2]], TypeError, "found list"),
+        ([[1, 2]], TypeError, r"found list; numpy\.stack\(images\) where all have one size, else corrupt_each\("),
     ],
 )
 def test_bad_images_are_named(images, error, message):
@@ -118,9 +119,53 @@ def test_bad_requests_are_named(name, severity, options, message):
         corruptions.corrupt(KEY, IMAGES, name, severity, **options)
 
 
-def test_a_batch_given_to_one_image_functions_is_pointed_to_corrupt():
-    with pytest.raises(ValueError, match=r"use corruptions\.corrupt"):
-        corruptions.noc.border(KEY, jnp.zeros((2, 32, 32, 3)))
+PHOTO = IMAGES[0]
+A_KEY = r"expected a key as the first argument, found"
+NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_image\(image, name, severity\)"
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: corruptions.corrupt(0, IMAGES, "fog", 3), TypeError, rf"{A_KEY} the number 0: jax\.random\.key\(0\)"),
+        (lambda: corruptions.corrupt(PHOTO, "fog", 3), TypeError, rf"{A_KEY} an array .*corrupt_image\(image, name"),
+        (lambda: corruptions.corrupt(None, IMAGES, "fog", 3), TypeError, rf"{A_KEY} NoneType"),
+        (lambda: corruptions.imagenet_c.fog(PHOTO, 3), TypeError, rf"{A_KEY} an array of shape \(32, 32, 3\)"),
+        (lambda: corruptions.coordinates(0, IMAGES, "noc/rotation"), TypeError, rf"{A_KEY} the number 0"),
+        (lambda: corruptions.augment.augment(0, IMAGES, "augmix"), TypeError, rf"{A_KEY} the number 0"),
+        (lambda: corruptions.imagenet_c.fog(KEY, PHOTO, 3), TypeError, r"dtype uint8; image / 255, or corrupt_image\("),
+        (lambda: corruptions.noc.border(KEY, IMAGES / 255), ValueError, r"use corruptions\.corrupt"),
+        (lambda: corruptions.corrupt(KEY, IMAGES, 3, "fog"), TypeError, rf"found 3; {NAMED_LATER}"),
+        (lambda: corruptions.corrupt(KEY, "fog", IMAGES), TypeError, rf"found ndarray; {NAMED_LATER}"),
+        (lambda: corruptions.corrupt(KEY, IMAGES, "imagenet_c"), ValueError, r"found the benchmark .* names\('imagenet_c'\)"),
+        (lambda: corruptions.corrupt(KEY, IMAGES, "imagenetc/fog"), ValueError, "did you mean 'imagenet_c/fog'"),
+        (lambda: corruptions.register(print), TypeError, r"expected a Corruption, found print; registrar\('mine'"),
+        (lambda: corruptions.register(corruptions.noc.border), ValueError, "already; replace=True replaces it"),
+        (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
+        (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
+        (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
+    ],
+)  # fmt: skip
+def test_first_mistakes_name_the_call_that_works(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def mine(scale, rounding, **given):
+    """Registers `mine/darker`."""
+    member = corruptions.registrar("mine", scale, rounding, "of mine", **given)
+    return member("colour", lambda key, shape, severity: {}, {}, name="darker")(lambda image, params: image / 2)
+
+
+def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(monkeypatch):
+    monkeypatch.setattr(corruptions.registry, "_CORRUPTIONS", dict(corruptions.registry._CORRUPTIONS))
+    monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
+    for replace in (False, True):
+        darker = mine(Levels(5), "nearest", replace=replace)
+        assert corruptions.get("mine/darker") is darker
+        corruptions.register_benchmark("cell", ("cbar/ripple",), options={"table": "cifar"}, replace=replace)
+    with pytest.raises(ValueError, match="'mine/darker' is registered already"):
+        mine(Levels(5), "nearest")
 
 
 def test_benchmarks_have_their_published_sizes():

@@ -68,10 +68,10 @@ def test_an_image_does_not_depend_on_its_neighbours(sizes):
 
 def test_one_program_for_a_square():
     each(IMAGES, "imagenet_c/contrast", 3)
-    before = one_image._corrupt_padded._cache_size()
+    before = one_image._quick_to_compile._cache_size()
     each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
     each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
-    assert one_image._corrupt_padded._cache_size() == before
+    assert one_image._quick_to_compile._cache_size() == before
 
 
 def test_squares_depend_on_the_size_alone():
@@ -140,12 +140,42 @@ def test_programs_of_many_sizes_are_forgotten(monkeypatch):
         (ValueError, "sizes='bucket' or 'exact', found 'padded'", {"sizes": "padded"}),
         (ValueError, r"level 1\.\.5, found 9", {"severity": 9}),
         (ValueError, "scalar severity, found one of shape", {"severity": np.ones(3)}),
+        (TypeError, r"expected a key as the first argument, found the number 0: jax\.random\.key\(0\)", {"key": 0}),
         (ValueError, "did you mean 'table'", {"tabel": "cifar"}),
     ],
 )
 def test_bad_requests_are_named_at_once(error, message, given):
     with pytest.raises(error, match=message):
-        corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", **given)
+        corruptions.corrupt_each(given.pop("key", KEY), IMAGES, "imagenet_c/contrast", **given)
+
+
+def test_a_square_too_large_for_the_memory_is_named(monkeypatch):
+    pad = np.pad
+
+    def padded(array, width, mode):
+        if max(np.ravel(width)) > 99_000:
+            raise MemoryError
+        return pad(array, width, mode)
+
+    monkeypatch.setattr(np, "pad", padded)
+    results = corruptions.corrupt_each(KEY, [IMAGES[0], np.zeros((16, 100_000, 3), np.uint8)], "imagenet_c/contrast", 1)
+    message = r"image 1: expected memory for the 131072x131072 pixels that 16x100000 are padded to, .*sizes='exact'"
+    with pytest.raises(MemoryError, match=message):
+        list(results)
+
+
+def test_a_quick_compile_gives_the_same_bits(monkeypatch):
+    names = ("imagenet_c/motion_blur", "imagenet_c/snow", "imagenet_c/contrast")
+    quick = [each([IMAGES[0], IMAGES[0] / np.float32(255)], name, 1) for name in names]
+    monkeypatch.setattr(one_image, "_QUICK_SIDE", 0)
+    for name, expected in zip(names, quick):
+        for found, same in zip(each([IMAGES[0], IMAGES[0] / np.float32(255)], name, 1), expected):
+            np.testing.assert_array_equal(found, same)
+
+
+def test_a_compiler_that_lacks_an_option_is_not_asked_for_it():
+    assert devices.compiles_with(tuple(one_image._QUICK.items()))
+    assert not devices.compiles_with((("xla_cpu_unknown", True),))
 
 
 def test_what_comes_before_a_bad_image_is_given():

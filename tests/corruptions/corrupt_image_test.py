@@ -1,5 +1,6 @@
 """One image, NumPy in and out: equal to a batch of one, whatever the image comes as."""
 
+import functools
 import re
 
 import jax
@@ -9,11 +10,12 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions import keys
+from corruptions import keys, one_image
 from tests.pages import ROOT, example_of
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8)
 FLOAT = IMAGE / np.float32(255)
+exactly = functools.partial(corruptions.corrupt_image, sizes="exact")
 
 
 def as_batch(image, name, severity=1, seed=0, **options):
@@ -25,37 +27,45 @@ def as_batch(image, name, severity=1, seed=0, **options):
 def test_an_image_is_a_batch_of_one(image, name, severity):
     before = image.copy()
     for seed in (0, 5, 2**40):
-        found = corruptions.corrupt_image(image, name, severity, seed)
+        found = exactly(image, name, severity, seed)
         np.testing.assert_array_equal(found, as_batch(image, name, severity, seed))
         assert type(found) is np.ndarray and found.dtype == image.dtype and found.flags.writeable
+        padded = corruptions.corrupt_image(image, name, severity, seed)
+        (expected,) = corruptions.corrupt_each(keys.seed_key(seed), [image], name, severity)
+        np.testing.assert_array_equal(padded, expected)
+        np.testing.assert_allclose(padded, found, atol=1e-5)
     np.testing.assert_array_equal(image, before)
     assert (found != image).any()
-    np.testing.assert_array_equal(corruptions.corrupt_image(image, name), as_batch(image, name, 1, 0))
 
 
-def test_a_severity_of_none_is_drawn_and_options_are_passed_on():
-    found = corruptions.corrupt_image(IMAGE, "contrast", None, 3, levels=(5,))
+def test_seed_and_severity_of_none_are_drawn_and_options_are_passed_on():
+    first, second = (corruptions.corrupt_image(IMAGE, "gaussian_noise", 3) for _ in range(2))
+    assert (first != second).any()
+    np.testing.assert_array_equal(
+        corruptions.corrupt_image(IMAGE, "contrast", seed=3), corruptions.corrupt_image(IMAGE, "contrast", None, 3)
+    )
+    found = exactly(IMAGE, "contrast", None, 3, levels=(5,))
     np.testing.assert_array_equal(found, as_batch(IMAGE, "imagenet_c/contrast", None, 3, levels=(5,)))
     np.testing.assert_array_equal(found, as_batch(IMAGE, "imagenet_c/contrast", 5))
 
 
 def test_a_bare_name_is_that_of_imagenet_c_first():
-    found = corruptions.corrupt_image(IMAGE, "contrast", 2)
+    found = exactly(IMAGE, "contrast", 2)
     np.testing.assert_array_equal(found, as_batch(IMAGE, "imagenet_c/contrast", 2))
-    np.testing.assert_array_equal(corruptions.corrupt_image(IMAGE, "border"), as_batch(IMAGE, "noc/border"))
-    record = corruptions.corrupt_image(IMAGE, corruptions.noc.border)
+    np.testing.assert_array_equal(exactly(IMAGE, "border", 1, 0), as_batch(IMAGE, "noc/border"))
+    record = exactly(IMAGE, corruptions.noc.border, 1, 0)
     np.testing.assert_array_equal(record, as_batch(IMAGE, "noc/border"))
     with pytest.raises(ValueError, match="say 'imagenet_c/contrast' or 'noc/contrast'"):
         corruptions.corrupt(jax.random.key(0), IMAGE[None], "contrast", 2)
 
 
-def test_one_compile_for_all_seeds_severities_and_channels():
-    compiled = corruptions.batch._corrupt._cache_size
+def test_one_compile_for_all_seeds_severities_sizes_and_channels():
+    compiled = one_image._quick_to_compile._cache_size
     corruptions.corrupt_image(IMAGE, "contrast", 1)
     before = compiled()
     for seed, severity in enumerate((1, 5, np.int64(2), np.float32(3), jnp.int32(4))):
         corruptions.corrupt_image(IMAGE, "contrast", severity, seed)
-    corruptions.corrupt_image(IMAGE, "contrast", 1, 2**63)
+    corruptions.corrupt_image(IMAGE[:20, :31], "contrast", 1, 2**63)
     corruptions.corrupt_image(IMAGE[..., 0], "contrast", 2)
     corruptions.corrupt_image(np.dstack([IMAGE, IMAGE[..., 0]]), "contrast", 2)
     assert compiled() == before
@@ -66,12 +76,12 @@ def test_a_grey_image_comes_back_as_the_green_channel():
     have .046, the luminance .053.
     """
     grey = np.full((32, 32), 128, np.uint8)
-    found = corruptions.corrupt_image(grey, "gaussian_noise", 3, 4)
+    found = exactly(grey, "gaussian_noise", 3, 4)
     of_channels = as_batch(np.dstack([grey] * 3), "imagenet_c/gaussian_noise", 3, 4)
     assert (of_channels[..., 0] != of_channels[..., 1]).mean() > 0.9, "each channel has its own noise"
     np.testing.assert_array_equal(found, of_channels[..., 1])
     assert found.std() / 255 == pytest.approx(0.08, rel=0.1)  # of 1,024 values: a standard error of 2.2 %
-    np.testing.assert_array_equal(corruptions.corrupt_image(grey[..., None], "gaussian_noise", 3, 4)[..., 0], found)
+    np.testing.assert_array_equal(exactly(grey[..., None], "gaussian_noise", 3, 4)[..., 0], found)
 
 
 @pytest.mark.parametrize("channels", [2, 4])
@@ -87,10 +97,10 @@ def test_alpha_is_returned_as_it_is(channels):
 @pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16, np.float64])
 def test_other_floats_are_worked_on_in_float32(dtype):
     image = FLOAT.astype(dtype)
-    found = corruptions.corrupt_image(image, "contrast", 3)
+    found = exactly(image, "contrast", 3)
     assert found.dtype == image.dtype
     np.testing.assert_array_equal(found, as_batch(image.astype(np.float32), "imagenet_c/contrast", 3).astype(dtype))
-    with_alpha = corruptions.corrupt_image(np.dstack([image, image[..., :1]]), "contrast", 3)
+    with_alpha = exactly(np.dstack([image, image[..., :1]]), "contrast", 3)
     np.testing.assert_array_equal(with_alpha, np.dstack([found, image[..., :1]]))
 
 
@@ -139,7 +149,8 @@ def test_bad_images_are_named(image, error, message):
     "error, message, given",
     [
         (ValueError, "did you mean .*contrast", {"name": "contrats"}),
-        (ValueError, "unknown corruption 3", {"name": 3}),
+        (TypeError, r"found 3; the order is .* corrupt_image\(image, name, severity\)", {"name": 3, "severity": "fog"}),
+        (ValueError, "sizes='bucket' or 'exact', found 'padded'", {"name": "contrast", "sizes": "padded"}),
         (ValueError, r"level 1\.\.5, found 6", {"name": "contrast", "severity": 6}),
         (ValueError, r"in \[0, 1\], a fraction of the range, found 2", {"name": "border", "severity": 2}),
         (ValueError, r"scalar severity", {"name": "contrast", "severity": np.ones(32)}),
@@ -164,7 +175,7 @@ def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = {"corruptions": corruptions}
     exec(example_of("docs/howto/corrupt.md", "Corrupt one image, without JAX in your code"), found)
-    np.testing.assert_array_equal(found["weak"], as_batch(IMAGE, "imagenet_c/contrast", 3, 7))
+    np.testing.assert_array_equal(found["weak"], corruptions.corrupt_image(IMAGE, "contrast", 3, 7))
     np.testing.assert_array_equal(Image.open("corrupted.png"), found["weak"])
     assert found["framed"].dtype == np.float64 and found["framed"].shape == (32, 32)
 
@@ -173,7 +184,7 @@ def test_the_page_for_users_of_imagecorruptions_has_its_names_and_order(tmp_path
     text = (ROOT / "docs/from_imagecorruptions.md").read_text()
     found = {"corruptions": corruptions, "image": IMAGE, "number": 11}
     exec(example_of("docs/from_imagecorruptions.md", "Calls").replace("fog", "contrast"), found)
-    np.testing.assert_array_equal(found["by_number"], as_batch(IMAGE, "imagenet_c/contrast", 3))
+    np.testing.assert_array_equal(found["by_number"], corruptions.corrupt_image(IMAGE, "contrast", 3))
     listed = re.search(r"order of `corruption_number`:(.*?)\.\n", text, re.S)[1]
     assert [name.strip(" `\n") for name in listed.split(",")] == [n.split("/")[1] for n in found["every"]]
     assert len(found["every"]) == 19

@@ -1,9 +1,12 @@
 """Devices and processes: the number of compiled programs stays bounded, and forked children are told to be spawned."""
 
+import concurrent.futures
 import functools
+import io
 import os
 import subprocess
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +24,9 @@ USES = {
     "corrupt": "corruptions.corrupt(key, images, 'noc/brightness', 0.5)",
     "one image": "corruptions.noc.brightness(key, image, 0.5)",
     "augment": "corruptions.augment.augment(key, images, 'augmix')",
+    "boxes": "corruptions.move_boxes(np.zeros((2, 1, 4)), np.zeros((2, 16, 16, 2)))",
+    "masks": "corruptions.move_masks(np.zeros((2, 16, 16)), np.zeros((2, 16, 16, 2)))",
+    "positions": "corruptions.noc.rotation.coordinates((16, 16, 3), {})",
     "write": "corruptions.write_dataset('unused', (images, [0, 1]))",
     "key": "corruptions.keys.seed_key(1)",
 }
@@ -123,6 +129,34 @@ def test_maps_are_counted_after_sixteen_programs(monkeypatch):
         devices._count_compile(devices._COMPILE_EVENT, 0.1)
         devices.bound_programs()
         assert len(counted) == number // 16
+
+
+def test_a_terminal_is_told_of_a_slow_compile(monkeypatch):
+    """Once, and nobody else is told."""
+    monkeypatch.setattr(devices, "_SLOW_COMPILE", 0.01)
+    for terminal in (True, False):
+        told = io.StringIO()
+        told.isatty = lambda terminal=terminal: terminal
+        monkeypatch.setattr(sys, "stderr", told)
+        for _ in range(2):
+            with devices.first_call(("program", terminal)):
+                time.sleep(0.1)
+        assert told.getvalue() == "compiling (once) ...\n" * terminal
+
+
+def test_the_first_call_of_a_program_goes_alone():
+    inside, most = [], []
+
+    def call(_):
+        with devices.first_call("of this test"):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.01)
+            inside.pop()
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        list(threads.map(call, range(4)))
+    assert most == [1] * 4
 
 
 def run(code):

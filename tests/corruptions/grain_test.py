@@ -3,6 +3,7 @@ that name the remedy.
 """
 
 import contextlib
+import functools
 import importlib
 import os
 import sys
@@ -63,23 +64,9 @@ def test_in_a_worker_jax_starts_on_the_cpu_alone(worker, monkeypatch):
     assert worker == [("jax_platforms", "cpu")]
     assert [device.platform for device in devices] == ["cpu", "cpu"]
     with pytest.raises(RuntimeError, match=r"behind mp_prefetch, found a worker, .* CorruptRecord"):
-        moved = CorruptBatch("imagenet_c/contrast", 3)
+        moved = CorruptBatch("imagenet_c/contrast", 3, seed=0)
         moved._made_in = 1
         moved.map({"image": IMAGES, "index": np.arange(4)})
-
-
-def test_a_program_is_compiled_by_one_thread(monkeypatch):
-    held = []
-    transform = CorruptRecord("imagenet_c/contrast", 3)
-    lock = sys.modules["corruptions.grain"]._FIRST_CALL
-    given_back = corruptions.grain.one_image.corrupt_image
-    monkeypatch.setattr(
-        corruptions.grain.one_image, "corrupt_image", lambda *a, **k: held.append(lock.locked()) or given_back(*a, **k)
-    )
-    monkeypatch.setattr(devices, "COMPILED", set())
-    for _ in range(2):
-        transform.random_map(RECORDS[0], np.random.default_rng(0))
-    assert held == [True, False]
 
 
 def test_a_batch_is_corrupted_by_the_indices_of_its_images():
@@ -94,7 +81,15 @@ def test_a_batch_is_corrupted_by_the_indices_of_its_images():
     np.testing.assert_array_equal(whole["label"], np.arange(4))
 
 
-@pytest.mark.parametrize("transform", [CorruptRecord, CorruptBatch])
+def test_a_seed_of_none_draws_each_epoch_anew():
+    transform, drawn = CorruptBatch("imagenet_c/gaussian_noise", 3, seed=None), {"image": IMAGES, "index": np.arange(4)}
+    first, second = (np.asarray(transform.map(drawn)["image"]) for _ in range(2))
+    assert (first != second).any((1, 2, 3)).all()
+    with pytest.raises(TypeError, match="seed"):
+        CorruptBatch("imagenet_c/gaussian_noise", 3)
+
+
+@pytest.mark.parametrize("transform", [CorruptRecord, functools.partial(CorruptBatch, seed=0)])
 def test_a_wrong_name_severity_or_option_is_refused_at_once(transform):
     with pytest.raises(ValueError, match="did you mean"):
         transform("imagenet_c/fgo")
@@ -111,7 +106,7 @@ def test_records_without_an_image_or_an_index_are_named():
     with pytest.raises(ValueError, match="expected dictionaries with 'photo', found tuple"):
         CorruptRecord("imagenet_c/contrast", image="photo").random_map((IMAGES[0], 1), rng)
     with pytest.raises(ValueError, match=r"found the keys 'image'; \.map_with_index\(lambda i, record: .*'index': i}"):
-        CorruptBatch("imagenet_c/contrast").map({"image": IMAGES})
+        CorruptBatch("imagenet_c/contrast", seed=0).map({"image": IMAGES})
 
 
 def test_without_grain_the_module_says_what_to_install(monkeypatch):

@@ -157,7 +157,7 @@ def test_coarse_fields_are_summed_in_two_products():
     keys, amplitudes = [jax.random.key(seed) for seed in range(3)], jnp.asarray([2.0, 0.5, 3.0])
 
     def summed(amplitudes):
-        return frost_texture._sum_of_fields(keys, rows, columns, scales, amplitudes)
+        return frost_texture._sum_of_fields(keys, rows, columns, scales, amplitudes, [None] * len(scales))
 
     def one_by_one(amplitudes):
         return sum(a * frost_texture._field(k, rows, columns, s) for a, k, s in zip(amplitudes, keys, scales))
