@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis import scores as formulas
+from analysis import tables
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime.workdirs import Workdir
 
@@ -62,12 +62,12 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
     if (missing := whole.total_clean.isna()).any():
         model, seed = whole.loc[missing.idxmax(), ["model", "seed"]]
         raise ValueError(f"expected a clean row of model {model!r}, seed {seed} (R is relative to it), found none")
-    value = formulas.accuracy(whole.correct, whole.total)
-    se = formulas.standard_error(whole.correct, whole.total)
-    base = formulas.accuracy(whole.correct_clean, whole.total_clean)
-    ratio_se = formulas.robustness_standard_error(value, base, whole.total, whole.total_clean)
+    value = tables.accuracy(whole.correct, whole.total)
+    se = tables.standard_error(whole.correct, whole.total)
+    base = tables.accuracy(whole.correct_clean, whole.total_clean)
+    ratio_se = tables.robustness_standard_error(value, base, whole.total, whole.total_clean)
     columns = {"accuracy": value, "accuracy_se": se, "error": 1 - value, "error_se": se}
-    columns |= {"R": formulas.robustness(value, base), "R_se": np.where(frame.corruption == CLEAN, 0.0, ratio_se)}
+    columns |= {"R": tables.robustness(value, base), "R_se": np.where(frame.corruption == CLEAN, 0.0, ratio_se)}
     return frame.assign(**columns)
 
 

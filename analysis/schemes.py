@@ -96,7 +96,13 @@ def write_results(
     table = rows(summaries, schemes)
     frames.write(folder / "schemes.csv", _frame(table), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
-    for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd"):  # of an earlier run
+    for stem in (
+        "scheme_errors",
+        "transforms",
+        "correlations",
+        "correlations_mmd",
+        "within_schemes",
+    ):  # of an earlier run
         for ending in ("csv", "png", "pdf"):
             (folder / f"{stem}.{ending}").unlink(missing_ok=True)
     if 1 < len(table) <= _DRAWN:

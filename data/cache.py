@@ -53,10 +53,9 @@ def root(cache_dir: str | os.PathLike | None = None) -> Path:
     """Returns the folder that holds the entries."""
     if cache_dir is not None:
         return Path(cache_dir).expanduser()
-    if "JAXC_CACHE_DIR" in os.environ:
-        return Path(os.environ["JAXC_CACHE_DIR"]).expanduser()
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(home).expanduser() / "jax-corruptions"
+    if named := os.environ.get("JAXC_CACHE_DIR"):
+        return Path(named).expanduser()
+    return files.cache_folder()
 
 
 def fingerprint(*parts: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.write.files import content_sha256
 from data import cache, decode, tree
 from data.dataset import Dataset, Split, balanced_prefix, describe, make_split
 
@@ -91,7 +92,7 @@ def decoded(
     progress: bool = True,
     threads: int | None = None,
 ) -> tuple[Split, dict[str, Any]]:
-    """Decodes files to a split, or reads it from the cache when nothing in the tree has changed.
+    """Decodes files to a split, or reads it from the cache: of the same names, sizes, times and `content_sha256`.
 
     Args:
       items: the files.
@@ -112,7 +113,8 @@ def decoded(
         split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), empty, empty)
         return split, describe(split)
     files = [(str(path.relative_to(root)), *tree.size_and_time(path), label, i) for path, label, i in items]
-    key = cache.fingerprint(str(root.resolve()), *sides, files)
+    content = content_sha256([path for path, _, _ in items])
+    key = cache.fingerprint(str(root.resolve()), *sides, files, content)
     entry = cache.cached(what, key, _reader(items, what, sides, max_damaged, progress, threads), cache_dir)
     damaged = entry.notes["damaged"]
     if len(damaged) > max_damaged * len(items):  # the entry was written under a laxer limit

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.write.files import content_sha256
 from data import cache
 from data.dataset import Dataset, describe, limited, make_split
 
@@ -124,7 +125,7 @@ def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
 def _key(folder: Path, split: str) -> str:
     files = sorted(folder.glob(f"*-{split}.*"))
     stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache.fingerprint(folder.parent.name, folder.name, split, stats)
+    return cache.fingerprint(folder.parent.name, folder.name, split, stats, content_sha256(files))
 
 
 def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterator[cache.Chunk]]:

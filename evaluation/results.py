@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import answers, frames, scores, tables
+from analysis import answers, frames, tables
 from analysis.answers import Key, Record
 from analysis.errors.conditions import Conditions
 from analysis.errors.reference import Choice, choose
@@ -189,15 +189,10 @@ def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) ->
 
 
 def print_scores(counts: Sequence[Count]) -> None:
-    """Prints accuracy and R of every model, averaged over severities, as a table."""
-    models = sorted({(count.model, count.seed) for count in counts})
-    names = list(dict.fromkeys(count.corruption for count in counts))
-    for model, seed in models:
+    """Prints accuracy and R of every model, averaged over the severities that it was shown, as a table."""
+    for (model, seed), of_model in frames.scores(counts).groupby(["model", "seed"]):
         print(f"\n{model}, seed {seed}")
-        of = {name: [c for c in counts if (c.model, c.seed, c.corruption) == (model, seed, name)] for name in names}
-        clean = of[tables.CLEAN][0].correct / of[tables.CLEAN][0].total
-        for name, rows in of.items():
-            accuracy = np.mean([row.correct / row.total for row in rows])
-            # All severities show the same images, so the mean of their errors is no smaller than each.
-            error = np.mean([scores.standard_error(row.correct, row.total) for row in rows])
-            print(f"  {name:34s} accuracy {100 * accuracy:6.2f} % +- {100 * error:.2f}   R {accuracy / clean:.3f}")
+        # All severities show the same images, so the mean of their errors is no smaller than each.
+        for row in of_model.groupby("corruption", sort=False)[["accuracy", "accuracy_se", "R"]].mean().itertuples():
+            numbers = f"accuracy {100 * row.accuracy:6.2f} % +- {100 * row.accuracy_se:.2f}"
+            print(f"  {row.Index:34s} {numbers}   R {row.R:.3f}")

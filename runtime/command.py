@@ -1,65 +1,131 @@
-"""What commands share: who is called and how, flags alone on the command line, and errors a person
-can act on.
+"""What every command does: it reads flags, names itself, and ends with a message that a person can act on.
 
-Commands import it before all else: then Ctrl-C ends them in one line while they import the rest,
-too.
+Commands import this module first. Then Ctrl-C ends them in one line also while they import the others.
 """
 
 import contextlib
 import errno
 import importlib
+import io
 import os
 import pathlib
 import shlex
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from absl import app, flags
 
+from runtime import files
 from runtime.log import configure, log, open_closed_streams
 from runtime.schema import SettingsError
 
-# Foreseen: ours, of files, of JAX and Orbax (a device that is out of memory, a checkpoint that does
-# not fit). Any other (TypeError, KeyError, ZeroDivisionError ...) is a mistake of ours: readers
-# turn what data can cause into ValueErrors.
+# Errors of files, of JAX and of Orbax (a device without memory, a checkpoint that does not fit), and our own. Any other
+# (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
 _FORESEEN = (ValueError, OSError, RuntimeError)
-_MISTAKES = (NotImplementedError, RecursionError)  # RuntimeErrors all the same
+_MISTAKES = (NotImplementedError, RecursionError)  # subclasses of RuntimeError
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INTERRUPTED = 128 + signal.SIGINT
 _TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 
 
 def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
-    """Runs `main(argv)` of a command with absl's flags, inside of `errors`; flags that are wrong
-    are one line.
+    """Runs `main(argv)` of a command with absl's flags, inside of `errors`.
 
-    A command without a config has the flag --imports, as others have --config.imports.
+    Wrong flags are refused in one line, and so are addresses such as gs://bucket: all files are local. A command
+    without a config has the flag --imports, as others have --config.imports.
 
     Args:
-      main: of the command.
-      parse: reads the flags from the command line, and returns what it leaves over.
+      main: function of the command.
+      parse: reads the flags from the command line and returns the other arguments.
     """
-    with errors():
-        configure()
-        if parse is flags.FLAGS and "imports" not in flags.FLAGS:
-            flags.DEFINE_list("imports", [], "Modules to import first, which the workdir's evaluation imported.")
+    try:
+        with errors():
+            configure()
+            _outlive_readers()
+            if parse is flags.FLAGS and "imports" not in flags.FLAGS:
+                flags.DEFINE_list("imports", [], "Modules to import first, which the workdir's evaluation imported.")
+            app.run(lambda argv: _checked(main, argv, parse), flags_parser=lambda argv: _parsed(parse, argv))
+    except SystemExit as end:
+        _end(end.code)
+        raise
 
-        def checked(argv):
-            try:
-                if parse is flags.FLAGS:
-                    import_all(flags.FLAGS.imports, "--imports")
-                return main(argv)
-            except (app.UsageError, flags.Error) as error:
-                raise SettingsError(_usage(error)) from error
 
-        def parsed(argv):
-            try:
-                return parse(argv)
-            except flags.Error as error:
-                raise SettingsError(_usage(error)) from error
+def _parsed(parse, argv):
+    try:
+        return parse(argv)
+    except SystemExit:  # absl ends with status 1 after --help
+        raise SystemExit(0) from None
+    except flags.Error as error:
+        raise SettingsError(_usage(error)) from error
 
-        app.run(checked, flags_parser=parsed)
+
+def _checked(main, argv, parse):
+    try:
+        _refuse_addresses(argv)
+        if parse is flags.FLAGS:
+            import_all(flags.FLAGS.imports, "--imports")
+        return main(argv)
+    except (app.UsageError, flags.Error) as error:
+        raise SettingsError(_usage(error)) from error
+
+
+def _refuse_addresses(argv):
+    """Refuses addresses among the arguments, the flags and the settings, before anything is written."""
+    for argument in argv[1:]:
+        files.local(argument)
+    for name, value in flags.FLAGS.flag_values_dict().items():
+        for key, text in _texts(f"--{name}", value):
+            files.local(text, key)
+
+
+def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yields (dotted key, text) of every text in a flag or config."""
+    if isinstance(value, str):
+        yield key, value
+    elif hasattr(value, "items"):
+        for name, inner in value.items():
+            yield from _texts(f"{key}.{name}", inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(key, inner)
+
+
+class _Pipe(io.FileIO):
+    """A standard stream whose reader may leave (`| head`): the command goes on, the text is dropped."""
+
+    def write(self, content):
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.fileno())
+            os.close(null)
+            return len(content)
+
+
+def _outlive_readers():
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is getattr(sys, f"__{name}__") and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            raw = io.BufferedWriter(_Pipe(stream.fileno(), "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=name == "stderr"))
+
+
+def _end(status):
+    """Ends a process that failed or was stopped while XLA may still compile.
+
+    XLA compiles in a thread of its own, which Python does not wait for. As the interpreter ends, JAX destroys the
+    devices that this thread uses, and the process would die of SIGSEGV. One of many processes ends as JAX wants it.
+    """
+    distributed = sys.modules.get("runtime.distributed")
+    if "jax" in sys.modules and isinstance(status, int) and status and not (distributed and distributed.several()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
 
 
 def _usage(error):

@@ -258,20 +258,42 @@ def abandon(error: BaseException) -> NoReturn:
 
 
 # Signals. Schedulers send SIGTERM before they take a machine away. After SIGTERM or Ctrl-C training
-# saves its state and ends with status 143 or 130. A second Ctrl-C does not wait for the running block.
+# saves its state and ends with status 143 or 130; a second Ctrl-C ends the process at once.
 # Outside of training, where finished parts are files already, both signals end the process at once.
 # If one of many processes gets the signal, all save together at the end of the next block.
+#
+# Python calls handlers of signals in the main thread alone, which may wait for the device or the
+# compiler for minutes. So a thread answers: the signal itself writes its number to a pipe.
 
 
 class Watch:
-    """The signals that came so far; calling it tells every process whether the run ends."""
+    """The signals that came so far; calling it tells every process whether the run ends.
+
+    Attributes:
+      came: numbers of the signals.
+      stopping: says at a signal what the process does next.
+      saved: says at a second Ctrl-C what is saved.
+    """
 
     def __init__(self) -> None:
         self.came: list[int] = []
+        self.stopping: Callable[[], str] = lambda: "stopping after this step"
+        self.saved: Callable[[], str] = lambda: "the same command continues from the last checkpoint"
         self._asked: Callable[[], bool] = anyone_before(lambda: bool(self.came))
 
     def __call__(self) -> bool:
         return self._asked()
+
+    def passed(self, arrays: Any = ()) -> bool:
+        """Waits for arrays; returns False as soon as a signal came. Many processes wait to the end."""
+        if several():
+            jax.block_until_ready(arrays)
+            return True
+        pause = 1e-4
+        while not self.came and not all(leaf.is_ready() for leaf in jax.tree.leaves(arrays)):
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+        return not self.came
 
     def leave(self) -> NoReturn:
         """Ends the process for the signals that came to it.
@@ -287,7 +309,7 @@ class Watch:
 
 @contextlib.contextmanager
 def watch_signals() -> Iterator[Watch]:
-    """Yields a `Watch`; within the block SIGTERM and Ctrl-C do not end the process.
+    """Yields a `Watch`; within the block SIGTERM and a first Ctrl-C do not end the process.
 
     Outside the main thread Python allows no handler: the signals keep their meaning, and the answer
     is always no.
@@ -296,17 +318,37 @@ def watch_signals() -> Iterator[Watch]:
     if threading.current_thread() is not threading.main_thread():
         yield watched
         return
-
-    def note(number, _):
-        if number == signal.SIGINT and signal.SIGINT in watched.came:
-            raise KeyboardInterrupt
-        watched.came.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    thread = threading.Thread(target=_answer, args=(reading, watched), daemon=True)
+    thread.start()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda one, _: watched.came.append(one)) for number in numbers}
+    pipe_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
         yield watched
     finally:
+        signal.set_wakeup_fd(pipe_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(writing)
+        thread.join()
     if anyone(watched.came):  # in the last block: the run is finished, but nothing else should begin
         watched.leave()
+
+
+def _answer(reading: int, watched: Watch) -> None:
+    """Answers each signal on standard error; ends the process at a second Ctrl-C."""
+    answered: list[int] = []
+    with open(reading, "rb", buffering=0) as numbers:
+        while number := numbers.read(1):
+            name = {signal.SIGTERM: "SIGTERM", signal.SIGINT: "Ctrl-C"}.get(number[0])
+            if name and number[0] == signal.SIGINT and signal.SIGINT in answered:
+                log.error("Ended at once by a second Ctrl-C; %s.", watched.saved())
+                sys.stdout.flush()
+                os._exit(128 + signal.SIGINT)
+            if name and not answered:
+                time.sleep(0.05)  # the main thread may just have begun the next steps
+                log.warning("%s: %s. (A second Ctrl-C ends at once.)", name, watched.stopping())
+            if name:
+                answered.append(number[0])

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,8 +22,10 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from runtime import json_shapes
+from runtime.schema import SettingsError
 
 _ASIDE = ".part-"
+_ADDRESS = re.compile(r"(?:^|=)([a-z][a-z0-9+.-]+:/\S*)")  # pathlib makes gs:/bucket of gs://bucket
 REMEDY = "move it away and repeat the command that wrote it"
 _JSON_TYPES = {dict: "object", list: "list"}
 
@@ -31,6 +34,37 @@ class DamagedFileError(ValueError):
     """A file is not what its writer left; the message names the file, what was found in it and the
     remedy.
     """
+
+
+def local(path: str | os.PathLike, what: str = "path") -> str:
+    """Returns a path as text if it is one of this machine.
+
+    Args:
+      path: of a file or folder.
+      what: name of the setting or flag, for the error.
+
+    Raises:
+      SettingsError: an address such as gs://bucket/folder.
+    """
+    text = os.fspath(path)
+    if found := _ADDRESS.search(text):
+        raise SettingsError(
+            f"{what}: expected a path of this machine, found the address {found[1]}; copy its files to this machine, or "
+            "mount the bucket (gcsfuse, mount-s3) and give that folder"
+        )
+    return text
+
+
+def cache_folder() -> Path:
+    """Names the folder of files that any process may use again: compiled programs, decoded images.
+
+    Raises:
+      FileNotFoundError: neither XDG_CACHE_HOME nor a home folder is known.
+    """
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(folder):
+        raise FileNotFoundError(f"expected a home folder, or XDG_CACHE_HOME as an absolute path, found {folder!r}")
+    return Path(folder, "jax-corruptions")
 
 
 @contextlib.contextmanager
@@ -44,7 +78,7 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
       OSError: it cannot be written; names `path`, also where the system names no file (a full
         disk).
     """
-    path = Path(path)
+    path = Path(local(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
     try:

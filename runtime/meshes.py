@@ -8,7 +8,6 @@ nothing. Evaluation takes one model at a time and splits its batches over all de
 import collections
 import contextlib
 import os
-import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from corruptions.devices import cpu_count
+from runtime import files
+from runtime.log import log
 
 
 def use_all_cores() -> None:
@@ -190,17 +191,18 @@ def counting_compiles() -> Iterator[collections.Counter[str]]:
         jax.monitoring.unregister_event_duration_listener(listen)
 
 
-def cache_folder() -> pathlib.Path:
-    """Names the folder for what any process may use again."""
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "jax-corruptions"
-
-
 def enable_compilation_cache() -> None:
     """Keeps compiled programs between processes, unless the user configured JAX's cache otherwise.
 
-    Small ones too, which JAX by itself compiles anew: a study runs some eighty, a few kB each.
+    A study runs some eighty small programs of a few kB each, which JAX by itself would compile again. Nothing is kept
+    where there is no folder for it.
     """
     if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+        try:
+            folder = files.cache_folder()
+        except FileNotFoundError as error:
+            log.info("Programs are compiled again by each command: %s.", error)
+            return
+        jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
         if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

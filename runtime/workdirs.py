@@ -50,7 +50,7 @@ class Workdir:
     """
 
     def __init__(self, path: str | os.PathLike):
-        self.path = pathlib.Path(path)
+        self.path = pathlib.Path(files.local(path, "workdir"))
         distributed = _distributed()
         self.writes: bool = distributed is None or distributed.is_main()
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.pages import FENCE, LINK, ROOT, check_command, commands
+from training import study
 
 REPRODUCE = ROOT / "docs/reproduce.md"
 COLUMNS = ["in the paper", "what it shows", "command", "needs", "hours on one H200", "published", "ours", "kind"]
@@ -62,6 +63,33 @@ def test_every_label_of_the_papers_page_has_a_command_of_smoke_size():
     """But for the one that trains nothing and reads one public table."""
     small = {label for line in re.findall(r"^# smoke (.*):", REPRODUCE.read_text(), re.M) for label in line.split()}
     assert small == set(labelled_commands()) - {"E1"}
+
+
+def test_commands_of_one_workdir_have_the_same_settings():
+    """A workdir of weights or of a training keeps its settings: a later command with others is refused.
+
+    Files count too: photographs of frost, calibrated ranges and styles are options of corruptions.
+    """
+    free = set(study.STUDY_FREE) - set(study.FROM_FILES) - {"ranges", "style"} | {"model.checkpoint"}
+    seen = {}
+    for command in commands(REPRODUCE.read_text().split("## At smoke size")[0]):
+        given = dict(word[2:].partition("=")[::2] for word in command if word.startswith("--"))
+        makes = command[0] in ("train.py", "overlap.py") or command[1] in (
+            "tools.scheme_study",
+            "tools.cbar",
+            "tools.weights",
+        )
+        if not (makes or "config.model.checkpoint" in given) or "workdir" not in given:
+            continue
+        settings = {
+            name.removeprefix("config."): value
+            for name, value in given.items()
+            if name.startswith("config.")
+            and not any(f"{name}.".startswith(f"config.{key}.") for key in (*free, "eval"))
+        } | {"config": given["config"].replace("$m", "resnet50")}
+        workdir = given["workdir"].replace("$m", "resnet50")
+        assert seen.setdefault(workdir, settings) == settings, f"{workdir}: {command}"
+    assert "runs/imagenet/resnet50" in seen and len(seen) > 20
 
 
 def test_every_row_of_the_papers_page_tells_arithmetic_from_reproduction():

@@ -26,8 +26,7 @@ from ml_collections import ConfigDict
 import models
 from analysis import exits, frames
 from analysis.rounding import with_error
-from analysis.scores import standard_error
-from analysis.tables import CLEAN
+from analysis.tables import CLEAN, standard_error
 from evaluation import trained_models
 from evaluation.conditions import CLEAN_IMAGES, file_name, list_conditions
 from evaluation.correctness import kept_exits

@@ -8,6 +8,12 @@ where it is significantly smaller than each other: paired on the answers to the 
 Writes table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size, ranges,
 frost ...) than the first, or than the reference, are refused, or marked with --mismatch=label.
 
+    python -m tools.tables runs/imagenet/* --by=corruption --measures=CE,relative_CE [--printed] [--out=runs/table]
+
+gives every corruption a column: a table for each benchmark and measure, a row for each model, with its clean error and
+the mean. --printed adds the rows that papers print of the same dataset, benchmark and measure. Writes by_corruption.csv,
+by_corruption.md and by_corruption.tex.
+
     python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
 
 writes a model's errors as a reference, for --config.eval.reference of eval.py and overlap.py.
@@ -48,13 +54,14 @@ from runtime import command  # isort: skip
 import pathlib
 from collections.abc import Sequence
 
+import pandas as pd
 from absl import app, flags
 
 import corruptions
 from analysis import answers, figures
 from analysis.distances import results
 from analysis.errors import joint, reference, sets
-from analysis.errors.reference import LABEL, REFUSE
+from analysis.errors.reference import LABEL, NONE, REFUSE
 from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
 from analysis.heatmaps import side_by_side
 from analysis.overlap import agreement
@@ -75,8 +82,12 @@ def define_flags():
         "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
     )
     flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: what has a column of its own.")
+    flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
     measured = ", ".join(joint.MEASURED)
-    flags.DEFINE_list("measures", list(joint.MEASURED), f"errors: columns of each benchmark, of {measured}.")
+    flags.DEFINE_list(
+        "measures", list(joint.MEASURED), f"errors: of {measured}; by corruption CE is mCE, relative_CE relative_mCE."
+    )
     flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
     flags.DEFINE_list("models", [], "errors: only these models, by name.")
     flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
@@ -91,13 +102,18 @@ def define_flags():
     flags.DEFINE_string("errors", None, "distances: evaluated workdir whose models are trained with the schemes.")
 
 
-def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | None:
-    """Prints and writes the table of models and benchmarks; returns it, or None where a reference was written."""
+def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | pd.DataFrame | None:
+    """Prints and writes the table of models and benchmarks, or of models and corruptions; returns it, or None where a
+    reference was written.
+    """
     if given.write_reference:
         _write_reference(folders, given)
         return None
-    if unknown := [name for name in given.measures if name not in joint.MEASURED]:
-        raise ValueError(f"expected --measures of {', '.join(joint.MEASURED)}, found {', '.join(unknown)}")
+    known = (*joint.MEASURED, *(FIELDS if given.by == "corruption" else ()))
+    if unknown := [name for name in given.measures if name not in known]:
+        raise ValueError(f"expected --measures of {', '.join(dict.fromkeys(known))}, found {', '.join(unknown)}")
+    if given.by == "corruption":
+        return _by_corruption(folders, given)
     table = joint.joint(
         _read(folders),
         reference=given.reference,
@@ -109,6 +125,20 @@ def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | None:
     print(joint.markdown(table))
     if given.out:
         print("written to " + ", ".join(map(str, joint.write(pathlib.Path(given.out), table))))
+    return table
+
+
+def _by_corruption(folders, given):
+    """Prints and writes a table with a column for each corruption; returns the frame of by_corruption.csv."""
+    evaluated = _read(folders)
+    table, notes = sets.by_corruption(evaluated, given.reference, given.mismatch)
+    table = sets.select(table, given.benchmarks, given.measures, given.models)
+    tables = list(sets.texts(table, evaluated[0].conditions.dataset, given.printed))
+    if (table.mismatch != NONE).any():
+        notes.append("† Measured under other conditions than the reference.")
+    print(sets.text(tables, notes))
+    if given.out:
+        print("written to " + ", ".join(map(str, sets.write(pathlib.Path(given.out), table, tables, notes))))
     return table
 
 
@@ -128,17 +158,18 @@ def balance(folders: Sequence[pathlib.Path], given) -> list[sets.BalanceTable]:
     """Prints and writes the balance of benchmarks; returns the tables."""
     if len(folders) != 1:
         raise ValueError(f"expected one workdir with --table=balance, found {len(folders)}")
-    ((evaluated,), measure) = _read(folders), given.measure or RELATIVE
+    measure = given.measure or RELATIVE
     benchmarks = given.benchmarks or ["imagenet_c", "imagenet_noc"]
     if unknown := [name for name in benchmarks if name not in corruptions.benchmarks()]:
         known = ", ".join(corruptions.benchmarks())
         raise ValueError(f"expected --benchmarks among {known}, found {', '.join(unknown)}")
-    choice = reference.choose(given.reference, given.mismatch, evaluated.conditions)
-    tables = [sets.balance_table(evaluated, choice, name, measure) for name in benchmarks]
-    notes = [f"† {sentence}" for sentence in choice.sentences()] if measure != MEAN_ERROR else []
+    scored, sentences = sets.by_corruption(_read(folders), given.reference, given.mismatch)
+    tables = [sets.balance_table(scored, folders[0], name, measure) for name in benchmarks]
+    notes = [f"† {sentence}" for sentence in sentences] if measure != MEAN_ERROR else []
     print("\n\n".join([*map(sets.balance_text, tables), sets.spread_text(tables), *notes]))
     content = [
-        table._asdict() | {"rows": [row._asdict() for row in table.rows], "spread": table.spread._asdict()}
+        dict(zip(table._fields[:5], table[:5], strict=True))
+        | {"rows": table.values.assign(se=table.se).to_dict("index"), "spread": table.spread._asdict()}
         for table in tables
     ]
     _write({"tables": content, "notes": notes}, given.out or folders[0] / "balance.json")
@@ -152,12 +183,11 @@ def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
     path, measure = pathlib.Path(given.overlap), given.measure or MEAN_ERROR
     measured = read_study(path).measured if path.is_dir() else read_overlap(path)
     of_sets = dict(zip(("Set1", "Set2"), split_by_overlap(measured.overlap, measured.names, given.size), strict=True))
-    evaluated, notes = _read(folders), []
-    if measure == MEAN_ERROR:
-        values = alone = sets.errors_by_corruption(evaluated)
-    else:
-        by_measure, notes = sets.relative_errors(evaluated, given.reference, given.mismatch)
-        values, alone = by_measure[measure], by_measure[RELATIVE]
+    by = (given.reference, given.mismatch) if measure != MEAN_ERROR else ()
+    scored, notes = sets.by_corruption(_read(folders), *by)
+    notes = notes if by else []
+    values, alone = (sets.wide(scored, name) for name in (measure, measure if not by else RELATIVE))
+    if by:
         sets.require(values, measured.names, given.reference)
         sets.require(alone, given.beside, given.reference)
     means = sets.set_means(values, of_sets, given.standard)

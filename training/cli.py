@@ -33,9 +33,10 @@ def define_flags(default_config: str = "configs/default.py", hosts: bool = False
     --help lists every setting with its value in `default_config`.
     """
     global _default
-    _default = default_config
+    of_checkout = pathlib.Path(__file__).parents[1] / default_config  # for a command started in another folder
+    _default = default_config if pathlib.Path(default_config).is_file() else str(of_checkout)
     wants_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
-    text = _HELP + rules.listed(_load(default_config)) if wants_help else _HELP
+    text = _HELP + rules.listed(_load(_default)) if wants_help else _HELP
     config_flags.DEFINE_config_file("config", None, text, lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:

@@ -62,10 +62,12 @@ def train(
 #     restored, or a first state drawn. A job without a step left is finished at once, without a
 #     row.
 #  2. Each row's next block of batches is made on the row's devices; a row without a job gets zeros.
-#  3. One program starts the block of steps in all rows. The device works; the host goes on.
-#  4. Meanwhile the block before is reported: its loss is checked to be finite, a line is added to
-#     metrics.jsonl, the progress bar moves.
-#  5. The host asks whether SIGTERM has come; many processes give one answer.
+#  3. One program starts the block of steps in all rows. The device works; the host goes on. On a CPU
+#     the program runs a piece of the block, as many steps as take some seconds, and the host waits.
+#  4. Meanwhile the steps before are reported: their loss is checked to be finite, the progress bar
+#     moves, a whole block adds a line to metrics.jsonl.
+#  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread has
+#     said it at once, and ends the process at a second Ctrl-C.)
 #  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new
 #     block is reported first, so that no state with a non-finite loss is saved; then the row's
 #     state is copied to the host and saved.
@@ -110,6 +112,7 @@ def train_jobs(
     running = {}  # row -> number of its job
     rows = Rows(mesh, split, target)
     with contextlib.closing(rows), distributed.watch_signals() as preempted:
+        preempted.stopping, preempted.saved = rows.stopping, rows.saved_steps
 
         def end(number, run, state):
             trained[number] = run.finish(state)
@@ -129,7 +132,7 @@ def train_jobs(
                         running[row] = number
             if not running:
                 break
-            rows.train_block()
+            rows.train(preempted)
             stop = preempted()
             for row, run, state in rows.saved(stop):
                 if run.done:

@@ -9,7 +9,7 @@ from training import names
 from training.sections import TrainSettings
 
 _BLOCK_BYTES = 2**31  # images of one block on an accelerator
-_CPU_BLOCK_STEPS = 64  # on a CPU a block should end within seconds, for the progress bar
+_CPU_BLOCK_STEPS, _CPU_BLOCK_BYTES = 64, 2**28  # on a CPU, where making the images should end within seconds
 
 
 class Plan:
@@ -60,7 +60,9 @@ class Plan:
         # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
         copies = (4 if train.scheme else 1) * (3 if train.jsd_weight else 1)
         batch_bytes = train.batch_size * math.prod(shape[1:]) * copies
-        limit = _CPU_BLOCK_STEPS if jax.default_backend() == "cpu" else max(1, _BLOCK_BYTES // batch_bytes)
+        cpu = jax.default_backend() == "cpu"
+        limit = max(1, (_CPU_BLOCK_BYTES if cpu else _BLOCK_BYTES) // batch_bytes)
+        limit = min(limit, _CPU_BLOCK_STEPS) if cpu else limit
         # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
         self.block_steps = max(
             d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0

@@ -6,6 +6,7 @@ way 'model' splits the first axis, and a device holds nothing but its own model'
 """
 
 import math
+import time
 from collections.abc import Sequence
 
 import chex
@@ -19,6 +20,14 @@ from runtime import distributed, meshes
 from training import memory, steps
 from training.run import Run
 from training.states import TrainState
+
+PIECE_SECONDS = 2.5
+"""Seconds of training that a CPU is given at a time, in whole steps: what a stop waits for, at least one step."""
+
+
+def in_pieces(mesh: Mesh) -> bool:
+    """Says whether blocks are trained in pieces of some seconds, each awaited: on CPUs, whose steps may take long."""
+    return mesh.devices.flat[0].platform == "cpu"
 
 
 class Rows:
@@ -35,9 +44,9 @@ class Rows:
         self._meshes = meshes.rows(mesh)
         self._splits = [meshes.local_copy(split, row) for row in self._meshes]  # views of the same memory
         self._runs = [None] * len(self._meshes)
-        self._idle = [None] * len(self._meshes)
+        self._blocks = [None] * len(self._meshes)  # (images, labels) of each row's present block of steps
         self._program = self._states = self._keys = self._pending = None
-        self._fits = False
+        self._compiled, self._in_pieces, self._at_once = False, in_pieces(mesh), 1
 
     def free(self) -> list[int]:
         """Lists the rows without a run."""
@@ -57,30 +66,70 @@ class Rows:
             self._states = stack_states(self._mesh, run.state)
         else:
             self._states = put_state(self._mesh, self._states, row, run.state)
-        self._keys = run.state = None
+        self._keys = run.state = self._blocks[row] = None
 
     def leave(self, row: int):
         """Frees the row of a run that has ended."""
-        self._runs[row] = None
+        self._runs[row] = self._blocks[row] = None
 
-    def train_block(self) -> None:
-        """Starts the next block of every run, then reports the block before.
+    def train(self, stop: distributed.Watch) -> None:
+        """Starts the next steps of every run, a block or a piece of it, then reports the steps before.
 
-        In this order the device never waits for the host.
+        In this order an accelerator never waits for the host. A CPU gets pieces of `PIECE_SECONDS`, by the time that
+        the last steps took; the host waits for each. No step is started after a signal.
         """
+        if not stop.passed():
+            return
+        for row, (run, split, mesh) in enumerate(zip(self._runs, self._splits, self._meshes)):
+            if run is not None and self._blocks[row] is None:
+                self._blocks[row] = run.block(split, mesh)
+        if self._in_pieces and not stop.passed(self._blocks):
+            return
+        began = time.perf_counter()
         if self._keys is None:
             stand_in = next(run for run in self._runs if run is not None)  # rows without a run take its key
             self._keys = stack_keys(self._mesh, [(run or stand_in).key for run in self._runs])
-        blocks = [
-            None if run is None else run.next_block(split, mesh)
-            for run, split, mesh in zip(self._runs, self._splits, self._meshes)
-        ]
-        images, labels = (join_batches(self._mesh, part) for part in zip(*self._filled(blocks)))
-        if not self._fits:
+        images, labels = (join_batches(self._mesh, part) for part in zip(*self._filled()))
+        if not self._compiled:
             self._check_memory(images, labels)
-        self._states, metrics = steps.train_models_block(*self._arguments(images, labels), **self._program.static)
+        spans, given = self._spans()
+        self._states, metrics = steps.train_models_block(
+            *self._arguments(images, labels), **self._program.static, spans=given
+        )
+        self._compiled = True
         self._report()
-        self._pending = metrics, [(row, run, run.step) for row, run in enumerate(self._runs) if run is not None]
+        self._pending = metrics, []
+        for row, (run, (begin, end)) in enumerate(zip(self._runs, spans)):
+            if run is not None:
+                run.step += end - begin
+                self._pending[1].append((row, run, run.step, slice(begin, end)))
+                if end == self._program.block_steps:
+                    self._blocks[row] = None
+        if self._in_pieces:
+            self._report()
+            seconds = (time.perf_counter() - began) / max(end - begin for begin, end in spans)
+            self._at_once = distributed.from_main(lambda: max(1, int(PIECE_SECONDS / seconds)))
+
+    def _spans(self):
+        """Says which steps of its block each row runs next: as pairs, and as `steps.train_models_block` takes them."""
+        length = self._program.block_steps
+        number = self._at_once if self._in_pieces else length
+        begins = [run and run.offset for run in self._runs]
+        spans = [(0, 0) if begin is None else (begin, min(length, begin + number)) for begin in begins]
+        if not self._in_pieces and not any(begins):
+            return spans, None
+        return spans, meshes.place_tree(np.array(spans, np.int32), meshes.by_model(self._mesh))
+
+    def stopping(self) -> str:
+        """Says after which steps the runs stop."""
+        places = [f"{run.place(run.step)}{f' of {run}' if len(self._runs) > 1 else ''}" for run in self._runs if run]
+        compiling = "" if self._compiled else ", once its program is compiled"
+        return f"stopping after {', '.join(places) or 'the first step'}{compiling}"
+
+    def saved_steps(self) -> str:
+        """Says which steps of the runs are saved."""
+        places = [f"{run} is saved at {run.place(run.saved)}" for run in self._runs if run and run.saved]
+        return f"{', '.join(places) or 'no step is saved'}; the same command continues"
 
     def _arguments(self, images, labels):
         return self._mesh, self._program.graphdef, self._program.optimizer, self._states, images, labels, self._keys
@@ -95,15 +144,14 @@ class Rows:
             labels,
             parts,
         )
-        self._fits = True
 
-    def _filled(self, blocks):
-        """Puts an idle block in place of the missing one of each row without a run."""
-        like = next(block for block in blocks if block is not None)
-        for row, block in enumerate(blocks):
-            if block is None and self._idle[row] is None:
-                self._idle[row] = tuple(idle_batches(self._meshes[row], part) for part in like)
-        return [self._idle[row] if block is None else block for row, block in enumerate(blocks)]
+    def _filled(self):
+        """Lists the rows' blocks, with an idle one in each row without a run."""
+        like = next(block for block in self._blocks if block is not None)
+        for row, block in enumerate(self._blocks):
+            if block is None:
+                self._blocks[row] = tuple(idle_batches(self._meshes[row], part) for part in like)
+        return self._blocks
 
     def _report(self):
         if self._pending is None:
@@ -111,8 +159,8 @@ class Rows:
         metrics, members = self._pending
         self._pending = None
         metrics = {name: distributed.fetch(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
-        for row, run, step in members:
-            run.report(step, {name: values[row] for name, values in metrics.items()})
+        for row, run, step, span in members:
+            run.report(step, {name: values[row][span] for name, values in metrics.items()})
 
     def saved(self, stop: bool) -> list[tuple[int, Run, TrainState]]:
         """Saves the runs whose checkpoint is due; returns (row, run, state) of each.

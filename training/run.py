@@ -26,6 +26,8 @@ from training.checkpoint import Checkpoints, digest
 from training.plan import Plan
 from training.steps import Loss
 
+_LONG_HOURS, _SMALL = 1, "small_resnet"
+
 
 class NonFiniteLossError(RuntimeError):
     """The loss became NaN or infinite."""
@@ -95,6 +97,8 @@ class Run:
       program: `Program` of its steps.
       state: TrainState before the next step, replicated over `target`; None once a row has it.
       key: root key of its steps.
+      step: number of steps that were started.
+      saved: step of the newest checkpoint, 0 without one.
     """
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
@@ -119,63 +123,66 @@ class Run:
             self.state = self._checkpoints.restore(state, read_final(self._workdir))
             if self.state is None:
                 self.state = states.whitened(state, split.images) if job.initial is None else state
-            self._step = int(self.state.step)
+            self.step = self.saved = int(self.state.step)
             if not self.done:
-                if self._step:
-                    log.info("Resuming %s at step %d of %d.", self._workdir, self._step, self._plan.total_steps)
-                self._report = _Report(self._workdir, self._plan, self._step, job.description)
+                if self.step:
+                    log.info("Resuming %s at %s.", self._workdir, self.place(self.step))
+                self._report = _Report(self._workdir, self._plan, self.step, job)
                 stack.callback(self._report.close)
             self._stack = stack.pop_all()
+
+    def __str__(self) -> str:
+        return str(self._workdir)
 
     @property
     def done(self) -> bool:
         """Whether no step is left."""
-        return self._step >= self._plan.total_steps
+        return self.step >= self._plan.total_steps
 
-    def next_block(self, split: Split, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
-        """Makes (images, labels) of the next block of steps on the devices of `mesh`.
+    @property
+    def offset(self) -> int:
+        """The next step, counted within its block."""
+        return self.step % self._plan.block_steps
+
+    def place(self, step: int) -> str:
+        """Says `step 30 of 400`."""
+        return f"step {step} of {self._plan.total_steps}"
+
+    def block(self, split: Split, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
+        """Makes (images, labels) of the block that holds the next step, on the devices of `mesh`.
 
         Args:
           split: training images, on these devices or on the host; the same in every call.
           mesh: one row, the same in every call.
         """
+        begin = self.step - self.offset
         if self._source is None:
-            source = stream.source(split, self._plan, self._order, self._step, mesh)
-            self._source = self._stack.enter_context(source)
-        order = self._order(self._plan.place(self._step)[0])
-        block = batches.block(self._plan, self._source, order, self._step, self._image_keys, mesh)
-        self._step += self._plan.block_steps
-        return block
+            self._source = self._stack.enter_context(stream.source(split, self._plan, self._order, begin, mesh))
+        order = self._order(self._plan.place(begin)[0])
+        return batches.block(self._plan, self._source, order, begin, self._image_keys, mesh)
 
     def _order(self, epoch):
         return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
 
     def checkpoint_due(self, stop: bool) -> bool:
-        """Says whether to save the state after the last block; `stop`: the process ends now."""
-        epoch, offset = self._plan.place(self._step)
+        """Says whether to save the state after the last step; `stop`: the process ends now."""
+        epoch, offset = self._plan.place(self.step)
         return stop or self.done or (offset == 0 and epoch % self._plan.train.checkpoint_epochs == 0)
 
     def report(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
-        """Reports the block that ended at `step`, see `_Report`."""
+        """Reports the steps that ended at `step`, see `_Report`."""
         self._report(step, metrics)
 
-    @property
-    def step(self) -> int:
-        """The step at which the last block ends."""
-        return self._step
-
     def save(self, state: states.TrainState) -> None:
-        """Writes a checkpoint of the state after the last block."""
-        self._checkpoints.save(state)
+        """Writes a checkpoint of the state after the last step."""
+        self._report.write_line()
+        if self.saved != self.step:
+            self._checkpoints.save(state)
+            self.saved = self.step
 
     def stopped(self) -> None:
         """Logs the step at which the run was interrupted."""
-        log.warning(
-            "Stopped: saved %s at step %d of %d; the same command continues.",
-            self._workdir,
-            self._step,
-            self._plan.total_steps,
-        )
+        log.warning("Stopped: saved %s at %s; the same command continues.", self._workdir, self.place(self.step))
 
     def finish(self, state: states.TrainState) -> tuple[nnx.GraphDef, states.TrainState]:
         """Marks the run as finished; returns (graphdef, state).
@@ -212,15 +219,16 @@ def finished(workdir: pathlib.Path) -> bool:
 class _Report:
     """Progress bar and metrics of a run, and the check that its loss is finite."""
 
-    def __init__(self, workdir, plan, first, description):
+    def __init__(self, workdir, plan, first, job):
         self._log = MetricsLog(workdir / "metrics.jsonl", first, tensorboard=plan.train.tensorboard)
-        self._bar = bar("step", total=plan.total_steps, initial=first, desc=description, leave=False)
-        self._batch_size = plan.batch_size
-        self._last = time.perf_counter()
+        self._bar = bar("step", total=plan.total_steps, initial=first, desc=job.description, leave=False)
+        self._plan, self._step, self._reported = plan, first, []
+        self._network, self._calls = job.spec.model["name"], 0
+        self._last = self._line_began = time.perf_counter()
 
     def __call__(self, step, metrics):
-        """Reports the block that ended at `step`; waits for the device to have computed it."""
-        loss = np.asarray(metrics["loss"])
+        """Reports the steps that ended at `step`, which the device has computed."""
+        loss = metrics["loss"]
         if not np.all(np.isfinite(loss)):
             bad = step - len(loss) + int(np.flatnonzero(~np.isfinite(loss))[0])
             raise NonFiniteLossError(
@@ -228,12 +236,35 @@ class _Report:
                 "(the last checkpoint is kept)"
             )
         now = time.perf_counter()
-        rate = len(loss) * self._batch_size / (now - self._last)
-        self._last = now
-        accuracy = float(np.mean(metrics["accuracy"]))
-        self._log.write(step, loss=float(loss.mean()), accuracy=accuracy, images_per_second=round(rate, 1))
+        rate = len(loss) * self._plan.batch_size / (now - self._last)
+        self._last, self._step = now, step
+        self._calls += 1
+        if self._calls == 2:  # the first time contains a compile
+            self._warn_if_long((self._plan.total_steps - step) * self._plan.batch_size / rate / 3600, rate)
         self._bar.set_postfix_str(f"loss {loss.mean():.3f}, {rate:,.0f} images/s", refresh=False)
         self._bar.update(len(loss))
+        self._reported.append(metrics)
+        if step % self._plan.block_steps == 0:
+            self.write_line()
+
+    def _warn_if_long(self, hours, rate):
+        if hours < _LONG_HOURS:
+            return
+        smaller = "" if self._network == _SMALL else f"a smaller network (--config.model.name={_SMALL}) or "
+        log.warning(
+            "%.3g images/s: about %.1f hours are left for this model. Faster: an accelerator, %sfewer epochs "
+            "(--config.train.epochs=N, now %d).", rate, hours, smaller, self._plan.train.epochs,
+        )  # fmt: skip
+
+    def write_line(self):
+        """Writes the line of the steps since the line before: those of a block, fewer where the run stops."""
+        if not self._reported:
+            return
+        loss, accuracy = (np.concatenate([m[name] for m in self._reported]) for name in ("loss", "accuracy"))
+        rate = len(loss) * self._plan.batch_size / (self._last - self._line_began)
+        means = {"loss": float(loss.mean()), "accuracy": float(np.mean(accuracy))}
+        self._log.write(self._step, **means, images_per_second=round(rate, 1))
+        self._reported, self._line_began = [], self._last
 
     def close(self):
         self._bar.close()

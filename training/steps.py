@@ -133,6 +133,7 @@ def train_models_block(
     loss: Loss = PLAIN,
     norm_groups: int = 1,
     condense_steps: int = 0,
+    spans: jax.Array | None = None,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
     """Runs K steps of training of M models at once: `train_block` of each on its row of the mesh.
 
@@ -145,24 +146,26 @@ def train_models_block(
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
       keys: typed keys [M].
       graphdef, optimizer, loss, norm_groups, condense_steps: as `train_block`.
+      spans: int32 [M, 2], the `span` of each model; None is all K steps.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
     """
 
-    def train_one(state, images, labels, keys):
+    def train_one(state, images, labels, keys, spans):
         state = jax.tree.map(lambda leaf: leaf[0], state)
+        span = None if spans is None else spans[0]
         state, metrics = train_block(
-            graphdef, optimizer, state, images, labels, keys[0], loss, norm_groups, condense_steps
+            graphdef, optimizer, state, images, labels, keys[0], loss, norm_groups, condense_steps, span
         )
         return jax.tree.map(lambda leaf: leaf[None], state), metrics
 
     row = PartitionSpec("model")
     # The compiler splits 'data': a batch's statistics and gradients are means over a whole row.
     trained = jax.shard_map(
-        train_one, mesh=mesh, in_specs=(row,) * 4, out_specs=(row, row), axis_names={"model"}, check_vma=False
+        train_one, mesh=mesh, in_specs=(row,) * 5, out_specs=(row, row), axis_names={"model"}, check_vma=False
     )
-    states, metrics = trained(states, images, labels, keys)
+    states, metrics = trained(states, images, labels, keys, spans)
     return jax.lax.with_sharding_constraint(states, meshes.by_model(mesh)), metrics
 
 
@@ -176,8 +179,9 @@ def train_block(
     loss: Loss = PLAIN,
     norm_groups: int = 1,
     condense_steps: int = 0,
+    span: jax.Array | None = None,
 ) -> tuple[TrainState, dict[str, jax.Array]]:
-    """Runs K steps of training of one model in one `lax.scan`.
+    """Runs K steps of training of one model, or some of them, in one loop on the device.
 
     A pure function; `train_models_block` is the program made of it. A network with several exits is
     trained on the sum of their losses; accuracy is that of the last one.
@@ -193,6 +197,8 @@ def train_block(
       norm_groups: equal parts of each batch with BatchNorm statistics of their own (`names.batch_norm`).
       condense_steps: steps of the whole training, where the network learns its groups
         (`models.condensenet`); 0 where it does not.
+      span: int32 [2], the steps begin .. end - 1 of the block are run, with one program for all spans and to the same
+        bits; metrics of the others are 0. None is all of them.
 
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
@@ -230,7 +236,16 @@ def train_block(
         state = type(state)(state.step + 1, params, statistics, optimizer_state)
         return state, {"loss": total, "accuracy": accuracy}
 
-    return jax.lax.scan(step, state, (images, labels))
+    if span is None:  # a loop of known length needs no answer of the device after each step
+        return jax.lax.scan(step, state, (images, labels))
+
+    def step_of_span(number, carry):
+        state, metrics = carry
+        state, ours = step(state, (images[number], labels[number]))
+        return state, jax.tree.map(lambda values, value: values.at[number].set(value), metrics, ours)
+
+    metrics = {name: jnp.zeros(len(images)) for name in ("loss", "accuracy")}
+    return jax.lax.fori_loop(span[0], span[1], step_of_span, (state, metrics))
 
 
 def cross_entropy(

@@ -4,6 +4,7 @@ WORKDIR/msd/schemes/*.npz    state: MSD and MMD of a scheme to each (corruption,
 WORKDIR/msd/features.npz     state: `corruption|severity` -> centre [D]; `clean|0` is the centre of clean images
 msd.csv                      scheme,corruption,severity,msd,msd_spread,mmd,mmd_spread
 correlations.csv             corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_lower,mmd_upper
+within_schemes.csv           scheme,corruptions and the same columns: correlations across the corruptions of one scheme
 """
 
 import pathlib
@@ -20,7 +21,8 @@ from analysis.tables import CLEAN, RANDOM, Count
 from runtime import artifacts
 
 MIN_SCHEMES = 3
-"""Fewest schemes that a correlation across them takes."""
+"""Fewest schemes, or corruptions, that a correlation across them takes."""
+_PANELS = 10  # most schemes with a panel of their own
 _AGAIN = "give the command of tools.msd again"
 _FIGURES = (  # name, position in (msd, mmd), file, title
     ("MSD", 0, "correlations", "Minimal sample distance and error"),
@@ -212,8 +214,7 @@ def correlations(
         if len(schemes) < MIN_SCHEMES:
             continue
         error, values = [errors[key] for key in schemes], []
-        for k in range(2):
-            x = [distance[key][k] for key in schemes]
+        for x in np.array([distance[key] for key in schemes]).T:
             interval = msd_mmd.spearman_interval(x, error, resamples=resamples, seed=seed)
             values += [msd_mmd.spearman(x, error), *interval]
         rows.append(Correlation(corruption, len(schemes), *values))
@@ -228,7 +229,12 @@ def correlations(
 def write_correlations(
     folder: pathlib.Path, rows: Sequence[Distance], errors: Mapping[tuple[str, str], float], origin: str
 ) -> str:
-    """Writes correlations.csv, correlations.png (MSD) and correlations_mmd.png with their PDFs.
+    """Writes how distance goes together with error.
+
+    Across schemes, a panel for each corruption: correlations.csv, correlations.png (MSD) and correlations_mmd.png.
+    Within a scheme, across its corruptions, where there are three: within_schemes.csv, and within_schemes.png (MMD) with a
+    panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov, Xie (2021),
+    Figures 2 and 3, and Figure 3 of the supplement.
 
     Args:
       folder: of the files.
@@ -250,7 +256,19 @@ def write_correlations(
         rho = {row.corruption: (row.msd, row.mmd)[position] for row in found}
         panels = scatter_panels(distance, errors, rho, distance_name=name, title=title, provenance=origin)
         figures.save(panels, folder / stem)
-    return correlations_text(found)
+    text = correlations_text(found)
+    means, errors = ({key[::-1]: value for key, value in of.items()} for of in (means, errors))
+    if max(len([key for key in means if key[1] == s and key in errors]) for _, s in means) < MIN_SCHEMES:
+        return text
+    within = correlations(means, errors)
+    columns = ("scheme", "corruptions", *Correlation._fields[2:])
+    frames.write(folder / "within_schemes.csv", frames.of_rows(within, columns), origin)
+    whole = [row for row in within if "=" not in row.corruption] or within
+    rho = {row.corruption: row.mmd for row in whole[:_PANELS]}
+    distance, title = {key: mmd for key, (_, mmd) in means.items()}, "Distance of the means and error within a scheme"
+    panels = scatter_panels(distance, errors, rho, distance_name="MMD", title=title, provenance=origin)
+    figures.save(panels, folder / "within_schemes")
+    return f"{text}\n\n{correlations_text(whole[:_PANELS], 'scheme', 'corruptions')}"
 
 
 def agreement(
@@ -329,8 +347,8 @@ def distances_text(rows: Sequence[Distance]) -> str:
     return frames.text(pd.DataFrame(lines, columns=["scheme", "MSD", "MMD"])) + "\n(means over the corruptions)"
 
 
-def correlations_text(rows: Sequence[Correlation]) -> str:
-    """Tabulates Spearman's rho between distance and error, with its interval, for every corruption."""
+def correlations_text(rows: Sequence[Correlation], of: str = "corruption", across: str = "schemes") -> str:
+    """Tabulates Spearman's rho between distance and error, with its interval, of every corruption across schemes."""
     lines = [
         (
             row.corruption,
@@ -340,5 +358,5 @@ def correlations_text(rows: Sequence[Correlation]) -> str:
         )
         for row in rows
     ]
-    table = pd.DataFrame(lines, columns=["corruption", "schemes", "MSD (95 %)", "MMD (95 %)"])
-    return f"Spearman's rho with the error, across schemes\n{frames.text(table)}"
+    table = pd.DataFrame(lines, columns=[of, across, "MSD (95 %)", "MMD (95 %)"])
+    return f"Spearman's rho with the error, across {across}\n{frames.text(table)}"

@@ -97,7 +97,7 @@ def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
     errors = ImageErrors.union(workdir.errors for workdir in evaluated)
     source = "; ".join(dict.fromkeys(workdir.source for workdir in evaluated))
     folder = first.folder.parent if rest else first.folder
-    notes = tuple(_check_same(evaluated, LABEL))
+    notes = tuple(check_same(evaluated, LABEL))
     return first._replace(folder=folder, name=name, errors=errors, source=source, notes=notes)
 
 
@@ -122,7 +122,7 @@ def joint(
     Raises:
       ValueError: conditions differ, or nothing is left for the table.
     """
-    notes = [note for workdir in evaluated for note in workdir.notes] + _check_same(evaluated, mismatch)
+    notes = [note for workdir in evaluated for note in workdir.notes] + check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
     choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
     for workdir, choice in zip(evaluated, choices, strict=True):
@@ -156,9 +156,11 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
     raise ValueError(f"expected every workdir once, found {', '.join(map(str, paths))}")
 
 
-def _check_same(evaluated, mismatch):
-    """Sentences on conditions that differ from the first workdir's; an error where they are not to
-    be labelled.
+def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
+    """Says which workdirs were measured under other conditions than the first.
+
+    Raises:
+      ValueError: there are some, and `mismatch` is not `label`.
     """
     notes, first = [], evaluated[0].conditions
     for workdir in evaluated[1:]:

@@ -20,7 +20,7 @@ from analysis import answers, references
 from analysis.errors import conditions
 from analysis.errors.conditions import FIELDS, FROST, ORIGINAL, Conditions, differences
 from analysis.frames import as_name
-from analysis.tables import CLEAN, STANDARD
+from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import files
 from runtime.schema import SettingsError
 
@@ -30,6 +30,7 @@ PREPROCESSING = "shorter side 256, centre crop 224, bilinear (Pillow)"
 REFUSE, LABEL = "refuse", "label"
 NONE = "none"  # no reference, no severities, no difference
 _SHAPE = (224, 224, 3)
+_NAMES = {"imagenet_c/": "ImageNet-C", "noc/": "ImageNet-NOC"}
 _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": conditions.SHAPE}
 
 
@@ -56,22 +57,23 @@ class Reference:
 
 
 def alexnet() -> tuple[Reference, ...]:
-    """Gives AlexNet's published errors, those on ImageNet-C and those on the candidates of
-    ImageNet-NOC.
-    """
-    return tuple(
-        _published(published, prefix)
-        for published, prefix in ((references.ALEXNET_IMAGENET_C, "imagenet_c/"), (references.ALEXNET_NOC, "noc/"))
+    """Gives AlexNet's published errors, those on ImageNet-C and those on the candidates of ImageNet-NOC."""
+    return (
+        _published(
+            "imagenet_c/", references.ALEXNET_IMAGENET_C, references.ALEXNET_IMAGENET_C_CLEAN, references.LEVELS
+        ),
+        _published("noc/", references.ALEXNET_NOC, references.ALEXNET_NOC_CLEAN, (RANDOM,)),
     )
 
 
-def _published(published, prefix):
-    errors = {prefix + name: dict(zip(published.severities, row)) for name, row in published.errors.items()}
+def _published(prefix, published, clean, severities):
+    """AlexNet's errors on the corruptions of a prefix, {plain name: error at each severity}."""
+    errors = {prefix + name: dict(zip(severities, row, strict=True)) for name, row in published.items()}
     of_each = {name: conditions.of_corruption(name, _SHAPE) for name in errors}
     if FROST in of_each:
         of_each[FROST]["frost"] = ORIGINAL
     measured_under = Conditions("imagenet", 1000, _SHAPE, PREPROCESSING, of_each)
-    return Reference(published.name, published.clean, errors, measured_under)
+    return Reference(f"AlexNet:{_NAMES[prefix]}", clean, errors, measured_under)
 
 
 def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:

@@ -8,8 +8,7 @@ For a corruption with errors E_s at S severities, a clean error E_0, and a refer
 
 and for a benchmark their plain means over its corruptions (`analysis.scores` has the sources). All are means over test
 images of a number that each image gives, so their standard errors are those of such a mean, standard deviation over
-sqrt(N): the errors that one image shares under different conditions count. Without stored answers they are upper bounds
-from the counts. The reference's own sampling error is not in them.
+sqrt(N): that an image is hard under several conditions is accounted for. The reference's own sampling error is not.
 """
 
 import math
@@ -71,28 +70,10 @@ class ImageErrors:
             shown |= part.shown
         return cls(counts, packed, shown)
 
-    def has(self, cells: Iterable[Cell]) -> bool:
-        """Whether the answers behind some counts are all there, to the same number of images."""
-        cells = list(cells)
-        return all(cell in self._packed for cell in cells) and len({self.counts[cell].total for cell in cells}) == 1
-
     def sum(self, cells: Iterable[Cell]) -> np.ndarray:
         """Counts the wrong answers to each image under some conditions: float64 [N]."""
-        cells = list(cells)
-        number = self.counts[cells[0]].total
-        wrong = np.zeros(number)
-        for cell in cells:
-            wrong += 1 - np.unpackbits(self._packed[cell], count=number)
-        return wrong
-
-    def error(self, cell: Cell) -> float:
-        """Gives the error under one condition, in [0, 1]."""
-        return self.counts[cell].error
-
-    def bound(self, cells: Iterable[Cell]) -> float:
-        """Bounds the standard error of the sum of errors: the sum of the binomial ones."""
-        errors = ((self.error(cell), self.counts[cell].total) for cell in cells)
-        return float(sum(np.sqrt(error * (1 - error) / total) for error, total in errors))
+        rows = [np.unpackbits(self._packed[cell], count=self.counts[cell].total) for cell in cells]
+        return (1.0 - np.array(rows)).sum(axis=0)
 
 
 class Benchmark(NamedTuple):
@@ -183,8 +164,7 @@ class Value(NamedTuple):
     Attributes:
       value: the number.
       se: its standard error over test images.
-      images: float64 [N], what each image gives, or None where answers are not stored; their mean
-        is the number.
+      images: float64 [N], what each image gives, whose mean is the number; None where there is none.
     """
 
     value: float = math.nan
@@ -269,22 +249,10 @@ def mean(members: Sequence[Row], choice: Choice) -> Row:
 
 
 def average(values: Sequence[Value]) -> Value:
-    """Averages numbers of the same images; without these the mean of the standard errors bounds
-    that of the mean.
-    """
-    value = float(np.mean([number.value for number in values]))
-    if any(number.images is None for number in values) or len({len(number.images) for number in values}) > 1:
-        return Value(value, float(np.mean([number.se for number in values])))
+    """Averages numbers of the same images; an undefined one makes the mean undefined."""
+    if any(number.images is None for number in values):
+        return Value()
     return of_images(np.mean([number.images for number in values], axis=0))
-
-
-def difference(first: Value, second: Value) -> Value:
-    """Subtracts numbers of the same images; without these the sum of the standard errors is a
-    bound.
-    """
-    if first.images is None or second.images is None or len(first.images) != len(second.images):
-        return Value(first.value - second.value, first.se + second.se)
-    return of_images(first.images - second.images)
 
 
 def of_images(images: np.ndarray) -> Value:
@@ -296,10 +264,7 @@ def of_images(images: np.ndarray) -> Value:
 
 def clean_error(errors: ImageErrors, key: tuple[str, int]) -> Value:
     """Gives the error of a model on clean images."""
-    cell = (*key, CLEAN, 0)
-    if errors.has([cell]):
-        return of_images(100 * errors.sum([cell]))
-    return Value(100 * errors.error(cell), 100 * errors.bound([cell]))
+    return of_images(100 * errors.sum([(*key, CLEAN, 0)]))
 
 
 def _scaled(errors, cells, clean, divisor, reference):
@@ -308,11 +273,6 @@ def _scaled(errors, cells, clean, divisor, reference):
     scale = math.nan if divisor is None else divisor.sum()
     drop = math.nan if divisor is None else (divisor - reference.clean).sum()
     scale, drop = (value if value > 0 else math.nan for value in (scale, drop))  # a reference that loses nothing
-    if errors.has([*cells, clean]):
-        wrong, base = errors.sum(cells), number * errors.sum([clean])
-        values = [wrong / number, wrong / scale, (wrong - base) / drop]
-        return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]
-    total, base = sum(map(errors.error, cells)), number * errors.error(clean)
-    bound, base_bound = errors.bound(cells), number * errors.bound([clean])
-    pairs = ((total, bound, number), (total, bound, scale), (total - base, math.hypot(bound, base_bound), drop))
-    return [Value(100 * value / by, 100 * se / by) if math.isfinite(by) else Value() for value, se, by in pairs]
+    wrong, base = errors.sum(cells), number * errors.sum([clean])
+    values = [wrong / number, wrong / scale, (wrong - base) / drop]
+    return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]

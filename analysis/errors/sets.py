@@ -1,14 +1,15 @@
-"""Errors of models by corruption: means over sets of corruptions, and the balance of a benchmark.
+"""Errors of models by corruption: a table of a benchmark, means over sets of corruptions, the balance of a benchmark.
 
 A benchmark is cut into the corruptions of largest mean overlap and the rest. A model made robust to a few overlapping
 corruptions gains on the first set more than on the second. Source: Laugros, Caplier, Ospici, "Using the Overlapping
 Score to Improve Corruption Benchmarks", Table 1.
 
-Models each trained with one corruption of a benchmark, on all of them: where training with one corruption helps with
-many others and with another does not, the spread of the models' means is large. Source: Laugros, Caplier, Ospici,
-"Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Tables 2, 7 and 8.
+A benchmark is balanced where models that are each trained with one of its corruptions have similar means over all of
+them. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+Non-Overlapping Corruptions", Tables 2, 7 and 8; the paper's Tables 5 and 6 are tables by corruption.
 """
 
+import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,51 +17,32 @@ import numpy as np
 import pandas as pd
 
 import corruptions
-from analysis import frames, scores
-from analysis.errors.joint import Evaluated
-from analysis.errors.reference import NONE, REFUSE, Choice, choose
+from analysis import frames
+from analysis.errors.joint import Evaluated, check_same
+from analysis.errors.reference import NONE, REFUSE, choose
 from analysis.errors.scores import CE, FIELDS, LEVELS, MEAN, MEAN_ERROR, RELATIVE
-from analysis.errors.summary import MEASURES, score
+from analysis.errors.summary import GAP, MEASURES, score
 from analysis.overlap.balance import Balance, balance
-from analysis.overlap.mixtures import reference_errors
-from analysis.references import Reference
+from analysis.references import PRINTED
 from analysis.rounding import fixed, with_error
-from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from analysis.tables import CLEAN, RANDOM, STANDARD
+from runtime.files import write_atomically
 
-_OF_MEAN = dict(zip(FIELDS, MEASURES, strict=True))  # measure of a corruption -> measure of a summary
-
-
-class CorruptionErrors(NamedTuple):
-    """Raw and relative CE of one model, corruption -> percent."""
-
-    raw: dict[str, float]
-    relative: dict[str, float]
-
-
-class Trained(NamedTuple):
-    """Errors of a model, averaged over its seeds, in percent.
-
-    Attributes:
-      model: corruption that it was trained with.
-      clean: error on clean images.
-      values: corruption -> its measure.
-      mean: over the corruptions; se: its standard error over test images.
-    """
-
-    model: str
-    clean: float
-    values: dict[str, float]
-    mean: float
-    se: float
+TITLES = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}
+_OF_SUMMARY = dict(zip(MEASURES, FIELDS, strict=True))  # measure of a summary -> measure of a corruption
+_KEY = ["model", "benchmark", "severities", "corruption", "measure"]
+COLUMNS = (*_KEY, "mean", "se", "std", "seeds", "reference", "mismatch", "frost")
+_UNIT = ["benchmark", "severities", "measure"]  # what one table shows
 
 
 class BalanceTable(NamedTuple):
     """The models of a benchmark on the benchmark.
 
     Attributes:
-      benchmark: its name; severities: `levels` or `random`; measure: see `balance_table`.
+      benchmark: its name; severities: `levels` or `random`; measure: a key of `analysis.errors.scores.FIELDS`.
       reference: the reference that errors are divided by, or `none`; mismatch: differences from its conditions.
-      rows: the standard model first, then the others in the order of the benchmark.
+      values: percent, a row for each model, the standard one first; columns `clean`, the corruptions, `mean`.
+      se: standard errors of the means over test images.
       spread: of the means, without the standard model's.
     """
 
@@ -69,33 +51,9 @@ class BalanceTable(NamedTuple):
     measure: str
     reference: str
     mismatch: str
-    rows: tuple[Trained, ...]
+    values: pd.DataFrame
+    se: pd.Series
     spread: Balance
-
-
-def corruption_errors(
-    errors: Mapping[str, float | Sequence[float]], clean_error: float, reference: Reference
-) -> CorruptionErrors:
-    """Computes raw and relative CE of any corruptions that the reference has; a whole benchmark is
-    not needed.
-
-    Args:
-      errors: corruption (plain or qualified name) -> error at each severity of the reference, in
-        [0, 1]; a single number is the mean over severities.
-      clean_error: the model's error on clean images.
-      reference: whose errors are divided by.
-
-    Raises:
-      ValueError: a corruption that the reference has no errors of.
-    """
-    raw, relative = {}, {}
-    for name, error in errors.items():
-        normaliser = reference_errors(reference, name)
-        if np.ndim(error) == 0:
-            normaliser = [float(np.mean(normaliser))]
-        raw[name] = scores.corruption_error(error, normaliser)
-        relative[name] = scores.relative_corruption_error(error, clean_error, normaliser, reference.clean)
-    return CorruptionErrors(raw, relative)
 
 
 def labelled(evaluated: Sequence[Evaluated]) -> dict[str, dict[str, str]]:
@@ -114,58 +72,132 @@ def labelled(evaluated: Sequence[Evaluated]) -> dict[str, dict[str, str]]:
     return labels
 
 
-def mean_errors(counts: Iterable[Count]) -> pd.DataFrame:
-    """Averages errors over severities and seeds: percent, a row for each model, a column for each corruption."""
-    frame = frames.of_counts(count for count in counts if count.corruption != CLEAN)
-    frame["error"] = 1 - frame.correct / frame.total
-    cells = frame.groupby(["model", "corruption"], sort=False).error.agg(lambda errors: 100 * float(np.mean(errors)))
-    return cells.unstack(sort=False)
-
-
-def errors_by_corruption(evaluated: Sequence[Evaluated]) -> pd.DataFrame:
-    """Gives the `mean_errors` of the models of several workdirs, under their labels."""
-    labels = labelled(evaluated)
-    return mean_errors(
-        count._replace(model=labels[workdir.name][count.model])
-        for workdir in evaluated
-        for count in workdir.errors.counts.values()
-    )
-
-
-def relative_errors(
-    evaluated: Sequence[Evaluated], reference: str, mismatch: str = REFUSE
-) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Divides errors by those of a reference, averaged over seeds.
-
-    A corruption evaluated at its levels and at random severities counts by its levels.
+def by_corruption(
+    evaluated: Sequence[Evaluated], reference: str = "", mismatch: str = REFUSE
+) -> tuple[pd.DataFrame, list[str]]:
+    """Scores every model on every corruption, averaged over its seeds.
 
     Args:
-      evaluated: the workdirs.
+      evaluated: the workdirs, measured under the same conditions.
       reference, mismatch: see `analysis.errors.reference.choose`.
 
     Returns:
-      ({measure of `analysis.errors.scores.FIELDS`: percent, a row for each model, a column for each corruption},
-      sentences on differences from the reference's conditions). NaN where the reference has no errors.
+      (a row for each model, benchmark, kind of severities, corruption and measure, with the columns `COLUMNS`;
+      sentences on differences from the reference's conditions). The corruption `mean` is the mean of the benchmark; the
+      benchmark `clean` has one row for each model. Percent, NaN where the reference has no errors. `se` is the standard
+      error over test images; of one corruption and several seeds it is the mean of theirs, an upper bound.
 
     Raises:
-      ValueError: other conditions than the reference's.
+      ValueError: workdirs under other conditions than the first, or other conditions than the reference's.
     """
-    labels, notes, lines = labelled(evaluated), [], []
+    notes, lines, exact, labels = check_same(evaluated, mismatch), [], {}, labelled(evaluated)
     for workdir in evaluated:
         choice = choose(reference, mismatch, workdir.conditions)
         notes += choice.sentences()
-        rows, _ = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
-        lines += [
-            (labels[workdir.name][row.model], row.corruption, row.severities == LEVELS, row.error.value)
-            + (row.ce.value, row.relative.value)
-            for row in rows
-            if row.corruption != MEAN
-        ]
-    frame = pd.DataFrame(lines, columns=["model", "corruption", "at_levels", *FIELDS])
-    best = frame.at_levels == frame.groupby(["model", "corruption"]).at_levels.transform("max")
-    cells = frame[best].groupby(["model", "corruption"], sort=False)
+        rows, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
+        of = labels[workdir.name]
+        for row in rows:
+            for measure, field in FIELDS.items():
+                by = (NONE, NONE) if measure == MEAN_ERROR else (row.reference, row.mismatch)
+                key = (of[row.model], row.benchmark, row.severities, row.corruption, measure)
+                lines.append((*key, *getattr(row, field)[:2], *by, row.frost))
+        for summary in summaries:
+            if summary.measure != GAP:
+                name = CLEAN if summary.benchmark == CLEAN else MEAN
+                key = (of[summary.model], *summary[1:3], name, _OF_SUMMARY[summary.measure])
+                exact[*key, summary.seeds] = summary.se
+                if name == CLEAN:
+                    lines += [(*key, *value[:2], NONE, NONE, NONE) for value in summary.by_seed]
+    frame = pd.DataFrame(lines, columns=[*_KEY, "value", "se", *COLUMNS[-3:]])
+    cells = frame.groupby(_KEY, sort=False)
     mean = lambda values: float(np.mean(values.to_numpy()))  # noqa: E731 (NaN stays NaN)
-    return {name: cells[name].agg(mean).unstack(sort=False) for name in FIELDS}, list(dict.fromkeys(notes))
+    columns = {"mean": ("value", mean), "se": ("se", mean), "std": ("value", "std"), "seeds": ("value", "size")}
+    table = cells.agg(**columns, **{name: (name, "first") for name in COLUMNS[-3:]}).reset_index()
+    keys = zip(*(table[name] for name in (*_KEY, "seeds")), strict=True)
+    table["se"] = [exact.get(key, se) for key, se in zip(keys, table.se, strict=True)]
+    return table[list(COLUMNS)], list(dict.fromkeys(notes))
+
+
+def wide(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Arranges one measure: a row for each model, a column for each corruption.
+
+    A corruption that was evaluated at its levels and at random severities counts by its levels.
+    """
+    rows = table[(table.measure == measure) & ~table.corruption.isin([MEAN, CLEAN])]
+    at_levels = rows.severities == LEVELS
+    best = at_levels == at_levels.groupby([rows.model, rows.corruption]).transform("max")
+    cells = rows[best].groupby(["model", "corruption"], sort=False)["mean"]
+    return cells.agg(lambda values: float(np.mean(values.to_numpy()))).unstack(sort=False)
+
+
+def select(
+    table: pd.DataFrame, benchmarks: Sequence[str], measures: Sequence[str], models: Sequence[str]
+) -> pd.DataFrame:
+    """Keeps the rows of some benchmarks, measures and models, () for all, and those of clean images.
+
+    Raises:
+      ValueError: nothing but clean images is left.
+    """
+    kept = table.measure.isin([_OF_SUMMARY.get(name, name) for name in measures])
+    kept &= table.benchmark.isin(list(benchmarks)) if benchmarks else table.benchmark != CLEAN
+    kept &= table.model.isin(list(models)) if models else True
+    kept &= table["mean"].notna()
+    if not kept.any():
+        found = table[_UNIT].drop_duplicates().itertuples(index=False, name=None)
+        raise ValueError(
+            f"expected scores of models {', '.join(models) or 'of any name'} on {', '.join(benchmarks) or 'a benchmark'} in "
+            f"{', '.join(measures)}, found {'; '.join(map(' '.join, found))} of {', '.join(table.model.unique())}"
+        )
+    return table[kept | ((table.benchmark == CLEAN) & table.model.isin(table[kept].model))]
+
+
+def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iterable[tuple[str, pd.DataFrame]]:
+    """Writes a table of text for each benchmark, kind of severities and measure.
+
+    Args:
+      table: of `by_corruption` or `select`.
+      dataset: its name.
+      printed: whether the rows that papers print of the same dataset, benchmark, severities and measure stand below.
+
+    Yields:
+      (title, a row for each model with its clean error, the error or CE of each corruption, and the mean).
+    """
+    clean = {row.model: _cell(row) for row in table[table.benchmark == CLEAN].itertuples()}
+    for unit, rows in table[table.benchmark != CLEAN].groupby(_UNIT, sort=False):
+        benchmark, severities, measure = unit
+        names = [name for name in rows.corruption.unique() if name != MEAN]
+        cells = rows.assign(text=[_cell(row) for row in rows.itertuples()]).set_index(["model", "corruption"]).text
+        wide_cells = cells.unstack(sort=False).reindex(columns=[*names, MEAN]).astype(object).fillna("\N{EN DASH}")
+        wide_cells.columns = [*(name.rpartition("/")[2] for name in names), "mean" if measure == MEAN_ERROR else "mCE"]
+        wide_cells.insert(0, "clean error", [clean.get(model, "") for model in wide_cells.index])
+        for of in (table for table in PRINTED if printed and (table.dataset, *table[2:5]) == (dataset, *unit)):
+            for model, (error, *values, mean) in of.rows.items():
+                row = dict(zip(of.columns, values, strict=True)) | {"clean error": error, wide_cells.columns[-1]: mean}
+                wide_cells.loc[f"{model} ({of.source})"] = [row[name] for name in wide_cells.columns]
+        by = " and ".join(rows.reference[rows.reference != NONE].unique())
+        title = f"{benchmark}, {severities}: {TITLES[measure]} in percent{f' by {by}' if by else ''}"
+        yield title, wide_cells.rename_axis("model").reset_index()
+
+
+def _cell(row):
+    """`76.7 ± 0.2 (0.4)†`: the mean, its standard error, the standard deviation over seeds, another condition."""
+    text = with_error(row.mean, row.se)
+    return text + (f" ({row.std:.2g})" if row.seeds > 1 else "") + ("†" if row.mismatch != NONE else "")
+
+
+def write(folder: pathlib.Path, table: pd.DataFrame, tables: Sequence[tuple[str, pd.DataFrame]], notes: Sequence[str]):
+    """Writes by_corruption.csv, .md and .tex into a folder; returns their paths."""
+    paths = [folder / f"by_corruption.{kind}" for kind in ("csv", "md", "tex")]
+    frames.write(paths[0], table, " ".join(notes))
+    write_atomically(paths[1], text(tables, notes))
+    write_atomically(paths[2], "\n".join(frames.latex(frame, title) for title, frame in tables))
+    return paths
+
+
+def text(tables: Iterable[tuple[str, pd.DataFrame]], notes: Iterable[str]) -> str:
+    """Writes tables and sentences as Markdown."""
+    parts = [f"{frames.markdown_escaped(title)}\n\n{frames.markdown(frame)}" for title, frame in tables]
+    return "\n\n".join([*parts, *map(frames.markdown_escaped, notes)]) + "\n"
 
 
 def require(values: pd.DataFrame, names: Iterable[str], reference: str) -> None:
@@ -208,10 +240,8 @@ def set_means(values: pd.DataFrame, sets: Mapping[str, Sequence[str]], standard:
     return means
 
 
-def set_means_text(
-    means: pd.DataFrame, sets: Mapping[str, Sequence[str]], beside: Mapping[str, pd.Series] | None = None
-) -> str:
-    """Lists mean error and gain of every model on every set, as Markdown.
+def set_means_text(means: pd.DataFrame, sets: Mapping[str, Sequence[str]], beside: Mapping[str, pd.Series]) -> str:
+    """Writes mean error and gain of every model on every set as Markdown.
 
     Args:
       means: of `set_means`.
@@ -223,85 +253,70 @@ def set_means_text(
     for label in sets:
         cells[label] = [f"{mean:.1f}" for mean in means[label]]
         cells[f"{label} gain"] = [f"{gain:+.1f}" for gain in means[f"{label} gain"]]
-    for title, values in (beside or {}).items():
+    for title, values in beside.items():
         cells[title] = [f"{values[model]:.1f}" for model in means.index]
     return "\n".join([*lines, "", frames.markdown(cells)])
 
 
-def balance_table(evaluated: Evaluated, choice: Choice, benchmark: str, measure: str) -> BalanceTable:
-    """Makes the table of a benchmark from an evaluated workdir of overlap.py.
+def balance_table(table: pd.DataFrame, where: str | pathlib.Path, benchmark: str, measure: str) -> BalanceTable:
+    """Makes the table of a benchmark from the scores of a workdir of overlap.py.
 
     Args:
-      evaluated: the workdir, with a standard model and one for each corruption of the benchmark.
-      choice: of the reference.
+      table: of `by_corruption`, with a standard model and one for each corruption of the benchmark.
+      where: the workdir, for messages.
       benchmark: registered name; evaluated at its levels, or else at random severities.
       measure: a key of `analysis.errors.scores.FIELDS`.
 
     Raises:
-      ValueError: a model is not there, a model was not shown the whole benchmark, or there is no
-        reference to divide by.
+      ValueError: a model is missing, a model was not shown the whole benchmark, or no reference to divide by.
     """
     names = corruptions.names(benchmark)
-    rows, summaries = score(evaluated.errors, choice, evaluated.conditions, stored=evaluated.stored)
-    models = (STANDARD, *names)
-    there = {row.model for row in rows} | {cell[0] for cell in evaluated.errors.counts}
-    if missing := [name for name in models if name not in there]:
+    models = [STANDARD, *names]
+    if missing := [name for name in models if name not in set(table.model)]:
         raise ValueError(
-            f"expected in {evaluated.folder} the standard model and one trained with each corruption of {benchmark}, found "
-            f"none of {', '.join(missing)}; train them with overlap.py --config.study.corruptions=\"('{benchmark}',)\""
+            f"expected in {where} the standard model and one trained with each corruption of {benchmark}, found none of "
+            f"{', '.join(missing)}; train them with overlap.py --config.study.corruptions=\"('{benchmark}',)\""
         )
-    rows = [row for row in rows if row.benchmark == benchmark and row.model in models]
-    shown = {kind: {row.model for row in rows if row.severities == kind} for kind in (LEVELS, RANDOM)}
+    rows = table[(table.benchmark == benchmark) & (table.measure == measure) & table.model.isin(models)]
+    shown = {kind: set(rows.model[rows.severities == kind]) for kind in (LEVELS, RANDOM)}
     severities = next((kind for kind, seen in shown.items() if len(seen) == len(models)), None)
     if severities is None:
         most = max(shown.values(), key=len)
         raise ValueError(
-            f"expected every model in {evaluated.folder} evaluated on all of {benchmark}, found it not so of "
+            f"expected every model in {where} evaluated on all of {benchmark}, found it not so of "
             f"{', '.join(name for name in models if name not in most)}; run eval.py with "
             f"--config.eval.corruptions=\"('{benchmark}',)\""
         )
-    rows = [row for row in rows if row.severities == severities]
-    by_measure = {summary[:4]: summary for summary in summaries}
-    table = []
-    for model in models:
-        of_model = [row for row in rows if row.model == model]
-        values = {
-            name: float(np.mean([getattr(row, FIELDS[measure]).value for row in of_model if row.corruption == name]))
-            for name in names
-        }
-        if undefined := [name for name, value in values.items() if np.isnan(value)]:
-            raise ValueError(
-                f"expected a reference with errors of {', '.join(undefined)} under the same conditions, found none; "
-                "--reference=alexnet --mismatch=label divides by AlexNet's and marks the numbers"
-            )
-        clean = by_measure[model, CLEAN, NONE, "mean_error"]
-        mean = by_measure[model, benchmark, severities, _OF_MEAN[measure]]
-        table.append(Trained(model, clean.mean, values, mean.mean, mean.se))
-    means = [row for row in rows if row.corruption == MEAN]
-    spread = balance([row.mean for row in table[1:]])
-    reference, mismatch = (means[0].reference, means[0].mismatch) if measure != MEAN_ERROR else (NONE, NONE)
-    return BalanceTable(benchmark, severities, measure, reference, mismatch, tuple(table), spread)
+    rows = rows[rows.severities == severities]
+    values = rows.pivot(index="model", columns="corruption", values="mean").loc[models, [*names, MEAN]]
+    if undefined := [name for name in names if values[name].isna().any()]:
+        raise ValueError(
+            f"expected a reference with errors of {', '.join(undefined)} under the same conditions, found none; "
+            "--reference=alexnet --mismatch=label divides by AlexNet's and marks the numbers"
+        )
+    values.insert(0, CLEAN, table[table.benchmark == CLEAN].set_index("model")["mean"].loc[models])
+    means = rows[rows.corruption == MEAN].set_index("model").loc[models]
+    by, spread = means.iloc[0][["reference", "mismatch"]], balance(values[MEAN].to_numpy()[1:])
+    return BalanceTable(benchmark, severities, measure, *by, values, means.se, spread)
 
 
 def balance_text(table: BalanceTable) -> str:
     """Writes a table as Markdown: a row for each model, in whole percent as printed."""
-    title = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}[table.measure]
     by = f" by {table.reference}" if table.reference != NONE else ""
     mark = "†" if table.mismatch != NONE else ""
-    short = [name.rpartition("/")[2] for name in table.rows[0].values]
-    columns = ["trained with", "clean error", *short, "mean" if table.measure == MEAN_ERROR else "mCE"]
-    rows = [
-        [row.model.rpartition("/")[2], fixed(row.clean, 1)]
-        + [*(fixed(value, 0) for value in row.values.values()), with_error(row.mean, row.se)]
-        for row in table.rows
-    ]
-    head = f"{table.benchmark}, {table.severities}: {title} in percent{by}{mark}"
-    return f"{head}\n\n{frames.markdown(pd.DataFrame(rows, columns=columns))}"
+    cells = table.values.map(lambda value: fixed(value, 0))
+    cells[CLEAN] = [fixed(value, 1) for value in table.values[CLEAN]]
+    cells[MEAN] = [with_error(*pair) for pair in zip(table.values[MEAN], table.se, strict=True)]
+    short = [name.rpartition("/")[2] for name in cells.columns[1:-1]]
+    cells.columns = ["clean error", *short, "mean" if table.measure == MEAN_ERROR else "mCE"]
+    cells.insert(0, "trained with", [name.rpartition("/")[2] for name in cells.index])
+    head = f"{table.benchmark}, {table.severities}: {TITLES[table.measure]} in percent{by}{mark}"
+    return f"{head}\n\n{frames.markdown(cells)}"
 
 
 def spread_text(tables: Sequence[BalanceTable]) -> str:
     """Writes the spreads of several benchmarks side by side, as Markdown."""
     columns = ["benchmark", "models", "mean", "standard deviation", "with n - 1", "range"]
-    rows = [[table.benchmark, len(table.rows) - 1, *(fixed(value, 1) for value in table.spread)] for table in tables]
+    rows = [[table.benchmark, len(table.values) - 1, *(fixed(value, 1) for value in table.spread)] for table in tables]
     head = "Spread of the means of the models, without the standard one: smaller is better balanced."
     return f"{head}\n\n{frames.markdown(pd.DataFrame(rows, columns=columns))}"

@@ -103,7 +103,7 @@ def score(
                 of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
         for bar, plain in scores.gaps(evaluated):
             first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
-            value = scores.difference(first.error, second.error)
+            value = scores.of_images(first.error.images - second.error.images)
             of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
     return rows, [summarise(head, found) for head, found in of_model.items()]
 

@@ -11,9 +11,9 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from analysis import answers, figures, frames, heatmaps
-from analysis.overlap import mixtures
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, standard_errors
@@ -25,6 +25,7 @@ from runtime import workdirs
 from runtime.log import log
 
 Correctness = Mapping[str, Mapping[tuple[str, int], np.ndarray]]  # {corruption: {(model, seed): bool [N]}}
+GAINS = ("raw_ce", "raw_gain", "raw_gain_se", "relative_ce", "relative_gain", "relative_gain_se")
 _LISTED_SETS = 20  # most frequent sets that stability.json holds
 
 
@@ -187,11 +188,58 @@ def write_mixtures(
       members: {mixture: names of its corruptions}.
       origin: where the table comes from, for provenance.json.
     """
-    by_model = {model: _mean_over_seeds(correctness, model) for model in (STANDARD, *members)}
-    comparisons = mixtures.compare(by_model.pop(STANDARD), by_model)
-    frames.write(path / "mixtures.csv", mixtures.mixtures_frame(comparisons, members), origin)
-    for mixture, comparison in comparisons.items():
-        print(f"\n{mixtures.mixture_text(mixture, comparison, members[mixture])}")
+    standard = _mean_over_seeds(correctness, STANDARD)
+    found = {name: mixture_gains(standard, _mean_over_seeds(correctness, name)) for name in members}
+    rows = [
+        (mixture, row.Index, int(row.Index in members[mixture]), *row[1:])
+        for mixture, gains in found.items()
+        for row in gains.drop("mean").itertuples()
+    ]
+    columns = ("mixture", "corruption", "member", *GAINS)
+    frames.write(path / "mixtures.csv", frames.of_rows(rows, columns), origin)
+    for mixture, gains in found.items():
+        print(f"\n{mixture}: relative CE, gain over the standard model (which has 100)")
+        for name, row in gains.iterrows():
+            inside = "in the mixture" if name in members[mixture] else ""
+            numbers = f"{row.relative_ce:6.1f}  {row.relative_gain:6.1f} +- {row.relative_gain_se:.1f}"
+            print(f"  {name:34s} {numbers}   {inside}".rstrip())
+
+
+def mixture_gains(
+    standard: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray], reference: Mapping[str, float] | None = None
+) -> pd.DataFrame:
+    """Computes the gains of a model over the standard one on each corruption.
+
+    With the wrong answers w[i] of image i under a corruption and w0[i] on the clean image, and the errors E and E0 of a
+    reference network:
+
+        raw CE      = mean_i  100 w[i] / E
+        relative CE = mean_i  100 (w[i] - w0[i]) / (E - E0)
+        gain        = CE of the standard model - CE of the model, positive if the model is better
+
+    Both models answer the same images under the same draws. So a gain is a mean over images of a difference, and its
+    standard error assumes no independence. A gain on a corruption that the model was not trained with says that its
+    training covers the corruption. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness
+    Benchmarks by Using Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
+
+    Args:
+      standard, model: `clean` and corruptions -> [N], 1 for a correct answer, or the fraction of several trainings.
+      reference: `clean` and corruptions -> error in [0, 1]; None is the standard model, whose own CE is 100 then.
+
+    Returns:
+      The columns `GAINS`, a row for each corruption under which the reference loses accuracy, and for their `mean`.
+    """
+    errors = reference or {name: 1 - float(np.mean(bits)) for name, bits in standard.items()}
+    names = [name for name in standard if name != CLEAN and errors[name] > errors[CLEAN]]
+    divisors = np.array([errors[name] for name in names])[:, None]
+    clean = np.array([1 - np.asarray(bits[CLEAN], float) for bits in (standard, model)])[:, None]
+    wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])
+    columns = []
+    for values in (100 * wrong / divisors, 100 * (wrong - clean) / (divisors - errors[CLEAN])):
+        values = np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
+        gain = values[0] - values[1]
+        columns += [values[1].mean(axis=-1), gain.mean(axis=-1), gain.std(axis=-1, ddof=1) / np.sqrt(gain.shape[-1])]
+    return pd.DataFrame(dict(zip(GAINS, columns, strict=True)), index=[*names, "mean"])
 
 
 def _mean_over_seeds(correctness, model):

@@ -44,6 +44,31 @@ def _filter_by_transforms(image, kernel):
     return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
 
 
+def correlate(image: jax.Array, kernel: jax.Array) -> jax.Array:
+    """Correlates an image with a kernel where the kernel lies inside of it: y[i, j] = sum_ab k[a, b] x[i + a, j + b].
+
+    Args:
+      image: float32 [H + 2 r, W + 2 r, C], extended by the kernel's reach r.
+      kernel: float32 [2 r + 1, 2 r + 1], or one for each channel [C, 2 r + 1, 2 r + 1]; may be traced.
+
+    Returns:
+      float32 [H, W, C].
+    """
+    size = kernel.shape[-1]
+    sides = [fast_size(side) for side in image.shape[:2]]
+    down, across = (np.exp(2j * np.pi * np.outer(np.arange(n), np.arange(size)) / n) for n in sides)
+    across = across[: sides[1] // 2 + 1]
+    columns = _product("...ab,pvb->...apv", kernel, np.float32([across.real, across.imag]))
+    both = _product("qua,...apv->...qpuv", np.float32([down.real, down.imag]), columns)
+    transfer = jax.lax.complex(
+        both[..., 0, 0, :, :] - both[..., 1, 1, :, :], both[..., 0, 1, :, :] + both[..., 1, 0, :, :]
+    )
+    spectrum = jnp.fft.rfft2(jnp.moveaxis(image, -1, 0), s=sides)
+    filtered = jnp.fft.irfft2(spectrum * transfer.reshape(-1, *transfer.shape[-2:]), s=sides)
+    height, width = (side - size + 1 for side in image.shape[:2])
+    return jnp.moveaxis(filtered[:, :height, :width], 0, -1)
+
+
 def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Does what `filter_symmetric` does by four real matrix products, on any platform.
 

@@ -4,8 +4,8 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from corruptions import checks, registry
 from corruptions.batch import corrupt, to_float
 from corruptions.checks import image_shape
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
-from corruptions.scoring.conditions import CLEAN, Condition, list_conditions
+from corruptions.scoring.conditions import CLEAN, Condition, Severities, list_conditions
 from corruptions.scoring.folder import Count, Folder
 from corruptions.write import files
 from corruptions.write import progress as bars
@@ -56,6 +56,45 @@ def checked(
     image_index(index, number)  # refuses a wrong index
     seed_key(seed)  # refuses a wrong seed
     return labels, index
+
+
+class _Part(NamedTuple):
+    """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    index: np.ndarray
+    size: int
+
+
+def _parts(images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int) -> Callable[[], Any]:
+    """Checks the test set of `evaluate`; returns a function that yields its parts, once for each condition."""
+    if labels is not None:
+        of_all = _Part(images, *checked(images, labels, index, seed, dtype, batch_size), batch_size)
+        return lambda: iter([of_all])
+    if isinstance(images, Iterator) or not isinstance(images, Iterable) or hasattr(images, "dtype"):
+        kind = f"{type(images).__name__} without labels"
+        raise TypeError(
+            "expected images with labels, or a list, DataLoader or other iterable of batches (images, labels) that can "
+            f"be read once for each condition, found {kind}"
+        )
+    if index is not None:
+        raise ValueError("expected index=None with batches, which number their images in order, found an index")
+
+    def read() -> Iterator[_Part]:
+        start, size = 0, 0
+        for batch in images:
+            if not isinstance(batch, tuple | list) or len(batch) != 2:
+                raise TypeError(f"expected batches (images, labels), found {type(batch).__name__}")
+            pixels, of_batch = (np.asarray(array) for array in batch)
+            places = np.arange(start, start + len(of_batch))
+            size = size or len(of_batch)
+            yield _Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size), size)
+            start += len(of_batch)
+        if not start:
+            raise ValueError("expected at least one batch, found none")
+
+    return read
 
 
 def correct(
@@ -109,11 +148,11 @@ def _logits(answer: Any, number: int, largest: int) -> np.ndarray:
 
 def evaluate(
     predict: Predict,
-    images: np.ndarray,
-    labels: Sequence[int] | np.ndarray,
+    images: np.ndarray | Iterable[tuple[Any, Any]],
+    labels: Sequence[int] | np.ndarray | None = None,
     *,
     corruptions: str | Sequence[str] = ("imagenet_c",),
-    severity: str = "levels",
+    severity: Severities = "levels",
     batch_size: int = 100,
     dtype: str = "float32",
     seed: int = 0,
@@ -129,6 +168,9 @@ def evaluate(
         logits = lambda images: session.run(None, {"input": np.asarray(images)})[0]                             # ONNX
         counts = corruptions.evaluate(logits, images, labels, path="mine")
         corruptions.mean_error(counts)
+        corruptions.ce_table(counts)                                                                 # CE, mCE
+
+    A test set that does not fit in memory comes as batches: `evaluate(logits, loader)`.
 
     Image i under a corruption is `corrupt(fold_in(key(seed), crc32(name)), images, name, severity,
     index=index)[i]`, with the qualified name, as `write_dataset` writes it.
@@ -138,21 +180,24 @@ def evaluate(
         classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the
         images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
-        too.
+        too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
+        shuffling. It is read once for each condition, and once more for `path`.
       labels: integers [N].
       corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels` (those that a benchmark selects, else all; for a range 0, 1/4 .. 1),
-        `random` (each image draws its own), or numbers such as "1,3,5".
+        `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5".
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
-        not counted.
+        not counted. Batches that are given have the size of the first.
       dtype: of the images for `predict`: `float32`, in [0, 1], or `uint8`.
       seed: of the corrupted test sets.
-      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1.
+      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches
+        have none.
       options: corruption -> its static options, such as calibrated ranges.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
         condition, so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. None writes nothing.
-      progress: a progress bar (tqdm): True, False, or None for where there is a terminal and tqdm.
+      progress: a progress bar, or lines where tqdm is not installed: True, False, or None for a
+        terminal alone.
 
     Returns:
       List of `Count`: clean first, then every corruption at every severity.
@@ -162,37 +207,45 @@ def evaluate(
         described.
       corruptions.write.WriteError: the folder is not writable, or in use by another process.
     """
-    labels, index = checked(images, labels, index, seed, dtype, batch_size)
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
+    parts = _parts(images, labels, index, seed, dtype, batch_size)
     given = {}
     for corruption, of_one in ((registry.get(name), of_one) for name, of_one in (options or {}).items()):
         checks.options(corruption.qualified_name, corruption.options, of_one)
         given[corruption.qualified_name] = dict(of_one)
 
-    def show(condition: Condition, rows: np.ndarray) -> Any:
+    def show(condition: Condition, part: _Part, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:
-            return images[rows]
+            return part.images[rows]
         name = condition.corruption
         of_one = registry.with_levels(given.get(name, {}), condition.levels)
-        return corrupt(named_key(seed, name), images[rows], name, condition.value, index=index[rows], **of_one)
+        return corrupt(
+            named_key(seed, name), part.images[rows], name, condition.value, index=part.index[rows], **of_one
+        )
 
     with files.lock(path) if path is not None else contextlib.nullcontext():
         kept = None
         if path is not None:
             settings = {"seed": int(seed), "options": given, "dtype": dtype, "prng": prng()}
-            kept = Folder(path, settings | _digests(images=images, labels=labels.astype(np.int64), index=index))
+            kept = Folder(path, settings | _digests(parts()))
         stored = {condition: kept.read(condition) if kept else None for condition in conditions}
         answers = {condition: right for condition, right in stored.items() if right is not None}
         missing = [condition for condition in conditions if condition not in answers]
-        with bars.bar(len(missing) * len(labels), "evaluating", progress) as bar:
+        total = None if labels is None else len(missing) * len(labels)
+        with bars.bar(total, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
-                of_condition = functools.partial(show, condition)
-                right = correct(predict, of_condition, labels, batch_size, dtype, bar.update)
-                answers[condition] = right
+                answers[condition] = np.concatenate(
+                    [
+                        correct(
+                            predict, functools.partial(show, condition, part), part.labels, part.size, dtype, bar.update
+                        )
+                        for part in parts()
+                    ]
+                )
                 if kept:
-                    kept.write(condition, right)
+                    kept.write(condition, answers[condition])
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
@@ -200,5 +253,10 @@ def evaluate(
     return [Count(c.corruption, c.label, int(right.sum()), right.size) for c, right in answers.items()]
 
 
-def _digests(**arrays: np.ndarray) -> dict[str, str]:
-    return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
+def _digests(parts: Iterable[_Part]) -> dict[str, str]:
+    hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
+    for part in parts:
+        arrays = part.images, part.labels.astype(np.int64), part.index
+        for content, array in zip(hashes.values(), arrays, strict=True):
+            content.update(np.ascontiguousarray(array).data)
+    return {name: content.hexdigest() for name, content in hashes.items()}

@@ -7,6 +7,7 @@ image
 
 import collections
 import dataclasses
+import numbers
 from collections.abc import Iterable, Sequence
 
 from corruptions import registry
@@ -50,20 +51,23 @@ class Condition:
 CLEAN_IMAGES = Condition(CLEAN, "0")
 
 
-def list_conditions(names: Iterable[str], severities: str) -> list[Condition]:
+Severities = str | int | float | Iterable[int | float]
+
+
+def list_conditions(names: Iterable[str], severities: Severities) -> list[Condition]:
     """Lists clean images and every corruption at every severity, each once.
 
     Args:
       names: corruptions or benchmarks.
       severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a
         benchmark has selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or
-        numbers separated by commas, levels or fractions of the corruption.
+        levels or fractions of the corruption: 3, (1, 3, 5) or "1,3,5".
 
     Raises:
       ValueError: an unknown name or severity; a corruption at random severities of two different
         selections, which tables of results could not tell apart.
     """
-    names = tuple(names)
+    names, severities = tuple(names), _as_text(severities)
     conditions = [CLEAN_IMAGES]
     for name in names:
         benchmark = name if name in registry.benchmarks() else None
@@ -103,6 +107,17 @@ def _severities(name: str, benchmark: str | None, text: str) -> Sequence[int | f
     for severity in severities:
         scale.check(severity, {})
     return severities
+
+
+def _as_text(severities: Severities) -> str:
+    if isinstance(severities, str):
+        return severities
+    values = list(severities) if isinstance(severities, Iterable) else [severities]
+    if not values or any(isinstance(value, bool) or not isinstance(value, numbers.Real) for value in values):
+        raise ValueError(
+            f'expected severity "levels", "random" (each image draws its own), 3 or (1, 3, 5), found {severities!r}'
+        )
+    return ",".join(map(str, values))
 
 
 def _numbers(text: str, whole: bool) -> list[int | float]:

@@ -6,6 +6,7 @@ counts.csv     a row for each condition
 errors.csv     a row for each corruption and benchmark: mean error and its standard error
 """
 
+import hashlib
 import io
 import json
 import os
@@ -65,6 +66,7 @@ def mean(values: Iterable[tuple[str, Any]]) -> Any:
 
 _ANSWERS = "answers.npz"
 _SETTINGS = "settings"
+_SEAL = "sha256"
 
 
 class Folder:
@@ -75,7 +77,7 @@ class Folder:
       settings: what the images depend on, JSON-ready.
 
     Raises:
-      ValueError: the folder holds answers to other images, or a file that is damaged.
+      ValueError: the folder holds answers to other images, or a file that is damaged or was edited.
     """
 
     def __init__(self, path: str | os.PathLike, settings: Mapping[str, Any]):
@@ -87,13 +89,16 @@ class Folder:
                 f"{self._path} holds answers to other images: {', '.join(differ)} differ; use another folder or the "
                 "same arguments"
             )
-        self._settings = np.array(json.dumps(asked, sort_keys=True))
+        self._settings = asked
 
     def _read(self):
         try:
             with np.load(self._path) as archive:
                 arrays = dict(archive)
-            return dict(json.loads(str(arrays.pop(_SETTINGS)))), arrays
+            settings = dict(json.loads(str(arrays.pop(_SETTINGS))))
+            if settings.pop(_SEAL, None) != _digest(arrays, settings):
+                raise ValueError("it is not as `evaluate` wrote it")
+            return settings, arrays
         except Exception as error:  # of a dozen types, by the byte that is wrong
             raise ValueError(f"{self._path} cannot be read ({error}); remove it to evaluate again") from error
 
@@ -105,7 +110,8 @@ class Folder:
         """Writes the answers to a condition."""
         self._known[str(condition)] = correct
         content = io.BytesIO()
-        arrays: dict[str, Any] = {**self._known, _SETTINGS: self._settings}
+        sealed = self._settings | {_SEAL: _digest(self._known, self._settings)}
+        arrays: dict[str, Any] = {**self._known, _SETTINGS: np.array(json.dumps(sealed, sort_keys=True))}
         np.savez(content, **arrays)
         files.replace(self._path, content.getvalue())
 
@@ -132,3 +138,12 @@ class Folder:
     def _write_rows(self, name, header, rows):
         text = "".join(",".join(map(str, row)) + "\n" for row in (header, *rows))
         files.replace(self._path.with_name(name), text.encode())
+
+
+def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:
+    """Computes the sha256 of settings and of names, types, shapes and bytes of arrays."""
+    content = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        content.update(json.dumps([name, array.dtype.str, array.shape]).encode() + array.tobytes())
+    return content.hexdigest()

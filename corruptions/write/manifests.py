@@ -21,6 +21,7 @@ import jax
 from corruptions import cbar, checks, registry
 from corruptions.write import files
 from corruptions.write.files import WriteError
+from corruptions.write.sources import safe_name
 
 Manifest = dict[str, Any]
 Entry = dict[str, Any]  # the manifest's record of one corruption
@@ -42,16 +43,17 @@ def load(folder: str | os.PathLike) -> Manifest | None:
     """Reads the manifest of a folder; None where there is none.
 
     Raises:
-      WriteError: it is not readable, or is not the one that this program wrote.
+      WriteError: it cannot be read, is not the one that this program wrote, or names files outside of the folder.
     """
     path = pathlib.Path(folder) / NAME
     try:
         manifest = json.loads(path.read_text())
         if manifest["sha256"] != _seal(manifest):
             raise ValueError(f"expected fields of sha256 {manifest['sha256']}, found {_seal(manifest)}")
+        _refuse_outside(path.parent, manifest)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise WriteError(
             f"{path} is not a readable manifest ({type(error).__name__}: {error}); restore it, or write the dataset again "
             "to another folder"
@@ -68,6 +70,24 @@ def save(folder: str | os.PathLike, manifest: Manifest) -> None:
 def _seal(manifest):
     fields = {name: value for name, value in manifest.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _refuse_outside(folder, manifest):
+    """Raises ValueError for names that lead out of the folder: a dataset may come from others, and its names become paths."""
+    for name in manifest["class_names"]:
+        if not isinstance(name, str) or name != safe_name(name):
+            raise ValueError(f"expected names of classes that are safe file names, found {name!r}")
+    paths = [".part", "checksums"]
+    for name, entry in manifest["corruptions"].items():
+        path, severities = entry["path"], [*entry["severities"], *entry["written"]]
+        if not isinstance(path, str) or path != safe_name(path):
+            raise ValueError(f"expected a path of {name} that is a name in its folder, found {path!r}")
+        if wrong := [s for s in severities if s != "random" and not isinstance(s, int | float)]:
+            raise ValueError(f"expected severities of {name} that are numbers or 'random', found {wrong[0]!r}")
+        paths += [path, *(f"{path}/{token(severity)}" for severity in severities)]
+    for path in paths:
+        if not (folder / path).resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"expected {path} in the folder, found a link to {(folder / path).resolve()}")
 
 
 def merged(stored: Manifest, requested: Manifest) -> Manifest:

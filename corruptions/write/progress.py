@@ -2,48 +2,53 @@
 
 import collections
 import contextlib
+import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from corruptions.write import sources
+EVERY = 10.0
+"""Seconds between two lines of text."""
 
 
 @contextlib.contextmanager
-def bar(total: int, description: str, progress: bool | None) -> Iterator[Any]:
-    """Yields a progress bar that counts images (tqdm), or one that shows nothing.
+def bar(total: int | None, description: str, progress: bool | None) -> Iterator[Any]:
+    """Yields a progress bar that counts images (tqdm), or lines of text without tqdm.
 
     Args:
-      total: number of images.
+      total: number of images, None if it is not known.
       description: text before the bar.
-      progress: True, False, or None for a bar if tqdm is installed and there is a terminal.
+      progress: True, False, or None for where standard error is a terminal.
         Nothing is shown where standard error is closed.
-
-    Raises:
-      ModuleNotFoundError: `progress` is True and tqdm is missing.
     """
-    if progress is False or sys.stderr is None:
-        yield _Silent()
-        return
+    shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
     try:
-        tqdm = sources.require("tqdm", "a progress bar needs tqdm").tqdm
+        from tqdm import tqdm
     except ModuleNotFoundError:
-        if progress:
-            raise
-        yield _Silent()
+        yield _Lines(total, description, shown)
         return
-    disable = None if progress is None else False
-    with tqdm(total=total, desc=description, unit="img", unit_scale=True, disable=disable) as counter:
+    with tqdm(total=total, desc=description, unit="img", unit_scale=True, disable=not shown) as counter:
         yield counter
 
 
-class _Silent:
+class _Lines:
+    """Shows progress as lines of text, one for each description and one every `EVERY` seconds."""
+
+    def __init__(self, total: int | None, description: str, shown: bool) -> None:
+        self._of = f" of {total:,}" if total else ""
+        self._shown, self._count, self._text, self._said = shown, 0, description, time.monotonic()
+
     def set_description(self, text: str) -> None:
-        pass
+        self._text, self._said = text, -math.inf
+        self.update(0)
 
     def update(self, count: int) -> None:
-        pass
+        self._count += count
+        if self._shown and time.monotonic() - self._said >= EVERY:
+            print(f"{self._text}: {self._count:,}{self._of} images", file=sys.stderr, flush=True)
+            self._said = time.monotonic()
 
 
 class Background:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import decoding
+from corruptions.write import decoding, files
 
 LOG = logging.getLogger("corruptions.write")
 _BULK = 1000  # records of array_record that are read at a time
@@ -37,7 +37,8 @@ class Source:
       labels: int32[N], 0..C-1.
       names: N file names without suffix, unique within a class; may contain `/`.
       class_names: C names, the folders of the classes.
-      description: JSON-ready; two sources with equal descriptions have equal pixels.
+      description: JSON-ready; two sources with equal descriptions have equal pixels and labels. `content_sha256` is the
+        digest of encoded images (`files.content_sha256`: of a large folder, a sample).
       encoded: True if reading means decoding; it is then done once, into a temporary file beside the result.
     """
 
@@ -50,7 +51,7 @@ class Source:
 
     def __post_init__(self) -> None:
         """Makes the names safe; a warning tells how many were changed."""
-        classes = _distinct(self.class_names, _safe_name, [0] * len(self.class_names))
+        classes = _distinct(self.class_names, safe_name, [0] * len(self.class_names))
         names = _distinct(self.names, _safe_path, self.labels.tolist())
         object.__setattr__(self, "class_names", classes)
         object.__setattr__(self, "names", names)
@@ -189,6 +190,7 @@ def from_folder(
             reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
             raise ValueError(f"{printable} cannot be read as an image ({reason}); remove it or rename it") from error
     description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": listing.hexdigest()}
+    description["content_sha256"] = files.content_sha256([path for path, _ in items])
     return _encoded(
         lambda positions: [(items[i][0], items[i][0]) for i in positions],
         labels,
@@ -232,9 +234,10 @@ def from_tfds(
     number = len(source) if limit is None else min(limit, len(source))
     if not {"image", "label"} <= set(builder.info.features):
         raise ValueError(f"{name}: expected features image and label, found {', '.join(builder.info.features)}")
-    labels, names = [], []
+    labels, names, content = [], [], hashlib.sha256()
     for start in range(0, number, _BULK):
         for record in source.__getitems__(list(range(start, min(start + _BULK, number)))):
+            content.update(record["image"])
             labels.append(int(record["label"]))
             names.append(pathlib.PurePosixPath(record.get("file_name", b"").decode()).stem)
 
@@ -242,7 +245,9 @@ def from_tfds(
         records = source.__getitems__(list(positions))
         return [(record["image"], f"{name} {split}[{i}]") for i, record in zip(positions, records)]
 
+    content.update(np.array(labels).tobytes())
     description = {"kind": "tfds", "name": builder.info.full_name, "split": split, "records": len(source)}
+    description["content_sha256"] = content.hexdigest()
     return _encoded(
         fetch,
         labels,
@@ -272,11 +277,11 @@ def _encoded(fetch, labels, names, class_names, description):
     prepare = decoding.recipe(description["preprocess"], description["size"])
 
     def read(positions):
-        files = fetch(positions)
+        items = fetch(positions)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            images = list(pool.map(lambda file: decoding.decode(*file, prepare), files))
+            images = list(pool.map(lambda item: decoding.decode(*item, prepare), items))
         shape = images[0].shape
-        for (_, name), image in zip(files, images):
+        for (_, name), image in zip(items, images):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
@@ -288,8 +293,8 @@ def _encoded(fetch, labels, names, class_names, description):
     return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True)
 
 
-def _safe_name(name):
-    """Changes what a visible folder or file cannot be called, or what leads to another folder."""
+def safe_name(name: str) -> str:
+    """Changes a name that leads to another folder, or that no visible file can have; returns a safe name itself."""
     safe = _UNSAFE.sub("_", name)
     if safe[:1] in ("", "."):
         safe = "_" + safe[1:]
@@ -301,7 +306,7 @@ def _safe_name(name):
 
 def _safe_path(name):
     """Makes each part of an image's name safe; readers take a folder `x.png` for an image."""
-    *folders, last = map(_safe_name, name.split("/"))
+    *folders, last = map(safe_name, name.split("/"))
     return "/".join([*(f"{part}_" if part.lower().endswith(SUFFIXES) else part for part in folders), last])
 
 

@@ -134,6 +134,7 @@ def _materialised(folder, source, shape, progress):
     path = folder / f".images-{description}.npy"
     if not path.exists():
         part = path.with_suffix(".part")
+        part.unlink(missing_ok=True)  # it may be a link
         images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(source), *shape))
         with open(part, "r+b") as file:
             files.reserve(file, os.fstat(file.fileno()).st_size)

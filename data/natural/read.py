@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corruptions.write.files import content_sha256
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
 from data.natural import sets
@@ -109,7 +110,7 @@ def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
                 raise ValueError(f"{where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
             yield np.asarray(images), labels.astype(np.int32), np.arange(len(labels), dtype=np.int32)
 
-        return _Source(str(where), [_state(path, parent) for path in paths], pieces)
+        return _Source(str(where), _state(paths, parent), pieces)
     return None
 
 
@@ -132,7 +133,7 @@ def _records(natural: NaturalSet, parent: Path) -> _Source | None:
         chunk = records.__getitems__(list(positions))
         return [io.BytesIO(record["image"]) for record in chunk], [group[int(record["label"])] for record in chunk]
 
-    state = [_state(path, parent) for path in sorted(folder.glob("*.array_record*"))]
+    state = _state(sorted(folder.glob("*.array_record*")), parent)
     return _Source(str(folder), state, _decoder(str(folder), len(records), fetch, natural.border))
 
 
@@ -158,8 +159,7 @@ def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
     def fetch(positions):
         return paths[positions.start : positions.stop], groups[positions.start : positions.stop]
 
-    identity = [(*_state(path, root), group) for path, group in zip(paths, groups, strict=True)]
-    return _Source(str(root), identity, _decoder(str(root), len(paths), fetch, natural.border))
+    return _Source(str(root), [_state(paths, root), groups], _decoder(str(root), len(paths), fetch, natural.border))
 
 
 def _decoder(where, count, fetch, border):
@@ -197,5 +197,6 @@ def _class_folders(natural, root):
             return root
 
 
-def _state(path: Path, root: Path) -> tuple[str, int, int]:
-    return str(path.relative_to(root)), *tree.size_and_time(path)
+def _state(paths: list[Path], root: Path) -> list[Any]:
+    """Lists what decides the pixels: names, sizes and times of files, and a digest of their content."""
+    return [content_sha256(paths), *((str(path.relative_to(root)), *tree.size_and_time(path)) for path in paths)]

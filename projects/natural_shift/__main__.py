@@ -7,7 +7,7 @@
 Reads accuracies of many models on clean, corrupted and naturally shifted images: the public table of the ImageNet testbed, the
 result files of timm, or workdirs that eval.py evaluated with config.eval.natural. Prints, with intervals over resampled
 models, how well clean accuracy, a benchmark, each of its corruptions, and benchmarks of n categories and k corruptions
-predict natural shifts: correlation of accuracy drops, Spearman, correlation beyond clean accuracy, effective robustness.
+predict natural shifts: correlation of accuracy drops, Spearman, partial correlation given clean accuracy, effective robustness.
 Writes natural_shift.md, tables and figures into the folder --out; a report on a workdir shows WORKDIR/natural_shift.
 --published_units adds the correlations with an error of published code, labelled.
 """

@@ -1,6 +1,6 @@
 """How well does robustness to a synthetic benchmark predict robustness to natural shifts?
 
-Four answers, each with an interval over resampled models:
+Five answers, each with an interval over resampled models:
 
 - drop: Pearson's r between the accuracy that models lose to the shift and to the benchmark (Laugros, Caplier, Ospici, "Using
   Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts", BMVC 2021)
@@ -12,10 +12,14 @@ Four answers, each with an interval over resampled models:
 
   (Taori, Dave, Shankar, Carlini, Recht, Schmidt, "Measuring Robustness to Natural Distribution Shifts in Image
   Classification", NeurIPS 2020, and its code). Accuracies of exactly 0 or 100 have no logit and are left out of the fit.
-- partial: Pearson's r between the residuals of both logits after lines in the logit of clean accuracy: the benchmark's
-  information beyond clean accuracy
+- partial: the partial correlation of both logits given logit(clean), the accuracy on all clean images: Pearson's r between
+  their residuals after lines in that logit
+- residual: Pearson's r between the same residuals, but with the shift's line in the logit of the accuracy on clean images of
+  its own classes. It is no partial correlation: the two lines subtract different numbers
 
-The first two are high wherever a better model is better everywhere; the last two are not. Any benchmark is to be compared
+The first two are high wherever a better model is better everywhere; the others are not. `partial` and `residual` are equal
+where the shift has all classes. Elsewhere `partial` also counts what a benchmark tells about the clean images of these
+classes, and `residual` does not. Any benchmark is to be compared
 with clean accuracy alone (`from_clean`): accuracy under a shift follows it closely.
 """
 
@@ -116,7 +120,7 @@ def predict(
 
     Returns:
       Rows benchmark, shift, measure, value, low, high, models. Measures: drop (from the accuracy on all clean images),
-      drop_matched (the natural drop from clean images of the same classes), accuracy, spearman, partial, effective,
+      drop_matched (the natural drop from clean images of the same classes), accuracy, spearman, partial, residual, effective,
       published_units (the drop as the code of the BMVC paper computes it, with clean accuracies as fractions and the others
       in percent; nearly `accuracy`).
     """
@@ -129,14 +133,14 @@ def predict(
         for shift in shifts:
             natural, matched = (column[complete] for column in table.shift(shift))
             shown = table.shown & ~np.isnan(natural_excess[shift][0]) & ~np.isnan(excess[0])
-            partial, partial_models = partial_correlation(natural, matched, synthetic, clean, of_complete)
             mixed = pearson(clean / 100 - natural, clean / 100 - synthetic, of_complete)
             measures = {
                 "drop": (pearson(clean - natural, clean - synthetic, of_complete), number),
                 "drop_matched": (pearson(matched - natural, clean - synthetic, of_complete), number),
                 "accuracy": (pearson(natural, synthetic, of_complete), number),
                 "spearman": (spearman(natural, synthetic, of_complete), number),
-                "partial": (partial, partial_models),
+                "partial": residual_correlation(natural, clean, synthetic, clean, of_complete),
+                "residual": residual_correlation(natural, matched, synthetic, clean, of_complete),
                 "effective": (pearson(excess, natural_excess[shift], weights * shown), int(shown.sum())),
                 "published_units": (mixed, number),
             }
@@ -145,21 +149,20 @@ def predict(
     return pd.DataFrame(rows)
 
 
-def partial_correlation(
+def residual_correlation(
     natural: np.ndarray,
     natural_clean: np.ndarray,
     synthetic: np.ndarray,
-    clean: np.ndarray,
+    synthetic_clean: np.ndarray,
     weights: np.ndarray,
     floor: float = 0.0,
 ) -> tuple[np.ndarray, int]:
-    """Correlates the residuals of logit(natural) and logit(synthetic) after lines in the logit of clean accuracy, of the
-    same classes for each.
+    """Correlates the residuals of logit(natural) and logit(synthetic), each after the line in the logit of its clean accuracy.
 
-    With the same clean images for both this is the partial correlation given logit(clean). Accuracies are in percent [N],
+    With the same clean accuracy for both this is the partial correlation given its logit. Accuracies are in percent [N],
     weights [R, N]; a floor of 0 leaves models of accuracy 0 or 100 out. Returns (r [R], models that take part).
     """
-    pairs = (natural, natural_clean), (synthetic, clean)
+    pairs = (natural, natural_clean), (synthetic, synthetic_clean)
     left = [residuals(*pair, weights, floor) for pair in pairs]
     known = ~np.isnan(left[0][0] + left[1][0])
     if not known.all():  # lines of the models that both know
@@ -194,8 +197,8 @@ def from_clean(table: Table, shifts: Iterable[str], complete: np.ndarray, weight
 
 
 def together(table: Table, shifts: Iterable[str], complete: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
-    """Correlates every pair of shifts beyond clean accuracy, near 1 where they measure the same; arguments as in
-    `from_clean`. Rows first, second, value, low, high.
+    """Correlates the residuals of every pair of shifts after the lines in the clean accuracy of their classes, near 1 where
+    they measure the same; arguments as in `from_clean`. Rows first, second, value, low, high.
     """
     left = {s: residuals(*(column[complete] for column in table.shift(s)), weights) for s in shifts}
     rows = [

@@ -17,6 +17,7 @@ import pandas as pd
 from analysis import answers, frames
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
+from runtime.log import log
 
 PREFERRED = ("imagenet_v2", "imagenet_a", "imagenet_r", "imagenet_sketch", "objectnet", "cifar10_1", "cinic10")
 """Default shifts; the others are videos, new labels or variants."""
@@ -61,8 +62,7 @@ class Table:
     shown: np.ndarray
 
     def __post_init__(self):
-        if (twice := self.accuracy.index[self.accuracy.index.duplicated()]).size:
-            raise ValueError(f"{self.source}: expected every model once, found {twice[0]} again")
+        _once(self.accuracy.index, self.source)
         low, high = self.accuracy.min(), self.accuracy.max()
         for name in self.accuracy.columns[(low < 0) | (high > 100)]:
             raise ValueError(
@@ -101,6 +101,7 @@ class Table:
         """
         known = self.natural
         names = tuple(names or (name for name in PREFERRED if name in known))
+        _once(names, self.source, "natural shift")
         found = ", ".join(known) or "none; eval.py --config.eval.natural=... measures them"
         self._check("natural shifts", [name for name in names or PREFERRED if name not in known], found)
         return names
@@ -159,11 +160,13 @@ def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: st
     """
     if kind not in KINDS:
         raise ValueError(f"expected a kind of ImageNet-C of {', '.join(KINDS)}, found {kind!r}")
-    raw = (
-        read_csv(path, "model")
-        .set_index("model")
-        .apply(lambda column: _numbers(column, f"{path}, column {column.name}"))
-    )
+    raw = read_csv(path, "model").set_index("model")
+    _once(raw.index, path)
+    shown = ["val", *(column for pair in _TESTBED.values() for column in pair), "stylized_imagenet", "greyscale"]
+    shown += [column for column in raw if column.startswith("imagenet-c.")]
+    raw = raw[[column for column in raw if column in (*shown, *_PGD)]]
+    # Attacks may leave every model below 1 %, so these columns may look like fractions.
+    raw = raw.apply(lambda column: _percent(column, f"{path}, column {column.name}", column.name not in _PGD))
     pairs = {name: pair for name, pair in _TESTBED.items() if set(pair) <= set(raw)}
     if "val" not in raw or not pairs:
         expected = ", ".join(column for column, _ in _TESTBED.values())
@@ -200,17 +203,19 @@ def read_timm(folder: pathlib.Path, types: Mapping[str, str] | None = None) -> T
     Raises:
       FileNotFoundError, ValueError: no table of clean images, or none of a shift; a broken table.
     """
-    clean = _timm(folder, "imagenet")
+    tables = {"imagenet": _timm(folder, "imagenet")}
     known = {path.stem.removeprefix("results-") for path in timm_files(folder)}
     pairs = {name: pair for name, pair in _TIMM.items() if set(pair) <= known}
     if not pairs:
         raise FileNotFoundError(f"expected results of natural shifts in {folder}, found none of {', '.join(_TIMM)}")
-    sizes = dict(clean.index)  # {model: size}; the last one stays
-    keys = pd.MultiIndex.from_tuples(sizes.items())
-    columns = {CLEAN: clean.reindex(keys).to_numpy()}
-    for name, pair in pairs.items():
-        shifted, same_classes = (_timm(folder, part).reindex(keys).to_numpy() for part in pair)
-        columns |= {NATURAL + name: shifted, OF_CLASSES + name: same_classes}
+    tables |= {part: _timm(folder, part) for pair in pairs.values() for part in pair if part not in tables}
+    sizes = dict(tables["imagenet"].index)  # {model: size}; the last one stays
+    of_models = {
+        part: rows.reindex(pd.MultiIndex.from_tuples(sizes.items())).to_numpy() for part, rows in tables.items()
+    }
+    columns = {CLEAN: of_models["imagenet"]}
+    for name, (shifted, same_classes) in pairs.items():
+        columns |= {NATURAL + name: of_models[shifted], OF_CLASSES + name: of_models[same_classes]}
     standard = np.array([(types or {}).get(model) == STANDARD for model in sizes])
     return Table(f"timm results in {folder.name}", pd.DataFrame(columns, index=list(sizes)), standard, ~standard)
 
@@ -222,10 +227,14 @@ def timm_files(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _timm(folder, name):
-    """Top-1 in percent by model and image size; the last line of a pair counts."""
-    path = folder / f"results-{name}.csv"
-    rows = read_csv(path, "model", "img_size", "top1").drop_duplicates(["model", "img_size"], keep="last")
-    return _numbers(rows.set_index(["model", "img_size"])["top1"], f"{path}, column top1")
+    """Top-1 in percent by model and image size; the last line of a pair counts, and a warning names such a pair."""
+    path, keys = folder / f"results-{name}.csv", ["model", "img_size"]
+    rows = read_csv(path, *keys, "top1")
+    for (model, size), number in rows.value_counts(keys, sort=False).items():
+        if number > 1:
+            log.warning("%s: found %s at %s pixels %d times, the last line counts.", path, model, size, number)
+    rows = rows.drop_duplicates(keys, keep="last")
+    return _percent(rows.set_index(keys)["top1"], f"{path}, column top1")
 
 
 def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | None = None) -> Table:
@@ -282,7 +291,7 @@ def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
 
     Raises:
       FileNotFoundError: no such file.
-      ValueError: a column is missing, the table is empty, or a line has another width.
+      ValueError: a column is missing or there twice, the table is empty, or a line has another width.
     """
     if not path.is_file():
         raise FileNotFoundError(f"expected a table at {path}, found no file")
@@ -294,6 +303,7 @@ def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
             raise ValueError(f"{path}, line {reader.line_num}: expected a CSV table, found {error}") from None
     if not rows or not set(keys) <= set(header):
         raise ValueError(f"{path}: expected lines with the columns {', '.join(keys)}, found {header}")
+    _once(header, path, "column")
     for number, row in enumerate(rows, 2):  # which pandas would fill up
         if len(row) != len(header):
             raise ValueError(f"{path}, line {number}: expected {len(header)} fields, found {len(row)}")
@@ -301,13 +311,25 @@ def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
 
 
 def read_types(path: pathlib.Path) -> dict[str, str]:
-    """Reads a table `model,type`: {model: type}."""
-    return read_csv(path, "model", "type").set_index("model")["type"].to_dict()
+    """Reads a table `model,type`: {model: type}; ValueError for a model that is there twice."""
+    types = read_csv(path, "model", "type").set_index("model")["type"]
+    _once(types.index, path)
+    return types.to_dict()
 
 
-def _numbers(column, place):
-    """Text as float64; empty cells are NaN."""
+def _once(names, place, what="model"):
+    if (twice := pd.Index(names)[pd.Index(names).duplicated()]).size:
+        raise ValueError(f"{place}: expected every {what} once, found {twice[0]} again")
+
+
+def _percent(column, place, refuse_fractions=True):
+    """Text as float64; empty cells are NaN. Raises ValueError for text, other ranges, and columns that hold fractions."""
     try:
-        return column.replace("", "nan").astype(float)
+        numbers = column.replace("", "nan").astype(float)
     except ValueError as error:
         raise ValueError(f"{place}: expected numbers, found {error}") from None
+    if len(outside := numbers[(numbers < 0) | (numbers > 100)]):
+        raise ValueError(f"{place}: expected percent from 0 to 100, found {outside.iloc[0]:g}")
+    if refuse_fractions and 0 < numbers.max() <= 1:
+        raise ValueError(f"{place}: expected percent, found {numbers.max():g} at most, a fraction; multiply it by 100")
+    return numbers

@@ -41,6 +41,12 @@ _UNITS_NOTE = (
     "only."
 )
 _MEAN = "mean"  # the benchmark: mean over its corruptions
+_PARTIAL, _RESIDUAL = "partial r given clean accuracy", "r of residuals, same classes"
+_RESIDUAL_NOTE = (
+    f"“{_PARTIAL}”: both logits after lines in the logit of the accuracy on all clean images. “{_RESIDUAL}”: the shift after "
+    "the line in the accuracy on clean images of its own classes, the benchmark after the line in all clean images; this is "
+    "no partial correlation."
+)
 
 
 class Study(NamedTuple):
@@ -126,12 +132,13 @@ def text(study: Study, published_units: bool = False) -> str:
     """Writes all tables of a study as Markdown; `published_units` adds the correlations with the published code's error."""
     parts = [*_facts(study), *_clean_parts(study)]
     if len(study.predictions):
+        notes = [_UNITS_NOTE] if published_units else []
         parts += [
             "## The benchmark as predictor\n",
             f"Mean of {len(study.members)} corruptions: {', '.join(map(_short, study.members))}.\n",
-            _markdown(benchmark_rows(study, published_units)) + (f"\n\n{_UNITS_NOTE}" if published_units else ""),
+            "\n\n".join([_markdown(benchmark_rows(study, published_units)), _RESIDUAL_NOTE, *notes]),
         ]
-        measures = {"drop": "drop r", "partial": "beyond clean accuracy", "effective": "effective robustness"}
+        measures = {"drop": "drop r", "partial": _PARTIAL, "residual": _RESIDUAL, "effective": "effective robustness"}
         for measure, title in measures.items():
             cells = _cells(study.predictions, "benchmark", "shift", measure).loc[
                 list(study.members), list(study.shifts)
@@ -169,7 +176,11 @@ def _clean_parts(study):
     yield f"## Clean accuracy as predictor\n\n{_markdown(cells)}\n"
     pairs = [(f"{title(row.first)}, {title(row.second)}", interval(row)) for row in study.together.itertuples()]
     of_pairs = _markdown(pd.DataFrame(pairs, columns=["shifts", "r"]))
-    yield f"## Are two shifts one? Correlation beyond clean accuracy\n\n{of_pairs}\n" if pairs else ""
+    yield (
+        f"## Are two shifts one? Correlation of the residuals, each after the line in clean accuracy of its classes\n\n{of_pairs}\n"
+        if pairs
+        else ""
+    )
     rows = []
     for row in study.lines.itertuples():
         name = title(row.shift) + (f", {row.part} the pivot" if row.part else "")
@@ -196,7 +207,8 @@ def benchmark_rows(study: Study, published_units: bool = False) -> pd.DataFrame:
         "p": [f"{p_value(row.value, row.models):.1g}" for row in drops.itertuples()],
         "drop r, same classes": cells["drop_matched"],
         "Spearman": cells["spearman"],
-        "beyond clean accuracy": cells["partial"],
+        _PARTIAL: cells["partial"],
+        _RESIDUAL: cells["residual"],
         "effective robustness": cells["effective"],
         "shown": models["effective"],
     }
@@ -253,7 +265,7 @@ def section(study: Study, figures: Sequence[str] = ()) -> dict[str, Any]:
             f"{interval(best)}. One more category is worth {slopes[0]}, one more corruption {slopes[1]}, a spread larger by 1 "
             f"{slopes[2]}."
         )
-    columns = ["shift", "models", "drop r", "Spearman", "beyond clean accuracy", "effective robustness"]
+    columns = ["shift", "models", "drop r", "Spearman", _PARTIAL, _RESIDUAL, "effective robustness"]
     rows = benchmark_rows(study)[columns]
     return result | {"header": columns, "rows": rows.to_numpy().tolist()}
 

@@ -176,3 +176,28 @@ def test_names_of_others_are_text_in_markdown_and_latex():
     )
     assert latex.count(written) == 3 and rf"\caption{{{written}}}" in latex
     assert f"{written} & \\textbf{{1.0 $\\pm$ .2$^\\dagger$}} \\\\" in latex
+
+
+def test_robustness_and_its_standard_error_match_simulation():
+    rng = np.random.default_rng(1)
+    corrupted, clean = rng.binomial(500, 0.4, 20000) / 500, rng.binomial(500, 0.8, 20000) / 500
+    ratios = tables.robustness(corrupted, clean)
+    assert ratios.mean() == pytest.approx(0.5, abs=0.002)
+    assert tables.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
+    assert tables.robustness_standard_error(0.0, 0.8, 500) == 0
+    fewer = tables.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
+    assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: tables.robustness(0.1, 0.0), "clean accuracy above 0"),
+        (lambda: tables.robustness(45.0, 0.9), "not percent"),
+        (lambda: tables.accuracy(5, 4), "0 <= correct <= total"),
+        (lambda: tables.robustness_standard_error(0.4, 0.8, 0), "at least 1 test image"),
+    ],
+)
+def test_impossible_numbers_are_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()

@@ -19,7 +19,12 @@ DEFAULT_SHAPES = ((16, 16), (33, 46))
 SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
 NAMES = corruptions.names()
 TABLES = {"imagenet_c": corruptions.imagenet_c.TABLES, "cbar": corruptions.cbar.TABLES}
-TABULATED = [(n, t) for n in NAMES if "table" in corruptions.get(n).options for t in TABLES[n.split("/")[0]]]
+TABULATED = [
+    (n, t)
+    for n in NAMES
+    if "table" in corruptions.get(n).options
+    for t in TABLES.get(n.split("/")[0], corruptions.imagenet_c.TABLES)
+]
 
 
 def check(name, images, severity, seed, **options):

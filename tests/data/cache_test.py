@@ -11,8 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from data import blocks, cache
+import data
+from corruptions.write import files
+from data import blocks, cache, natural
+from data.natural import sets
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 4, 5, 3), np.uint8)
@@ -246,3 +250,52 @@ def test_fingerprint_depends_on_every_part():
         ("cifar10", "3.0.1", []),
     ]
     assert len({first, *(cache.fingerprint(*parts) for parts in others)}) == 4
+
+
+def _replaced(path):
+    """Changes an uncompressed image and keeps its size and time."""
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[-2000:] = bytes(2000)
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def _bitmaps(root, classes):
+    for name in classes:
+        (root / name).mkdir(parents=True)
+        for i in range(2):
+            Image.new("RGB", (32, 32), (200, 100, 50)).save(root / name / f"{i}.bmp")
+    return root / classes[0] / "0.bmp"
+
+
+def _folder(root):
+    path = _bitmaps(root, ("a", "b"))
+    return path, lambda: data.load("image_folder", data_dir=root, image_size=32, test_fraction=1).test.images
+
+
+def _natural_tree(root):
+    path = _bitmaps(root / "cinic10" / "test", sets.CIFAR10)
+    return path, lambda: natural.open_natural("cinic10", root, 32).split.images
+
+
+def _natural_arrays(root):
+    folder = root / "cifar10_1"
+    folder.mkdir()
+    np.save(folder / "cifar10.1_v6_data.npy", np.full((3, 32, 32, 3), 9, np.uint8))
+    np.save(folder / "cifar10.1_v6_labels.npy", np.arange(3))
+    return folder / "cifar10.1_v6_data.npy", lambda: natural.open_natural("cifar10_1", root, 32).split.images
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("source", [_folder, _natural_tree, _natural_arrays])
+def test_an_image_of_equal_size_and_time_is_decoded_anew(tmp_path, monkeypatch, source, whole):
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
+    if not whole:  # as for large sets, of which a sample is compared: here the sample holds every byte
+        monkeypatch.setattr(files, "_WHOLE", 0)
+        monkeypatch.setattr(files, "_PIECE", 2**20)
+    path, read = source(tmp_path / "in" if source is _folder else tmp_path)
+    before = np.array(read())
+    _replaced(path)
+    after = read()
+    changed = (before != after).any(axis=(1, 2, 3))
+    assert changed.sum() == 1

@@ -8,7 +8,9 @@ import json
 import numpy as np
 import pytest
 
+from analysis.tables import Count
 from eval import evaluate
+from evaluation import results
 from evaluation.shown import Shown
 from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
@@ -127,3 +129,17 @@ def test_what_is_no_reference_is_named(as_they_are, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"expected an evaluated workdir.*run eval\.py"):
         measure(tmp_path / "w", reference=tmp_path / "empty")
+
+
+def test_models_that_were_shown_other_conditions_are_printed_without_the_others(capsys):
+    counts = [
+        Count(model, 0, name, severity, correct, 100)
+        for model, name, severity, correct in (
+            ("a", "clean", 0, 80), ("a", "noc/hue", 1, 40), ("a", "noc/hue", 2, 20), ("b", "clean", 0, 50),
+            ("b", "noc/blur", "random", 25),
+        )
+    ]  # fmt: skip
+    results.print_scores(counts)
+    first, second = capsys.readouterr().out.split("b, seed 0")
+    assert "accuracy  30.00 % +- 4.45   R 0.375" in first and "noc/blur" not in first
+    assert "noc/hue" not in second and "nan" not in second

@@ -71,6 +71,31 @@ def test_control_c_is_one_line_and_status_130(run):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "script.py: stopped; the same command continues\n")
 
 
+COMPILING = """
+from runtime import command
+import os, signal, sys, threading, time
+def main(argv):
+    import jax, jax.numpy as jnp
+    def long(x):  # some seconds of compilation
+        for step in range(100):
+            x = jnp.sort(jnp.fft.ifft(jnp.fft.fft(x)).real) @ x + step
+        return x
+    lowered = jax.jit(long).lower(jnp.ones((32, 32)))
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    lowered.compile()
+if __name__ == "__main__":
+    command.run(main)
+"""
+
+
+def test_control_c_while_xla_compiles_ends_no_process_by_a_signal(tmp_path):
+    """XLA compiles in a thread that outlives Python's wait for it, and uses devices that JAX destroys at exit."""
+    (tmp_path / "script.py").write_text(COMPILING)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_ENABLE_COMPILATION_CACHE": "0"}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "script.py: stopped; the same command continues\n")
+
+
 def test_what_is_foreseen_and_what_is_a_mistake_of_ours():
     for error in (ValueError, OSError, RuntimeError, FileNotFoundError):
         with pytest.raises(SystemExit) as caught, command.errors():
@@ -103,19 +128,28 @@ def main(argv):
             file.write(str(number))
         with bar_of_images(3, "writing", None) as counter:
             counter.update(3)
-        print("printed")
+        print("printed" * 100_000)
 if __name__ == "__main__":
     command.run(main)
 """
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_lose_no_result(closed, tmp_path):
+@pytest.mark.parametrize(
+    "streams", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-", "| true", "2>&1 | true", "2>&1 >/dev/null | head -c 1"]
+)
+def test_closed_streams_and_readers_that_leave_lose_no_result(streams, tmp_path):
     (tmp_path / "script.py").write_text(CLOSED)
-    shell = f"{sys.executable} script.py {closed}"
+    shell = f"set -o pipefail; {sys.executable} script.py {streams}"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    assert subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment).returncode == 0
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
     assert (tmp_path / "result").read_text() == "012"
+
+
+def test_help_is_the_same_in_every_folder_and_no_error(tmp_path):
+    for folder in (ROOT, tmp_path):
+        done = subprocess.run([sys.executable, ROOT / "eval.py", "--help"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0 and "--workdir" in done.stdout and not done.stderr
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
@@ -127,18 +161,24 @@ def test_every_command_imports_it_first_and_runs_by_it(path):
     assert ast.unparse(tree.body[-1].body[-1]) in ("command.run(main)", "command.run(main, cli.parse)")
 
 
+ADDRESS = "copy its files to this machine, or mount the bucket (gcsfuse, mount-s3) and give that folder"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--what=a"], "expected --what=ERROR and --where=FILE"),
         (["--what=a", "--where=b", "c"], "expected only flags (patterns in quotes), found ['c']"),
+        (["--what=a", "--where=gs://b/c"], "--where: expected a path of this machine, found the address gs://b/c; ..."),
+        (["--what=a", "--where=b", "s3://b"], "path: expected a path of this machine, found the address s3://b; ..."),
         (["--whit=a"], "Unknown command line flag 'whit'. Did you mean: what ?"),
     ],
 )
 def test_flags_that_are_missing_or_no_flags_are_refused(run, arguments, message):
     done = run(*arguments)
     assert done.returncode == 1 and not done.stdout
-    assert done.stderr == f"script.py: {message} (--help lists the flags)\n"
+    message = message.replace("...", ADDRESS) if message.endswith("...") else f"{message} (--help lists the flags)"
+    assert done.stderr == f"script.py: {message}\n"
 
 
 def test_a_command_is_named_as_it_was_called_and_needs_no_jax(run):

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pathlib
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from runtime import files
 from runtime.files import DamagedFileError
+from runtime.schema import SettingsError
 
 
 def names(folder):
@@ -232,6 +234,39 @@ def test_a_folder_has_one_writer(tmp_path):
     with files.locked(tmp_path):
         assert f"another process is writing {tmp_path}; wait" in second()
     assert second() == "entered\n"
+
+
+@pytest.mark.parametrize(
+    ("xdg", "home", "expected"),
+    [
+        ("", "/home/a", "/home/a/.cache"),
+        (None, "/home/a", "/home/a/.cache"),
+        ("/x", "", "/x"),
+        ("", None, None),
+        ("a", "/h", None),
+    ],
+)
+def test_caches_lie_in_one_absolute_folder(monkeypatch, xdg, home, expected):
+    if home is None:  # a user without an entry in the system's list of users
+        monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    else:
+        monkeypatch.setenv("HOME", home)
+    monkeypatch.setenv("XDG_CACHE_HOME", xdg) if xdg is not None else monkeypatch.delenv("XDG_CACHE_HOME", False)
+    if expected:
+        assert files.cache_folder() == pathlib.Path(expected, "jax-corruptions")
+    else:
+        with pytest.raises(FileNotFoundError, match="expected a home folder, or XDG_CACHE_HOME as an absolute path"):
+            files.cache_folder()
+
+
+@pytest.mark.parametrize("path", ["gs://b/c", "s3://b", "memory://x", "NAME=gs://b/c", pathlib.Path("gs://b/c")])
+def test_addresses_are_no_paths(path):
+    with pytest.raises(SettingsError, match=r"^weights: expected a path of this machine, found the address \w+:/"):
+        files.local(path, "weights")
+    with pytest.raises(SettingsError, match="found the address"):
+        files.write_atomically(path, "")
+    for plain in ("/a/b:c", "a=b", "tfds:cifar10", "host:8080", "C:/a", "~/x"):
+        assert files.local(plain) == plain
 
 
 def test_files_need_no_jax():

@@ -52,11 +52,11 @@ def balance(workdir, **changed):
 def test_published_tables_come_out_as_printed(workdir, capsys):
     found = balance(workdir)
     for table, (printed, _, table2, _) in zip(found, PRINTED.values(), strict=True):
-        values = [[row.clean / 100, *row.values.values(), row.mean] for row in table.rows]
-        np.testing.assert_allclose([v[0] for v in values], printed[:, 0], atol=1e-4)
-        np.testing.assert_allclose([v[1:-1] for v in values], printed[:, 1:-1], atol=0.5)
-        np.testing.assert_allclose([v[-1] for v in values], printed[:, -1], atol=1)
-        np.testing.assert_allclose([v[-1] for v in values[1:]], table2, atol=1)
+        values = table.values.to_numpy()
+        np.testing.assert_allclose(values[:, 0] / 100, printed[:, 0], atol=1e-4)
+        np.testing.assert_allclose(values[:, 1:-1], printed[:, 1:-1], atol=0.5)
+        np.testing.assert_allclose(values[:, -1], printed[:, -1], atol=1)
+        np.testing.assert_allclose(values[1:, -1], table2, atol=1)
     spreads = [table.spread for table in found]
     assert [(s.std, s.range, s.mean) for s in spreads] == [
         pytest.approx((12.1, 40, 76.0), abs=0.7),
@@ -76,7 +76,7 @@ def test_without_labels_a_reference_of_other_conditions_is_refused(workdir):
     with pytest.raises(ValueError, match=r"a reference with errors of imagenet_c/gaussian_noise.*--mismatch=label"):
         balance(workdir, reference="", mismatch="refuse")
     [table] = balance(workdir, reference="", benchmarks=["imagenet_noc"], measure="mean_error")
-    assert table.reference == "none" and table.rows[1].values["noc/quantization"] < 30
+    assert table.reference == "none" and table.values["noc/quantization"].iloc[1] < 30
 
 
 def test_models_that_are_missing_or_not_evaluated_are_named(workdir):

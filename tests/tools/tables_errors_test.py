@@ -44,7 +44,7 @@ def write(folder, shift, seeds=(0,), held=None, shown="these"):
 def run(folders, **changed):
     given = {
         "reference": "", "mismatch": "refuse", "measures": list(joint.MEASURED), "benchmarks": [], "models": [],
-        "out": None, "write_reference": None,
+        "out": None, "write_reference": None, "by": "benchmark", "printed": False,
     }  # fmt: skip
     return command.errors(folders, types.SimpleNamespace(**given | changed))
 

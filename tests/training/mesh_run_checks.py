@@ -18,7 +18,7 @@ from runtime import meshes
 from tests.checks import run_named
 from tests.training import tiny
 from tests.training.mesh_checks import SIDE, close, grid
-from training import loop, run, states, steps, study
+from training import loop, rows, run, states, steps, study
 
 
 @contextlib.contextmanager
@@ -189,4 +189,7 @@ def finetuned_models_wait_for_their_standard_model():
 
 
 if __name__ == "__main__":
+    rows.in_pieces = lambda mesh: (
+        False
+    )  # whole blocks, as on accelerators; tests/training/stopping_test.py has the pieces
     run_named(globals())

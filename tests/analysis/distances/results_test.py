@@ -139,6 +139,24 @@ def test_correlations_are_spearmans_across_schemes(study, tmp_path):
     assert f"{found[0].msd:+.2f} (" in said and (tmp_path / "correlations_mmd.png").stat().st_size > 1000
 
 
+def test_within_a_scheme_the_corruptions_are_correlated(tmp_path):
+    names = [f"noc/{name}" for name in "abcdef"]
+    rows = [
+        Distance(scheme, name, 1, 1.0, math.nan, sign * k, math.nan)
+        for scheme, sign in (("standard", 1), ("augmix", -1), ("augmix=rotate", 1))
+        for k, name in enumerate(names)
+    ]
+    errors = {(row.scheme, row.corruption): 10.0 + names.index(row.corruption) for row in rows}
+    said = write_correlations(tmp_path, rows, errors, "made up")
+    table = pd.read_csv(tmp_path / "within_schemes.csv")
+    assert list(zip(table.scheme, table.corruptions, table.mmd)) == [
+        ("standard", 6, 1), ("augmix", 6, -1), ("augmix=rotate", 6, 1),
+    ]  # fmt: skip
+    assert table.msd.isna().all()  # the same for every corruption
+    text = said.split("across corruptions\n")[1]
+    assert "augmix " in text and "augmix=rotate" not in text and (tmp_path / "within_schemes.png").stat().st_size > 1000
+
+
 def test_errors_of_other_schemes_are_refused(study):
     distance, _ = study
     with pytest.raises(ValueError, match=r"errors of at least 3 of the schemes .* found errors of \['x'\]"):

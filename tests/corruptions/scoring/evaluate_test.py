@@ -1,6 +1,7 @@
 """corruptions.evaluate: counts against a loop written apart, and what a folder keeps of them."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -76,6 +77,70 @@ def test_a_stopped_evaluation_continues_and_keeps_answers(stub, tmp_path):
     counted = rows(tmp_path / "mine/counts.csv")
     table = [(row["corruption"], row["severity"], int(row["correct"]), int(row["total"])) for row in counted]
     assert table == [(c.corruption, str(c.severity), c.correct, c.total) for c in found]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"), [(0.5, "0.5"), ((0, 0.5), "0,0.5"), (np.float64(1), "1"), ([np.int64(1)], "1")]
+)
+def test_severities_are_numbers_too(stub, given, text):
+    expected = corruptions.evaluate(predict, IMAGES, LABELS, **OF | {"severity": text})
+    assert corruptions.evaluate(predict, IMAGES, LABELS, **OF | {"severity": given}) == expected
+
+
+@pytest.mark.parametrize("given", [None, True, (), ("3",), [None]])
+def test_other_severities_name_those_that_work(given):
+    with pytest.raises(ValueError, match=r'expected severity "levels", "random" .*, 3 or \(1, 3, 5\), found'):
+        corruptions.evaluate(predict, IMAGES, LABELS, **OF | {"severity": given})
+
+
+def test_batches_are_the_test_set_in_pieces(stub, tmp_path):
+    batches = [(IMAGES[start : start + 5], list(LABELS[start : start + 5])) for start in (0, 5, 10)]
+    seen = []
+    found = corruptions.evaluate(lambda x: seen.append(len(x)) or predict(x), batches, **OF, path=tmp_path)
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF) and set(seen) == {5}
+    again = corruptions.evaluate(lambda x: pytest.fail("again"), IMAGES, LABELS, path=tmp_path, **OF)
+    assert again == found  # the folder is of the same images
+
+
+@pytest.mark.parametrize(
+    ("images", "more", "message"),
+    [
+        (iter([]), {}, "can be read once for each condition, found list_iterator without labels"),
+        (IMAGES, {}, "expected images with labels, or .*, found ndarray without labels"),
+        ([], {}, "expected at least one batch, found none"),
+        ([(IMAGES, LABELS)], {"index": LABELS}, "expected index=None with batches"),
+        ([IMAGES], {}, r"expected batches \(images, labels\), found ndarray"),
+        ([(IMAGES / 255, LABELS)], {}, r"expected images uint8\[N, H, W, 3\], found float64\[12"),
+        ([(IMAGES, LABELS), (IMAGES, LABELS[:7])], {}, r"expected labels of integers \[12\], found int64\[7\]"),
+    ],
+)
+def test_batches_of_another_kind_are_refused(stub, images, more, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        corruptions.evaluate(predict, images, **OF, **more)
+
+
+def edited(arrays, settings):
+    arrays["noc/hue 0.0"] = arrays["noc/hue 0.0"][:7]
+
+
+def turned(arrays, settings):
+    arrays["clean 0"] = ~arrays["clean 0"]
+
+
+def undigested(arrays, settings):
+    del settings["sha256"]
+
+
+@pytest.mark.parametrize("change", [edited, turned, undigested])
+def test_answers_that_were_edited_are_not_believed(stub, tmp_path, change):
+    corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    with np.load(tmp_path / "answers.npz") as archive:
+        arrays = dict(archive)
+    settings = json.loads(str(arrays.pop("settings")))
+    change(arrays, settings)
+    np.savez(tmp_path / "answers.npz", **arrays, settings=json.dumps(settings))
+    with pytest.raises(ValueError, match=r"it is not as `evaluate` wrote it.*; remove it to evaluate again"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
 
 
 def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkeypatch):

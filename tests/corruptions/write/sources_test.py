@@ -120,14 +120,18 @@ def test_a_changed_folder_is_another_source(tmp_path):
     save(tmp_path / "in/a/0.png", IMAGES[1], compress_level=0)
     with pytest.raises(WriteError, match=r"source\.listing_sha256"):
         write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue")
+    path = tmp_path / "in/a/1.bmp"
+    save(path, IMAGES[2])
+    stat, first = path.stat(), from_folder(tmp_path / "in").description
+    save(path, IMAGES[3])  # of equal size, and of equal time
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    second = from_folder(tmp_path / "in").description
+    assert first["listing_sha256"] == second["listing_sha256"] and first != second
 
 
-@pytest.fixture(scope="module")
-def tfds_root(tmp_path_factory):
-    """A tiny dataset written by tfds itself, images of two sizes in `mixed`."""
+def write_tfds(root, shift=0, colour=0):
+    """A tiny dataset written by tfds itself, images of two sizes in `mixed`; `shift` moves labels, `colour` pixels."""
     import tensorflow_datasets as tfds
-
-    root = tmp_path_factory.mktemp("tfds")
 
     def info(self):
         features = {"image": tfds.features.Image(shape=(None, None, 3)), "file_name": tfds.features.Text()}
@@ -139,9 +143,9 @@ def tfds_root(tmp_path_factory):
     def examples(self, mixed):
         for i in range(12):
             file = io.BytesIO()  # encoded bytes: tfds would need TensorFlow to encode an array
-            Image.fromarray(smooth(40 + i, 50) if mixed else IMAGES[i]).save(file, "PNG")
+            Image.fromarray(smooth(40 + i, 50) if mixed else IMAGES[i] + np.uint8(colour)).save(file, "PNG")
             file.seek(0)
-            yield i, {"image": file, "label": i % 3, "file_name": f"val_{i}.png"}
+            yield i, {"image": file, "label": (i + shift) % 3, "file_name": f"val_{i}.png"}
 
     body = {
         "VERSION": tfds.core.Version("1.0.0"),
@@ -154,6 +158,19 @@ def tfds_root(tmp_path_factory):
     builder = type("JaxcTiny", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
     builder(data_dir=str(root), file_format="array_record").download_and_prepare()
     return root
+
+
+@pytest.fixture(scope="module")
+def tfds_root(tmp_path_factory):
+    return write_tfds(tmp_path_factory.mktemp("tfds"))
+
+
+@pytest.mark.parametrize("change", [{"shift": 1}, {"colour": 7}])
+def test_a_tfds_dataset_that_was_replaced_is_another_source(tfds_root, tmp_path, change):
+    write_dataset(tmp_path / "out", from_tfds("jaxc_tiny", data_dir=tfds_root), corruptions="noc/hue", severities=[1])
+    other = from_tfds("jaxc_tiny", data_dir=write_tfds(tmp_path / "other", **change))
+    with pytest.raises(WriteError, match=r"source\.content_sha256: stored"):
+        write_dataset(tmp_path / "out", other, corruptions="noc/contrast", severities=[1])
 
 
 def test_tfds_without_tensorflow(tfds_root, tmp_path):

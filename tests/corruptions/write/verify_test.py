@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from corruptions.write import WriteError, __main__, verify, write_dataset
+from corruptions.write import WriteError, __main__, manifests, verify, write_dataset
 from data.corrupted import open_corrupted
 
 NUMBER = 12
@@ -166,6 +166,66 @@ def test_a_manifest_that_was_changed_is_refused(copy, harm):
         with pytest.raises((WriteError, ValueError), match=message):
             call(folder)
     assert path.read_bytes() == before
+
+
+def _entry(**changes):
+    return lambda folder, manifest: manifest["corruptions"]["noc/hue"].update(changes)
+
+
+def _link(name):
+    """Moves a part of the dataset to another folder and leaves a link."""
+
+    def harm(folder, manifest):
+        del manifest
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        shutil.move(folder / name, folder.parent / "outside")
+        (folder / name).symlink_to(folder.parent / "outside")
+
+    return harm
+
+
+OUTSIDE = {  # what a downloaded manifest or folder does to reach files elsewhere, and the name in the refusal
+    "an absolute path": (_entry(path="/etc"), "/etc"),
+    "a parent": (_entry(path=".."), r"\.\."),
+    "a path through a parent": (_entry(path="hue/../../hue"), "hue/../../hue"),
+    "a hidden folder": (_entry(path=".part"), r"\.part"),
+    "a number as a path": (_entry(path=3), "3"),
+    "a path as a severity": (_entry(severities=["../../x"], written=["../../x"]), "../../x"),
+    "a class above": (lambda folder, manifest: manifest["class_names"].append("../x"), "../x"),
+    "an entry that is none": (lambda folder, manifest: manifest["corruptions"].update(x=[]), "TypeError"),
+    "a link in the place of a corruption": (_link("hue"), "hue"),
+    "a link in the place of a severity": (_link("hue/0.5"), "hue/0.5"),
+    "a link in the place of unfinished blocks": (_link(".part"), r"\.part"),
+    "a link in the place of the checksums": (_link("checksums"), "checksums"),
+}
+
+
+@pytest.mark.parametrize("harm", OUTSIDE)
+def test_paths_out_of_the_folder_are_refused_by_name(copy, harm):
+    do, named = OUTSIDE[harm]
+    folder = copy("folders")
+    manifest = manifests.load(folder)
+    do(folder, manifest)
+    manifests.save(folder, manifest)  # sealed: whoever publishes a manifest can seal it
+    outside = sorted(path for path in folder.parent.rglob("*") if not path.is_relative_to(folder))
+    for call in (verify, open_corrupted, lambda f: write_dataset(f, SOURCE, layout="folders", **OPTIONS)):
+        with pytest.raises((WriteError, ValueError), match=rf"manifest\.json .*{named}"):
+            call(folder)
+    assert sorted(path for path in folder.parent.rglob("*") if not path.is_relative_to(folder)) == outside
+
+
+def test_a_link_among_the_hidden_files_is_not_followed(copy):
+    folder, precious = copy("npy"), copy("folders").parent / "precious"
+    precious.write_text("")
+    for name in (".manifest.json.part", "..checks.json.part"):
+        (folder / name).symlink_to(precious)
+    (folder / "hue.npy").unlink()
+    write_dataset(folder, SOURCE, **OPTIONS)
+    assert precious.read_text() == "" and verify(folder, everything=True) == []
+    (folder / ".lock").unlink()
+    (folder / ".lock").symlink_to(precious)
+    with pytest.raises(WriteError, match="cannot write to the folder"):
+        write_dataset(folder, SOURCE, **OPTIONS)
 
 
 def test_a_folder_without_a_manifest_is_refused(tmp_path):

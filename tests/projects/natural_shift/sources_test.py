@@ -56,11 +56,20 @@ def test_lines_are_of_standard_models_without_other_data(testbed):
     "header, row, message",
     [
         (["model", "other"], ["m", 1], "columns val and imagenetv2"),
-        (["model", "val", "imagenet-r"], ["m", "high", 1], "column val: expected numbers, found .*high"),
+        (["model", "val", "imagenet-r"], ["m", "high", 10], "column val: expected numbers, found .*high"),
         (["model", "val"], ["m", 1, 2], "line 2: expected 2 fields"),
         (["model", "val"], ["m"], "line 2: expected 2 fields"),
         (["name", "val"], ["m", 1], r"expected lines with the columns model, found \['name', 'val'\]"),
         (["model", "val"], None, "expected lines with the columns model"),
+        (["model", "val", "imagenet-r", "val"], ["m", 70, 30, 60], "expected every column once, found val again"),
+        (
+            ["model", "val"],
+            ["m", 0.7],
+            r"column val: expected percent, found 0.7 at most, a fraction; multiply it by 100",
+        ),
+        (["model", "val", "imagenet-r"], ["m", 70, 0.4], "column imagenet-r: expected percent, found 0.4 at most"),
+        (["model", "val"], ["m", 170], "column val: expected percent from 0 to 100, found 170"),
+        (["model", "val"], ["m", "inf"], "column val: expected percent from 0 to 100, found inf"),
     ],
 )
 def test_a_broken_table_is_refused(tmp_path, header, row, message):
@@ -80,7 +89,32 @@ def test_what_does_not_belong_to_the_testbed_is_refused(testbed, tmp_path):
     with pytest.raises(ValueError, match="columns model, type, found"):
         read_testbed(path, path)
     with pytest.raises(ValueError, match=r"line 3: expected 2 fields, found 3"):
-        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", 1], ["n", 1, 2]))
+        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", 10], ["n", 1, 2]))
+
+
+def test_a_model_or_type_that_is_there_twice_is_refused(testbed, tmp_path):
+    twice = write(tmp_path / "a.csv", ["model", "val"], ["m", 70], ["n", 60], ["m", 70])
+    with pytest.raises(ValueError, match=r"a\.csv: expected every model once, found m again"):
+        read_testbed(twice)
+    types = write(tmp_path / "b.csv", ["model", "type"], ["resnet50", "standard"], ["resnet50", "robust_intv"])
+    with pytest.raises(ValueError, match=r"b\.csv: expected every model once, found resnet50 again"):
+        read_testbed(testbed[0], types)
+
+
+def test_a_file_of_timm_in_fractions_or_with_a_line_twice_is_named(tmp_path, caplog):
+    header = ["model", "img_size", "top1"]
+    lines = [["a", 224, 70], ["b", 224, 60], ["a", 224, 71]]
+    write(tmp_path / "results-imagenet.csv", header, *lines)
+    path = write(tmp_path / "results-sketch.csv", header, ["a", 224, 0.3], ["b", 224, 0.2])
+    with pytest.raises(ValueError, match=r"results-sketch\.csv, column top1: expected percent, found 0\.3 at most"):
+        read_timm(tmp_path)
+    write(path, header, ["a", 224, 30], ["b", 224, 0])
+    caplog.clear()
+    assert read_timm(tmp_path).accuracy[CLEAN].to_dict() == {"a": 71, "b": 60}
+    assert (
+        len(caplog.records) == 1
+        and "results-imagenet.csv: found a at 224 pixels 2 times, the last line counts" in caplog.text
+    )
 
 
 def test_timms_files_are_joined_by_model_and_size(tmp_path):
@@ -185,6 +219,7 @@ def test_a_table_names_what_it_lacks():
     without = dataclasses.replace(table, accuracy=table.accuracy[[CLEAN]])
     assert without.members() == ()
     for call, message in (
+        (lambda: table.shifts(["imagenet_r", "imagenet_r"]), "every natural shift once, found imagenet_r again"),
         (lambda: table.shifts(["objectnet"]), "natural shifts, objectnet, found imagenet_r, imagenet_v2"),
         (without.shifts, "natural shifts, imagenet_v2, .*cinic10, found none; eval.py"),
         (lambda: table.members(["noc/rain"]), "corruptions, noc/rain, found imagenet_c/gaussian_noise"),

@@ -52,12 +52,19 @@ def test_drops_accuracies_and_residuals_of_194_models(table):
         [0.7080, 0.6077, 0.9194, 0.9297, 0.918],
     ]
     assert (np.abs(found.to_numpy() - expected) < [5e-4] * 4 + [6e-4]).all()  # the last is known to 3 digits
-    assert (rows["models"]["drop"] == 194).all() and rows["models"]["partial"]["mean", "imagenet_a"] == 193
-    np.testing.assert_allclose(rows["value"]["partial"], [0.3910, 0.4487, 0.5688, 0.5766, 0.1585], rtol=0, atol=5e-4)
+    assert (rows["models"]["drop"] == 194).all() and rows["models"]["residual"]["mean", "imagenet_a"] == 193
+    np.testing.assert_allclose(rows["value"]["residual"], [0.3910, 0.4487, 0.5688, 0.5766, 0.1585], rtol=0, atol=5e-4)
     complete = table.complete(SHIFTS, table.members())[None].astype(float)
     args = *table.shift("imagenet_a"), table.mean(table.members()), table[CLEAN], complete
-    clipped, models = prediction.partial_correlation(*args, floor=0.01)
+    clipped, models = prediction.residual_correlation(*args, floor=0.01)
     assert (clipped[0], models) == (pytest.approx(0.3988, abs=5e-4), 194)
+
+
+def test_partial_correlations_given_clean_accuracy_are_those_of_a_regression(table):
+    chosen = {name: table[f"imagenet_c/{name}"] for name in ("frost", "glass_blur", "motion_blur")}
+    rows = predict(table, chosen)["value"].swaplevel().loc["objectnet"]
+    np.testing.assert_allclose(rows["partial"], [0.38, 0.41, 0.48], rtol=0, atol=0.00501)
+    np.testing.assert_allclose(rows["residual"], [0.15, 0.17, 0.23], rtol=0, atol=0.00501)
 
 
 def test_lines_of_194_models(table):

@@ -1,0 +1,242 @@
+"""Blurs by lens aberrations, after OpticsBench: one lens for all channels, and one with colour fringes."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels, padded, registry
+from corruptions.imagenet_c.tables import padding, table_for
+from corruptions.optics.psf import psf
+from corruptions.primitives import fourier
+from corruptions.record import Corruption, Image, Key, Params, Severity, Shape
+
+_REACH = 15  # of the largest kernel, pixels
+BORDERS = ("reflect", "zeros")
+_PAIRS = {"defocus_spherical": (3, 8), "astigmatism": (4, 5), "coma": (6, 7), "trefoil": (9, 10)}
+_SHAPES = {
+    3: "a disk",
+    8: "rings",
+    4: "a cross",
+    5: "a diagonal cross",
+    6: "a comet",
+    7: "a comet",
+    9: "a star",
+    10: "a star",
+}
+
+# The lens of the benchmark `optics`: by the size class of ImageNet-C, q in pixels and the side of the kernel; and
+# the coefficients in wavelengths at severities 1 to 5, from `waves_matching` and ImageNet-C's disk of that severity.
+_LENSES = {"cifar": (0.3, 9), "tiny": (0.4, 13), "imagenet": (0.7, 25), "inception": (0.8, 31)}
+_WAVES = {
+    "cifar": {
+        3: (0.18, 0.345, 0.423, 0.485, 0.636),
+        4: (0.324, 0.636, 0.808, 0.936, 1.234),
+        5: (0.405, 0.642, 0.756, 0.879, 1.298),
+        6: (0.209, 0.502, 0.611, 0.694, 0.866),
+        8: (0.127, 0.292, 0.362, 0.415, 0.524),
+        9: (0.269, 0.561, 0.731, 0.879, 1.164),
+    },
+    "tiny": {
+        3: (0.316, 0.372, 0.49, 0.8, 0.958),
+        4: (0.594, 0.707, 0.94, 1.562, 1.878),
+        5: (0.571, 0.663, 0.949, 1.547, 1.883),
+        6: (0.424, 0.497, 0.649, 1.061, 1.29),
+        8: (0.275, 0.316, 0.401, 0.637, 0.769),
+        9: (0.559, 0.673, 0.887, 1.384, 1.668),
+    },
+    "imagenet": {
+        3: (0.55, 0.732, 1.097, 1.458, 1.862),
+        4: (1.06, 1.425, 2.155, 2.881, 3.686),
+        5: (1.06, 1.421, 2.151, 2.863, 3.637),
+        6: (0.729, 0.969, 1.484, 2.258, 3.429),
+        8: (0.473, 0.6, 0.881, 1.38, 2.083),
+        9: (0.94, 1.257, 1.895, 2.521, 3.329),
+    },
+    "inception": {
+        3: (0.625, 0.819, 1.101, 1.614, 1.907),
+        4: (1.209, 1.598, 2.163, 3.192, 3.778),
+        5: (1.213, 1.595, 2.161, 3.17, 3.739),
+        6: (0.843, 1.089, 1.469, 2.551, 3.391),
+        8: (0.511, 0.649, 0.867, 1.576, 2.091),
+        9: (1.084, 1.411, 1.896, 2.791, 3.35),
+    },
+}
+_SAME_AS = {7: 6, 10: 9}  # turned by 90 degrees: the same blur, so the same coefficients
+
+# The lens of `optics_release`, fitted to the kernels that OpticsBench released: for red, green and blue q and the
+# displacement in pixels, defocus and spherical aberration of every kernel in wavelengths; and the coefficients of
+# the aberrations, the same for the three channels.
+_RELEASED_Q, _RELEASED_SHIFT = (0.777, 0.695, 0.578), (0.41, -0.11, -0.21)
+_RELEASED_BASE = {3: (-0.333, -0.110, 0.417), 8: (-0.122, -0.153, -0.156)}
+_RELEASED_WAVES = {
+    3: (0.70, 0.90, 1.30, 1.62, 2.14),
+    4: (1.02, 1.50, 2.10, 3.04, 3.78),
+    5: (1.10, 1.50, 2.24, 3.04, 3.90),
+    6: (-0.88, -1.34, -2.28, -3.00, -3.62),
+    7: (-0.88, -1.34, -2.28, -3.00, -3.62),
+    8: (0.72, 0.86, 1.42, 2.06, 2.64),
+    9: (-0.85, -1.40, -2.24, -2.90, -3.40),
+    10: (-0.85, -1.40, -2.24, -2.90, -3.26),
+}
+
+
+@functools.lru_cache
+def kernels(pair: tuple[int, ...], table: str) -> np.ndarray:
+    """Computes the kernels of `optics`, float64 [5, 2, n, n]: severities, aberrations of a pair, rows, columns.
+
+    Args:
+      pair: Zernike numbers, see `psf`.
+      table: a size class of ImageNet-C.
+    """
+    q, size = _LENSES[table]
+    waves = [_WAVES[table][_SAME_AS.get(number, number)] for number in pair]
+    return np.array([[psf({k: w[level]}, q, size=size) for k, w in zip(pair, waves)] for level in range(5)])
+
+
+@functools.lru_cache
+def released_kernels(pair: tuple[int, ...]) -> np.ndarray:
+    """Computes the kernels of `optics_release`, float64 [5, 2, 3, 25, 25]: the third axis is red, green, blue."""
+
+    def kernel(number, level, channel):
+        waves = {base: row[channel] for base, row in _RELEASED_BASE.items()}
+        waves[number] = waves.get(number, 0.0) + _RELEASED_WAVES[number][level]
+        return psf(waves, _RELEASED_Q[channel], shift=_RELEASED_SHIFT[channel], samples=88, parts=2)
+
+    return np.array([[[kernel(k, level, c) for c in range(3)] for k in pair] for level in range(5)])
+
+
+def _sample(key: Key, table: Any, severity: Severity, shape: Shape, kernel: int | None, border: str) -> Params:
+    """Picks one of the kernels of a table [levels, number, ...], and says whether black surrounds the image."""
+    number = np.shape(table)[1]
+    if border not in BORDERS:
+        raise ValueError(f"expected border='reflect' or 'zeros', found {border!r}")
+    if kernel is not None and kernel not in range(number):
+        raise ValueError(f"expected kernel=None or one of 0 to {number - 1}, found {kernel!r}")
+    choice = jax.random.randint(key, (), 0, number) if kernel is None else kernel
+    chosen = jnp.asarray(table, jnp.float32)[:, choice]
+    black = jnp.bool_(border == "zeros")
+    return padded.with_own_size({"kernel": levels.lookup(chosen, severity), "black": black}, shape)
+
+
+def _filter(image: Image, params: Params) -> Image:
+    kernel, black = params["kernel"], params["black"]
+    reach = kernel.shape[-1] // 2
+    surrounded = jnp.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode="reflect")
+    nothing = jnp.pad(padded.blackened(image, params), ((reach, reach), (reach, reach), (0, 0)))
+    return jnp.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel), 0.0, 1.0)
+
+
+def _by_size(name, shape, options):
+    return {"table": table_for(shape, options.get("table"))}
+
+
+_UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
+_member = registry.registrar(
+    "optics",
+    levels.Levels(5),
+    "truncate",
+    "after OpticsBench, arXiv:2308.15499; severities of ImageNet-C",
+    by_size=_by_size,
+)
+_released = registry.registrar(
+    "optics_release", levels.Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"
+)
+
+
+def _register(name: str) -> tuple[Corruption, Corruption]:
+    """Registers one aberration of both benchmarks."""
+    pair = _PAIRS[name]
+
+    def of_one_reach(shape, table):
+        found = kernels(pair, table_for(shape, table))
+        border = _REACH - found.shape[-1] // 2
+        return {"kernels": np.pad(found, ((0, 0), (0, 0), (border, border), (border, border)))}
+
+    def sample(
+        key: Key, shape: Shape, severity: Severity, *, table: str | None = None, kernel: int | None = None,
+        border: str = "reflect",
+    ) -> Params:  # fmt: skip
+        """Looks up two kernels of the severity and draws one, each with probability 1/2; the option `kernel`, 0 or 1, sets it."""
+        tables = padded.tables(shape, table, lambda shape, table: {"kernels": kernels(pair, table_for(shape, table))})
+        return _sample(key, tables["kernels"], severity, shape, kernel, border)
+
+    def sample_released(
+        key: Key, shape: Shape, severity: Severity, *, kernel: int | None = None, border: str = "zeros"
+    ) -> Params:
+        """Looks up two kernels of the severity and draws one, each with probability 1/2; the option `kernel`, 0 or 1, sets it."""
+        return _sample(key, released_kernels(pair), severity, shape, kernel, border)
+
+    def apply(image: Image, params: Params) -> Image:
+        return _filter(image, params)
+
+    def apply_released(image: Image, params: Params) -> Image:
+        return _filter(image, params)
+
+    shapes = " or ".join(dict.fromkeys(_SHAPES[number] for number in pair))
+    spread = f"Spreads each point to {shapes}: clip(k * x), k the point spread function of Zernike number {pair[0]} or {pair[1]}"
+    apply.__doc__ = (
+        f"{spread}, all channels alike, borders mirrored.\n\nThe coefficient grows with severity such that k halves contrast "
+        "at the same frequency as the disk of ImageNet-C's `defocus_blur` (see `psf.waves_matching`). Not OpticsBench's kernels."
+    )
+    apply_released.__doc__ = (
+        f"{spread}, red, green and blue each with a kernel of its own, black around the image.\n\nThe lens is fitted to "
+        "OpticsBench's kernels; it has their size and colours, and is not equal to them. Images are meant to be 224x224."
+    )
+    own = _member("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
+    channels = "filters red, green and blue with kernels of their own"
+    released = _released(
+        "blur", sample_released, _UNITS, name=name, mixes=channels,
+        padding=padded.Padding(lambda shape, table, side: (None, np.int32(0)), reach=_REACH),
+    )(apply_released)  # fmt: skip
+    return own, released
+
+
+MEMBERS, RELEASED = zip(*map(_register, _PAIRS))
+
+
+def lens(
+    name: str,
+    coefficients: Sequence[Mapping[int, float]],
+    q: float | Sequence[float] = 0.7,
+    *,
+    shift: float | Sequence[float] = 0.0,
+    size: int = 25,
+) -> Corruption:
+    """Makes the corruption of a lens with any Zernike coefficients.
+
+    Example:
+      corruptions.corrupt(key, images, lens("dusk", [{3: 0.3 * k, 11: 0.2} for k in range(1, 6)]), severity=4)
+
+    Args:
+      name: of the corruption, `lens/NAME`; `corruptions.register` adds it to the names.
+      coefficients: for severities 1, 2, ... each {Zernike number: wavelengths}, see `psf`.
+      q: wavelength times f-number over the pixel pitch, pixels; one, or one for red, green and blue each.
+      shift: displacement to the right and down, pixels; one, or one for red, green and blue each.
+      size: side of the kernels, odd, at most 31 pixels.
+
+    Raises:
+      ValueError: no severities, another number of channels than one or three, or what `psf` refuses.
+    """
+    lenses = np.broadcast_arrays(np.float64(q), np.float64(shift))
+    if lenses[0].shape not in ((), (3,)) or not coefficients or size > 2 * _REACH + 1:
+        raise ValueError(
+            f"expected coefficients of at least one severity, q and shift of one or three channels, size up to "
+            f"{2 * _REACH + 1}; found {len(coefficients)} severities, q and shift of shape {lenses[0].shape}, size {size}"
+        )
+    channels = list(zip(*map(np.ravel, lenses)))
+    table = np.array([[[psf(c, q, shift=shift, size=size) for q, shift in channels]] for c in coefficients])
+    table = table if lenses[0].shape else table[:, :, 0]
+
+    def sample(key: Key, shape: Shape, severity: Severity, *, border: str = "reflect") -> Params:
+        """Looks up the kernel of the severity; draws nothing."""
+        return _sample(key, table, severity, shape, 0, border)
+
+    mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
+    parameters = tuple(registry.Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
+    return Corruption(
+        name, "lens", "blur", sample, _filter, levels.Levels(len(table)), "truncate", parameters, mixes=mixes
+    )
