@@ -138,7 +138,7 @@ _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
     "optics",
     levels.Levels(5),
-    "truncate",
+    "nearest",
     "after OpticsBench, arXiv:2308.15499; severities of ImageNet-C",
     by_size=_by_size,
 )
@@ -238,5 +238,5 @@ def lens(
     mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
     parameters = tuple(registry.Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
     return Corruption(
-        name, "lens", "blur", sample, _filter, levels.Levels(len(table)), "truncate", parameters, mixes=mixes
+        name, "lens", "blur", sample, _filter, levels.Levels(len(table)), "nearest", parameters, mixes=mixes
     )

@@ -18,13 +18,16 @@ from tests.corruptions.extremes import BATCH, draw_severities, pictures
 DEFAULT_SHAPES = ((16, 16), (33, 46))
 SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
 NAMES = corruptions.names()
-TABLES = {"imagenet_c": corruptions.imagenet_c.TABLES, "cbar": corruptions.cbar.TABLES}
-TABULATED = [
-    (n, t)
-    for n in NAMES
-    if "table" in corruptions.get(n).options
-    for t in TABLES.get(n.split("/")[0], corruptions.imagenet_c.TABLES)
-]
+_OWN_TABLES = {"cbar": corruptions.cbar.TABLES}  # the other benchmarks with tables have those of ImageNet-C
+
+
+def tables_of(name):
+    """The severity tables of a corruption, () where it has none."""
+    benchmark = name.partition("/")[0]
+    return _OWN_TABLES.get(benchmark, corruptions.imagenet_c.TABLES) if "table" in corruptions.get(name).options else ()
+
+
+TABULATED = [(name, table) for name in NAMES for table in tables_of(name)]
 
 
 def check(name, images, severity, seed, **options):
@@ -96,8 +99,8 @@ def test_any_shape_is_accepted(name):
     for _ in range(8):
         shape = (*map(int, rng.integers(16, 71, 2)), 3)
         options = {"interpolate": True} if "interpolate" in corruption.options else {}
-        if "table" in corruption.options:
-            options["table"] = rng.choice([None, *TABLES[corruption.benchmark]])
+        if tables_of(name):
+            options["table"] = rng.choice([None, *tables_of(name)])
         found = jax.eval_shape(
             lambda key, image, severity, options=options: corruption(key, image, severity, **options),
             key,
