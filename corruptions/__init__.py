@@ -23,7 +23,7 @@ from corruptions.registry import (
     selected_levels,
     severities,
 )
-from corruptions.scoring import Count, evaluate, mean_error
+from corruptions.scoring import Count, ce_table, evaluate, mean_error
 from corruptions.write import write_dataset
 
 __version__ = "0.1.0"
@@ -37,6 +37,7 @@ __all__ = [
     "augment",
     "benchmarks",
     "cbar",
+    "ce_table",
     "compose",
     "coordinates",
     "corrupt",

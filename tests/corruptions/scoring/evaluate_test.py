@@ -2,12 +2,13 @@
 
 import csv
 import json
+import pathlib
 
 import numpy as np
 import pytest
 
 import corruptions
-from corruptions import registry
+from corruptions import Count, registry
 from corruptions.scoring import classifier
 from corruptions.write import WriteError, files
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
@@ -160,6 +161,54 @@ def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkey
         corruptions.mean_error(found[:1])
 
 
+def made_up(names, severities, seed, total=50_000):
+    correct = np.random.default_rng(seed).integers(10_000, 30_000, (len(names), len(severities)))
+    conditions = [(name, severity) for name in names for severity in severities]
+    rows = [Count(*condition, int(right), total) for condition, right in zip(conditions, correct.ravel(), strict=True)]
+    return [Count("clean", 0, 38_065, total), *rows], 1 - correct / total
+
+
+ALEXNET = json.loads((pathlib.Path(corruptions.__file__).parent / "scoring" / "alexnet.json").read_text())
+
+
+@pytest.mark.parametrize("of", [{}, {"reference": "counts"}])
+def test_corruption_errors_are_those_of_their_definition(of):
+    names = corruptions.names("imagenet_c")
+    counts, errors = made_up(names, (1, 2, 3, 4, 5), 0)
+    clean, reference = 1 - 38_065 / 50_000, 0.4348
+    divisors = np.array([ALEXNET["imagenet_c"]["errors"][name.partition("/")[2]] for name in names])
+    if of:
+        of["reference"], divisors = made_up(names, (1, 2, 3, 4, 5), 1)
+        reference = clean
+    table = corruptions.ce_table(counts, **of)
+    ce = errors.sum(1) / divisors.sum(1)
+    relative = (errors - clean).sum(1) / (divisors - reference).sum(1)
+    expected = np.stack([errors.mean(1), ce, relative], 1)
+    found = {row.name: (row.error, row.ce, row.relative_ce) for row in table.rows}
+    np.testing.assert_allclose([found[name] for name in names], expected)
+    np.testing.assert_allclose(found["imagenet_c, mean of 15"], expected.mean(0))
+    assert list(found) == ["clean", *names, "imagenet_c, mean of 15"] and found["clean"][0] == clean
+    shown = str(table).splitlines()
+    assert len(shown) == 18 and f"{100 * ce.mean():.1f}" in shown[-1] and "imagenet_c/fog" in str(table)
+    error = np.sqrt(errors * (1 - errors) / 50_000).mean(1)
+    np.testing.assert_allclose([row.error_se for row in table.rows[1:-1]], error)
+    np.testing.assert_allclose([row.ce_se for row in table.rows[1:-1]], error / divisors.mean(1))
+
+
+def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():
+    counts = [Count("clean", 0, 5, 10), Count("noc/hue", "random", 3, 10), Count("noc/hue", 0.5, 3, 10)]
+    (_, hue) = corruptions.ce_table(counts[:2]).rows
+    assert hue.ce == pytest.approx(0.7 / 0.684) and hue.relative_ce == pytest.approx(0.2 / (0.684 - 0.435))
+    assert np.isnan(corruptions.ce_table([counts[0], counts[2]]).rows[1].ce)
+    for wrong, message in (
+        ((counts[1:],), "expected counts with clean images"),
+        ((counts, "resnet"), 'expected reference="alexnet" or counts'),
+        ((counts, counts[1:]), "expected a reference with clean images"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            corruptions.ce_table(*wrong)
+
+
 def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
     corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
     for change, named in (({"seed": 1}, "seed differ"), ({"index": range(1, 13)}, "index differ")):
@@ -192,4 +241,4 @@ def test_the_recipe_of_the_howto_runs(stub, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     found = {"corruptions": corruptions, "predict": predict, "images": IMAGES, "labels": LABELS}
     exec(example_of("docs/howto/train_evaluate.md", "Evaluate any classifier"), found)
-    assert capsys.readouterr().out.count("noc/hue") == 5 and (tmp_path / "mine/errors.csv").exists()
+    assert capsys.readouterr().out.count("noc/hue") == 6 and (tmp_path / "mine/errors.csv").exists()
