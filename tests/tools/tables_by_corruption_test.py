@@ -137,7 +137,7 @@ def test_alexnet_errors_are_the_published_means():
     alexnet = references.ALEXNET_IMAGENET_C
     assert {name: np.mean(row) for name, row in alexnet.items()} == pytest.approx(means, abs=1e-9)
     of_15 = [float(np.mean(alexnet[name])) for name in references.IMAGENET_C]
-    assert np.round(of_15, 3) == pytest.approx(published.ALEXNET_S4)
+    assert of_15 == pytest.approx(published.ALEXNET_S4.tolist(), abs=5.1e-4)  # printed with three decimals
     assert [references.ALEXNET_NOC[name][0] for name in references.IMAGENET_NOC] == published.ALEXNET_NOC.tolist()
     # The issue tracker of the benchmark: unnormalised, AlexNet's mean error is 78.9 %.
     assert 100 * np.mean(of_15) == pytest.approx(78.9, abs=0.05)
