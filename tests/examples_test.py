@@ -3,13 +3,12 @@
 import importlib.util
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
 
 from examples import segmentation
-from tests import compiling
+from tests import compiling, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "segmentation": "jax", "torch_dlpack": "torch"}
@@ -25,7 +24,7 @@ def run(name):
     environment = {k: v for k, v in compiling.environment().items() if "PROMOTION" not in k}
     environment |= {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
     command = [sys.executable, "-m", f"examples.{name}"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
+    done = processes.run(command, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

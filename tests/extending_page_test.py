@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 
 import jax
@@ -27,6 +26,7 @@ from projects.natural_shift.sources import read_workdirs
 from runtime import workdirs
 from runtime.command import import_all, refuse_imports
 from runtime.schema import SettingsError
+from tests import processes
 from tests.analysis.made_up import read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
@@ -167,12 +167,11 @@ def test_a_command_without_config_imports_what_its_command_line_names(tmp_path):
     counts = [tables.Count("standard", 0, tables.CLEAN, 0, 80, 100)]
     write_answers(tmp_path / "work", counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=["payload"])
     command = [sys.executable, "-m", "tools.tables", str(tmp_path / "work")]
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 200}
-    options["env"] = os.environ | {"PYTHONPATH": str(tmp_path)}
-    refused = subprocess.run(command, **options)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    refused = processes.run(command, env=environment)
     assert refused.returncode == 1 and "imported" not in refused.stdout, refused.stderr
     assert "found imports payload; if you trust this code, add --imports=payload\n" in refused.stderr
-    given = subprocess.run([*command, "--imports=payload"], **options)
+    given = processes.run([*command, "--imports=payload"], env=environment)
     assert given.returncode == 0 and given.stdout.startswith("imported\n"), given.stderr
 
 
@@ -215,14 +214,7 @@ def test_the_commands_of_the_page_go_through(tmp_path):
     for command in commands(section):
         given = [word.replace("runs/", f"{tmp_path}/") for word in command]
         given += [f"--config.{setting}" for setting in SMALL] if command[0] != "-m" else []
-        done = subprocess.run(
-            [sys.executable, *given],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
+        done = processes.run([sys.executable, *given], env=os.environ | {"PYTHONPATH": str(tmp_path)})
         assert done.returncode == 0, done.stderr
     evaluated = {count.corruption for count in read_counts(tmp_path / "shade" / "counts.csv")}
     assert evaluated == {"clean", "mine/shade", "mine/both", "noc/border"}

@@ -1,7 +1,5 @@
 """configs/overlap_imagenet100.py: the papers' recipe, the images it reads, and its smoke variant."""
 
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -11,10 +9,9 @@ from PIL import Image
 from configs import overlap_imagenet100
 from evaluation.conditions import expand
 from runtime import meshes
+from tests import processes
 from tests.data.imagenet import trees
 from training import states, study
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("name", overlap_imagenet100.MODELS)
@@ -52,7 +49,7 @@ def test_a_study_reads_squashed_images(tmp_path, monkeypatch):
 def test_the_smoke_variant_ends_in_a_report_without_a_bar(tmp_path):
     for command in (["overlap.py", "--config=configs/overlap_imagenet100.py:smoke"], ["-m", "tools.report"]):
         command = [sys.executable, *command, f"--workdir={tmp_path}"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+        done = processes.run(command)
         assert done.returncode == 0, done.stderr
         assert "\r" not in done.stderr and "it/s" not in done.stderr
     assert (tmp_path / "overlap.csv").is_file() and (tmp_path / "report.html").is_file()

@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
 import sys
 
 import pytest
 
+from tests import processes
 from tests.pages import FENCE, LINK, ROOT, check_command, commands
 from training import study
 
@@ -112,5 +112,5 @@ def test_commands_of_smoke_size_go_through(tmp_path):
     for labels, body in parts:
         for command in commands(f"```\n{body}```\n"):
             given = [word.replace("runs/smoke", str(tmp_path)) for word in command]
-            done = subprocess.run([sys.executable, *given], cwd=ROOT, capture_output=True, text=True, timeout=1400)
+            done = processes.run([sys.executable, *given], timeout=1400)
             assert done.returncode == 0, f"{labels}: {command}: {done.stderr[-3000:]}"

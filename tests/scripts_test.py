@@ -3,8 +3,6 @@ what is wrong.
 """
 
 import json
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -16,11 +14,10 @@ import overlap
 from analysis.overlap.measured import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
-from tests import compiling
+from tests import compiling, processes
 from tests.analysis.made_up import read_counts
 from tests.pages import commands, section_of
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = [
     f"--config.{setting}"
     for setting in (
@@ -37,14 +34,8 @@ IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # of the study once a 
 
 
 def script(name, *arguments):
-    done = subprocess.run(
-        [sys.executable, *([name] if name.endswith(".py") else ["-m", name]), *arguments],
-        cwd=ROOT,
-        env=compiling.environment(),
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    command = [sys.executable, *([name] if name.endswith(".py") else ["-m", name]), *arguments]
+    done = processes.run(command, env=compiling.environment())
     return done.returncode, done.stdout, done.stderr
 
 
@@ -243,7 +234,7 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
         "--config.train.epochs=-1": "config.train.epochs: expected a whole number from 0 to 1000000, found -1",
     }
     command = [sys.executable, "-c", WRONG, f"--workdir={tmp_path / 'w'}", *cases]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = processes.run(command)
     expected = [line for message in cases.values() for line in (*f"train.py: {message}".splitlines(), "1")]
     assert done.stderr.splitlines() == expected and not done.stdout and not list(tmp_path.iterdir())
 

@@ -16,7 +16,7 @@ import corruptions
 from benchmarks import timing
 from benchmarks.device import __main__ as command
 from benchmarks.device import contract, pack, page, pixels, works
-from tests import compiling
+from tests import compiling, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IDENTITY = {"device": "NVIDIA H200", "devices": 1, "platform": "gpu", "revision": "a" * 40}
@@ -41,22 +41,22 @@ def read(path):
 def test_a_killed_run_continues_to_the_same_json(tmp_path):
     """Killed behind its second piece or later: the next run measures the others and leaves the finished ones alone."""
     run = [sys.executable, "-m", "benchmarks.device", "--scale=smoke", f"--out={tmp_path}"]
-    settings = {"cwd": ROOT, "env": compiling.environment(), "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*run, "--minutes=20"], **settings)
+    environment = compiling.environment()
+    process = processes.Process([*run, "--minutes=20"], env=environment)
     while (
         not (cut := {name: p for path in tmp_path.glob("*.json") for name, p in read(path)["pieces"].items()})
         or len(cut) < 2
     ):
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     [path] = tmp_path.glob("*.json")
     cut = read(path)["pieces"]
-    nothing = subprocess.run([*run, "--minutes=0"], **settings)
+    nothing = processes.run([*run, "--minutes=0"], env=environment)
     assert nothing.returncode == 0 and "no time left for the others; the same command continues" in nothing.stderr
     assert read(path)["pieces"] == cut and len(cut) < 13
-    done = subprocess.run([*run, "--minutes=20"], **settings)
+    done = processes.run([*run, "--minutes=20"], env=environment)
     assert done.returncode == 0 and "13 of 13 pieces; all are measured" in done.stderr, done.stderr
     assert list(tmp_path.iterdir()) == [path]
     content = read(path)

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -18,13 +16,12 @@ from data import decode
 from evaluation import trained_models
 from runtime import meshes
 from runtime.workdirs import WorkdirError
-from tests import compiling
+from tests import compiling, processes
 from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
 from tools import calibrate, weights
 from training import states, study
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLASSES, PER_CLASS, SIDE = 3, 8, 33
 FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
 
@@ -100,7 +97,7 @@ def workdir(root):
     ]
     command = [sys.executable, "eval.py", "--config=configs/imagenet.py:squeezenet1_1", f"--workdir={root / 'work'}"]
     environment = compiling.environment() | {"JAXC_CACHE_DIR": str(root / "cache")}
-    done = subprocess.run(command + flags, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
+    done = processes.run(command + flags, env=environment)
     assert done.returncode == 0, done.stderr
     assert "standard, seed 0" in done.stdout
     return root / "work"

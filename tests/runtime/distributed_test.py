@@ -5,7 +5,6 @@ after a death.
 import contextlib
 import json
 import signal
-import subprocess
 import sys
 
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from runtime import distributed
+from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from training.checkpoint import Checkpoints
 
@@ -48,9 +48,7 @@ def alone(tmp_path_factory):
     """Folder in which one process with two devices trained and evaluated."""
     place = tmp_path_factory.mktemp("alone")
     for command in (TRAIN, EVAL):
-        done = subprocess.run(
-            [sys.executable, *command], cwd=place, env=environment(2), capture_output=True, text=True, timeout=PATIENCE
-        )
+        done = processes.run([sys.executable, *command], cwd=place, env=environment(2), timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
     return place / "work"
 

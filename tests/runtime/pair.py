@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests import compiling
+from tests import compiling, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 250  # seconds for what takes some ten on an idle machine
@@ -41,16 +41,9 @@ class Pair:
         for process, place in enumerate(self.folders):
             place.mkdir(parents=True, exist_ok=True)
             own = [f"--process_id={process}", *(differently if process else ())]
-            with open(place / "output", "w") as output:
-                self._processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "-u", *command, *join, *own],
-                        cwd=place,
-                        env=environment(1, JAX_CORRUPTIONS_CHECKPOINTS=str(folder / "shared")),
-                        stdout=output,
-                        stderr=subprocess.STDOUT,
-                    )
-                )
+            shared = environment(1, JAX_CORRUPTIONS_CHECKPOINTS=str(folder / "shared"))
+            words = [sys.executable, *command, *join, *own]
+            self._processes.append(processes.Process(words, cwd=place, env=shared, output=place / "output"))
 
     def __enter__(self):
         return self

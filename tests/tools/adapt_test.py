@@ -1,9 +1,7 @@
 """tools.adapt, eval.py on what it writes, and eval.py's own adaptation to test images."""
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -16,11 +14,10 @@ from analysis import tables
 from evaluation import adaptation, trained_models
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
+from tests import processes
 from tests.training import tiny
 from tools import adapt
 from training import stream
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def settings(**changed):
@@ -123,10 +120,9 @@ def test_only_test_images_are_adapted_to_in_evaluation(source):
 @pytest.mark.slow
 def test_the_command(source, tmp_path):
     flags = ["--config.adapt.images=80", "--config.adapt.batch_size=40", f"--workdir={tmp_path / 'new'}"]
-    run = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 280}
-    done = subprocess.run([sys.executable, "-m", "tools.adapt", *flags], **run)
+    done = processes.run([sys.executable, "-m", "tools.adapt", *flags])
     assert done.returncode != 0 and "expected --source" in done.stderr + done.stdout
-    done = subprocess.run([sys.executable, "-m", "tools.adapt", f"--source={source}", *flags], **run)
+    done = processes.run([sys.executable, "-m", "tools.adapt", f"--source={source}", *flags])
     assert done.returncode == 0, done.stderr
     assert only(tmp_path / "new")[0] == ("standard+bn=augmix", 0)
 

@@ -3,7 +3,6 @@ whole of it (slow).
 """
 
 import signal
-import subprocess
 import sys
 import time
 
@@ -14,6 +13,7 @@ import configs.cbar_search
 import corruptions
 from analysis.cbar import scans
 from evaluation import evaluate
+from tests import processes
 from tests.runtime.pair import ROOT, environment
 from tools import cbar
 
@@ -98,8 +98,7 @@ def kill_when(work, pattern, number):
     """Starts the command as a user does, and kills it once its workdir holds so many files."""
     config = ROOT / "configs" / "cbar_search.py"
     command = [sys.executable, "-m", "tools.cbar", f"--config={config}:smoke", f"--workdir={work}"]
-    with open(work.parent / "output", "w") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment(1), stdout=output, stderr=subprocess.STDOUT)
+    process = processes.Process(command, env=environment(1), output=work.parent / "output")
     while process.poll() is None and len(list(work.glob(pattern))) < number:
         time.sleep(0.05)
     assert process.poll() is None, (work.parent / "output").read_text()[-5000:]

@@ -1,17 +1,15 @@
 """tools.cbar --step=select as a user runs it."""
 
 import json
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from analysis.cbar import half_sets, scans
+from tests import processes
 from tools import cbar
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = tuple(f"cbar/c{k:02d}" for k in range(13))
 REFERENCES = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/saturate")
 FAR = NAMES[3:]  # the ten that lie far from the references
@@ -41,13 +39,7 @@ def folder_of_scans(tmp_path_factory):
 
 
 def command(*flags):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.cbar", "--step=select", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return processes.run([sys.executable, "-m", "tools.cbar", "--step=select", *flags])
 
 
 def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans, tmp_path):

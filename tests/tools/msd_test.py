@@ -6,7 +6,6 @@ import contextlib
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import jax
@@ -25,11 +24,11 @@ from evaluation import trained_models
 from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
+from tests import processes
 from tests.analysis.made_up import write_answers
 from tests.training import tiny
 from tools import msd
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = 40  # all of them, so that the test knows which
 LEVELS = (2, 4)
 SETTINGS = {
@@ -203,9 +202,7 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
 
     def command(*flags):
         flags = [f"--workdir={path}", *(f"--config.msd.{flag}" for flag in flags)]
-        return subprocess.run(
-            [sys.executable, "-m", "tools.msd", *flags], cwd=ROOT, capture_output=True, text=True, timeout=280
-        )
+        return processes.run([sys.executable, "-m", "tools.msd", *flags])
 
     given = [f"{key}={value}" for key, value in SETTINGS.items() if key not in ("schemes", "chunk")]
     done = command(*given, "schemes=('augmix=posterize',)", "out=again")

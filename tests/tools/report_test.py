@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests import processes
 from tests.tools import report_studies
 from tests.tools.report_pages import NAMES, Page
 from tools import report
@@ -67,13 +68,7 @@ def test_command_without_samples_needs_no_jax(study, tmp_path):
 
 
 def test_errors_of_the_command_are_one_clear_message(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.report", f"--workdir={tmp_path}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
+    done = processes.run([sys.executable, "-m", "tools.report", f"--workdir={tmp_path}"])
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "tools.report: expected a workdir of overlap.py" in done.stderr
 

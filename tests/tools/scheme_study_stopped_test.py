@@ -4,12 +4,12 @@ disturbed (slow).
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 
+from tests import processes
 from tests.analysis.made_up import read_counts
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 
@@ -32,10 +32,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 def start(folder, devices=1):
     """The command as a user runs it, its workdir in `folder`."""
-    with open(folder / "output", "w") as output:
-        return subprocess.Popen(
-            [sys.executable, *COMMAND], cwd=folder, env=environment(devices), stdout=output, stderr=subprocess.STDOUT
-        )
+    command = [sys.executable, *COMMAND]
+    return processes.Process(command, cwd=folder, env=environment(devices), output=folder / "output")
 
 
 def finish(folder, devices=1):

@@ -13,6 +13,7 @@ import pytest
 
 from analysis.errors import joint
 from runtime.schema import SettingsError
+from tests import processes
 from tests.pages import ROOT, commands, section_of
 from tests.tools import tables_errors_test as table_test
 from tests.training import tiny
@@ -267,7 +268,7 @@ def test_the_recipe(tmp_path):
     def call(arguments):
         arguments = arguments[: arguments.index(">")] if ">" in arguments else arguments
         given = [word.replace("runs/", f"{tmp_path}/").replace("seed=0,1,2", "seed=0,1") for word in arguments]
-        done = subprocess.run([sys.executable, *given, *small], cwd=ROOT, capture_output=True, text=True, timeout=600)
+        done = processes.run([sys.executable, *given, *small], timeout=600)
         assert done.returncode == 0, done.stderr
         return done
 

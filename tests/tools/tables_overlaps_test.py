@@ -1,10 +1,8 @@
 """tools.tables --table=overlaps on small studies written by the test."""
 
 import json
-import subprocess
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +13,10 @@ from analysis.overlap import overlap_matrix
 from analysis.overlap.study import read_study
 from analysis.selection import select
 from analysis.tables import Count
+from tests import processes
 from tests.analysis.made_up import write_answers
 from tools import tables
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("noc/border", "noc/hue", "noc/rain", "noc/shear", "noc/blur")
 A, C, E = NAMES[0], NAMES[2], NAMES[4]
 
@@ -52,13 +50,7 @@ def study(path, seed, order, seconds, no_gain=None):
 
 
 def compare(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.tables", "--table=overlaps", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = processes.run([sys.executable, "-m", "tools.tables", "--table=overlaps", *arguments])
     return done.returncode, done.stdout, done.stderr
 
 

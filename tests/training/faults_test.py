@@ -14,7 +14,8 @@ import pytest
 
 from runtime import workdirs
 from tests import compiling
-from tests.training.running import COMMAND, ROOT, start
+from tests.processes import ROOT
+from tests.training.running import COMMAND, start
 
 EPOCHS = 8
 LONGER = f"--config.train.epochs={EPOCHS}"

@@ -1,7 +1,5 @@
 """Models of a study that start from its standard model."""
 
-import pathlib
-import subprocess
 import sys
 
 import chex
@@ -12,10 +10,9 @@ import pytest
 import data
 import train
 from runtime import meshes
+from tests import processes
 from tests.training import tiny
 from training import steps, study
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +73,7 @@ def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path)
         "assert len(jax.devices()) == 2 and int(halves.step) == 10 and not finetuning_test.differ(whole, halves)\n"
         "print('equal')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=250, cwd=ROOT)
+    done = processes.run([sys.executable, "-c", code, tmp_path])
     assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stderr
 
 

@@ -1,12 +1,12 @@
 """Training holds no more memory after 2,000 steps than after 500."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
-from tests.training.running import COMMAND, ROOT
+from tests import processes
+from tests.training.running import COMMAND
 
 # train.py as it is, but each line of metrics.jsonl also tells the memory of the process.
 PROBE = """
@@ -40,21 +40,9 @@ def test_memory_does_not_grow_over_2000_steps(tmp_path):
     """20 epochs, with checkpoints: no array more is alive, and the process grows by less than 20
     MiB."""
     settings = ["train.epochs=20", "train.batch_size=8", "dataset.train_limit=800", "dataset.image_size=16"]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            PROBE,
-            *COMMAND[2:],
-            *(f"--config.{s}" for s in settings),
-            f"--workdir={tmp_path / 'run'}",
-        ],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "JAX_NUM_CPU_DEVICES": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    given = [*COMMAND[2:], *(f"--config.{s}" for s in settings), f"--workdir={tmp_path / 'run'}"]
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
+    done = processes.run([sys.executable, "-c", PROBE, *given], env=environment)
     assert done.returncode == 0, done.stderr
     found = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("PROBE")]
     assert [step for step, _, _ in found] == [500, 1000, 1500, 2000], done.stdout

@@ -8,9 +8,7 @@ is as large for one device as for eight.
 
 import json
 import os
-import pathlib
 import signal
-import subprocess
 import sys
 import time
 
@@ -18,9 +16,9 @@ import numpy as np
 import pytest
 
 from analysis.overlap.measured import read_overlap
+from tests import processes
 from tests.analysis.made_up import read_counts
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
     "dataset.train_limit": 600,
     "dataset.test_limit": 200,
@@ -43,14 +41,9 @@ LARGE = SMALL | {
 def start(workdir, settings, devices, parallel):
     """The study as a user runs it, on `devices` virtual CPU devices, `parallel` models at once."""
     settings = settings | {"study.parallel": parallel}
-    return subprocess.Popen(
-        [sys.executable, "overlap.py", f"--workdir={workdir}", *(f"--config.{k}={v}" for k, v in settings.items())],
-        cwd=ROOT,
-        env=os.environ | {"JAX_NUM_CPU_DEVICES": str(devices), "NPROC": "8"},  # threads of the pool
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    given = [f"--workdir={workdir}", *(f"--config.{k}={v}" for k, v in settings.items())]
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": str(devices), "NPROC": "8"}  # threads of the pool
+    return processes.Process([sys.executable, "overlap.py", *given], env=environment)
 
 
 def end(process):

@@ -2,7 +2,6 @@
 
 import json
 import struct
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,8 @@ import pytest
 from configs import default
 from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
-from tests.pages import ROOT, commands, section_of
+from tests import processes
+from tests.pages import commands, section_of
 from training import rules, run
 
 LINE = '{"step": 10, "images_per_second": 50.0}'
@@ -98,7 +98,7 @@ def test_the_recipe(tmp_path):
     given = [word.replace("runs/", f"{tmp_path}/") for word in next(commands(section))]
     small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
     small = [f"--config.{setting}" for setting in small]
-    done = subprocess.run([sys.executable, *given, *small], cwd=ROOT, capture_output=True, text=True, timeout=280)
+    done = processes.run([sys.executable, *given, *small])
     assert done.returncode == 0, done.stderr
     (log,) = tmp_path.rglob("metrics.jsonl")
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -1,11 +1,10 @@
 """train.py as a process of its own, on a study small enough for tests."""
 
 import os
-import pathlib
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests import processes
+
 COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
     f"--config.{setting}"
     for setting in (
@@ -19,15 +18,9 @@ COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
 
 
 def start(workdir, *arguments, **environment):
-    """The process; environment variables that are None are removed."""
-    return subprocess.Popen(
-        [*COMMAND, *arguments, f"--workdir={workdir}"],
-        cwd=ROOT,
-        env={name: value for name, value in (os.environ | environment).items() if value is not None},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    """The process, which writes to WORKDIR.output; environment variables that are None are removed."""
+    own = {name: value for name, value in (os.environ | environment).items() if value is not None}
+    return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, output=f"{workdir}.output")
 
 
 def checkpoints_begun(workdir):

@@ -12,6 +12,7 @@ import pytest
 from analysis.overlap import overlap_matrix
 from analysis.selection import select
 from analysis.selection.benchmark import selection_text
+from tests import processes
 from tests.analysis import published
 from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 from tests.analysis.published import IMAGENET_C
@@ -23,9 +24,7 @@ FIGURE3 = published.FIGURE3[:, :15]
 
 
 def command(*flags):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "select_noc.py"), *flags], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    return processes.run([sys.executable, ROOT / "select_noc.py", *flags])
 
 
 @pytest.fixture

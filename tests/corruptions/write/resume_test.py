@@ -6,9 +6,7 @@ import errno
 import hashlib
 import json
 import os
-import pathlib
 import signal
-import subprocess
 import sys
 import time
 
@@ -16,9 +14,8 @@ import numpy as np
 import pytest
 
 from corruptions.write import WriteError, files, write_dataset, writer
-from tests import compiling
+from tests import compiling, processes
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 NAMES = "noc/contrast,noc/hue"
 
 
@@ -43,7 +40,7 @@ def command(tmp_path, out, *more):
 
 def run(arguments, **options):
     options = {"env": compiling.environment()} | options
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, **options)
+    return processes.run(arguments, **options)
 
 
 def written(out):
@@ -59,14 +56,12 @@ def count(out):
 
 def kill_in_the_middle(arguments, out, blocks):
     """Starts the command and kills it (SIGKILL) as soon as so many blocks are complete."""
-    with subprocess.Popen(
-        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=compiling.environment()
-    ) as process:
-        deadline = time.monotonic() + 100
-        while count(out) < blocks and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL, "the command ended before it could be killed"
+    process = processes.Process(arguments, env=compiling.environment())
+    deadline = time.monotonic() + 100
+    while count(out) < blocks and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "the command ended before it could be killed"
 
 
 def contents(out):
@@ -174,15 +169,16 @@ def test_a_kill_between_record_and_rename_loses_nothing(tmp_path, layout):
 def test_the_second_of_two_commands_is_refused(tmp_path):
     out = tmp_path / "out"
     arguments = command(tmp_path, out, "--limit=400")
-    with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        while not (out / "manifest.json").exists() and first.poll() is None:
-            time.sleep(0.001)
-        first.send_signal(signal.SIGSTOP)
-        try:
-            with pytest.raises(WriteError, match="another process is writing"):
-                write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
-        finally:
-            first.kill()
+    first = processes.Process(arguments)
+    while not (out / "manifest.json").exists() and first.poll() is None:
+        time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(WriteError, match="another process is writing"):
+            write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
+    finally:
+        first.kill()
+        first.wait()
     # The lock dies with its process.
     write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10

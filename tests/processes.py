@@ -1,0 +1,151 @@
+"""Python processes that are forked from one which has imported what the commands import.
+
+A command that starts anew spends four to seven seconds of CPU time on its imports, more than most tests of a command
+spend on the rest. All else is as `subprocess` has it: arguments, environment, signals and output of its own. A test of
+the imports, or of a signal while they last, takes `subprocess`.
+"""
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import pathlib
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from multiprocessing import forkserver
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+_COMMANDS = ("train", "eval", "overlap", "select_noc", "corruptions.write.__main__") + tuple(
+    f"tools.{name}" for name in ("adapt", "calibrate", "cbar", "msd", "report", "tables")
+)
+_SERVER = multiprocessing.get_context("forkserver")
+
+
+class Process:
+    """A command that runs.
+
+    Args:
+      command: what `subprocess.Popen` takes: `sys.executable`, then a script, `-m MODULE` or `-c CODE`, and arguments.
+      cwd: the folder it works in.
+      env: its environment, by default that of this process.
+      output: a file for both streams; by default `communicate` returns them one by one.
+    """
+
+    def __init__(self, command, *, cwd=ROOT, env=None, output=None):
+        assert command[0] == sys.executable, command
+        self._folder = tempfile.TemporaryDirectory()
+        names = [str(output or os.path.join(self._folder.name, name)) for name in ("stdout", "stderr")]
+        self._outputs = [pathlib.Path(name) for name in names]
+        for path in self._outputs:
+            path.write_text("")
+        words = [str(word) for word in command[1:]]
+        given = dict(os.environ if env is None else env)
+        _start_server()
+        self._process = _SERVER.Process(target=_main, args=(words, str(cwd), given, names))
+        self._process.start()
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self):
+        """The exit status, negative for a signal; None while the process runs."""
+        return self._process.exitcode
+
+    def poll(self):
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout=None):
+        """Waits for the end and returns the exit status."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("the process", timeout)
+        return self.returncode
+
+    def communicate(self, timeout=None):
+        """Waits for the end and returns (standard output, standard error)."""
+        self.wait(timeout)
+        return tuple(path.read_text(errors="replace") for path in self._outputs)
+
+
+def run(command, *, cwd=ROOT, env=None, timeout=280):
+    """Runs a command to its end, as `subprocess.run(..., capture_output=True, text=True)` does."""
+    process = Process(command, cwd=cwd, env=env)
+    try:
+        out, err = process.communicate(timeout)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _start_server():
+    """Starts the process that is forked, without the variables that JAX reads when it is imported: a child sets them."""
+    own = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("JAX_", "XLA_", "PYTHONPATH"))}
+    try:
+        os.environ |= {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+        _SERVER.set_forkserver_preload([__name__, *_COMMANDS])
+        forkserver.ensure_running()
+    finally:
+        del os.environ["JAX_PLATFORMS"], os.environ["PYTHONPATH"]
+        os.environ |= own
+
+
+def _main(words, cwd, environment, outputs):
+    """The child: what `python WORDS...` does in `cwd`."""
+    for number, path in enumerate(outputs, 1):
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdout, sys.stderr = (open(n, "w", closefd=False, buffering=1) for n in (1, 2))  # noqa: SIM115
+    os.chdir(cwd)
+    _adopt(environment)
+    for name in _COMMANDS:
+        sys.modules.pop(name, None)
+    try:
+        _run(words)
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as the interpreter does at its top
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise SystemExit(1) from None
+    finally:
+        with contextlib.suppress(Exception):
+            threading._shutdown()
+        atexit._run_exitfuncs()
+
+
+def _adopt(environment):
+    """Sets the environment, and the settings that JAX reads from it when it is imported."""
+    import jax
+
+    os.environ.clear()
+    os.environ.update(environment)
+    for name, text in environment.items():
+        if (key := name.lower()) in jax.config.values:
+            kind = type(jax.config.values[key])
+            value = text.lower() in ("1", "true", "yes", "on") if kind is bool else text
+            jax.config.update(key, kind(text) if kind in (int, float) else value)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+
+
+def _run(words):
+    first, *rest = words
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)
+    elif first == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
+        runpy.run_path(first, run_name="__main__")
