@@ -14,7 +14,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from multiprocessing import forkserver
 
@@ -32,22 +31,23 @@ class Process:
       command: what `subprocess.Popen` takes: `sys.executable`, then a script, `-m MODULE` or `-c CODE`, and arguments.
       cwd: the folder it works in.
       env: its environment, by default that of this process.
-      output: a file for both streams; by default `communicate` returns them one by one.
+      output: a file for both streams; by default `communicate` returns what they held.
+      together: whether standard error goes to standard output.
     """
 
-    def __init__(self, command, *, cwd=ROOT, env=None, output=None):
+    def __init__(self, command, *, cwd=ROOT, env=None, output=None, together=False):
         assert command[0] == sys.executable, command
-        self._folder = tempfile.TemporaryDirectory()
-        names = [str(output or os.path.join(self._folder.name, name)) for name in ("stdout", "stderr")]
-        self._outputs = [pathlib.Path(name) for name in names]
-        for path in self._outputs:
-            path.write_text("")
-        words = [str(word) for word in command[1:]]
-        given = dict(os.environ if env is None else env)
         _start_server()
-        self._process = _SERVER.Process(target=_main, args=(words, str(cwd), given, names))
+        if output:
+            pathlib.Path(output).write_text("")
+        self._streams = [] if output else [_Stream() for _ in range(1 if together else 2)]
+        streams = [str(output)] if output else [stream.end for stream in self._streams]
+        given = [str(word) for word in command[1:]], str(cwd), dict(os.environ if env is None else env)
+        self._process = _SERVER.Process(target=_main, args=(*given, streams[0], streams[-1]))
         self._process.start()
         self.pid = self._process.pid
+        for stream in self._streams:
+            stream.start()
 
     @property
     def returncode(self):
@@ -74,7 +74,28 @@ class Process:
     def communicate(self, timeout=None):
         """Waits for the end and returns (standard output, standard error)."""
         self.wait(timeout)
-        return tuple(path.read_text(errors="replace") for path in self._outputs)
+        texts = [stream.text() for stream in self._streams]
+        return texts[0], (texts[1] if len(texts) > 1 else None)
+
+
+class _Stream:
+    """A pipe, whose content is not limited as that of a file may be, and a thread that reads it."""
+
+    def __init__(self):
+        self._reader, self.end = _SERVER.Pipe(duplex=False)
+        self._content, self._thread = b"", threading.Thread(target=self._read, daemon=True)
+
+    def start(self):
+        self.end.close()
+        self._thread.start()
+
+    def _read(self):
+        while part := os.read(self._reader.fileno(), 2**16):
+            self._content += part
+
+    def text(self):
+        self._thread.join(10)
+        return self._content.decode(errors="replace")
 
 
 def run(command, *, cwd=ROOT, env=None, timeout=280):
@@ -99,12 +120,10 @@ def _start_server():
         os.environ |= own
 
 
-def _main(words, cwd, environment, outputs):
+def _main(words, cwd, environment, *outputs):
     """The child: what `python WORDS...` does in `cwd`."""
-    for number, path in enumerate(outputs, 1):
-        file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.dup2(file, number)
-        os.close(file)
+    for number, end in enumerate(outputs, 1):
+        os.dup2(os.open(end, os.O_WRONLY | os.O_APPEND) if isinstance(end, str) else end.fileno(), number)
     sys.stdout, sys.stderr = (open(n, "w", closefd=False, buffering=1) for n in (1, 2))  # noqa: SIM115
     os.chdir(cwd)
     _adopt(environment)

@@ -18,9 +18,9 @@ COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
 
 
 def start(workdir, *arguments, **environment):
-    """The process, which writes to WORKDIR.output; environment variables that are None are removed."""
+    """The process, whose streams are one; environment variables that are None are removed."""
     own = {name: value for name, value in (os.environ | environment).items() if value is not None}
-    return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, output=f"{workdir}.output")
+    return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, together=True)
 
 
 def checkpoints_begun(workdir):
