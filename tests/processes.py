@@ -108,6 +108,16 @@ def run(command, *, cwd=ROOT, env=None, timeout=280):
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
+def fork(function, *given):
+    """Calls `function(pipe, *given)` in a forked process; returns (process, the other end of the pipe)."""
+    _start_server()
+    mine, theirs = _SERVER.Pipe()
+    process = _SERVER.Process(target=function, args=(theirs, *given))
+    process.start()
+    theirs.close()
+    return process, mine
+
+
 def _start_server():
     """Starts the process that is forked, without the variables that JAX reads when it is imported: a child sets them."""
     own = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("JAX_", "XLA_", "PYTHONPATH"))}
@@ -126,7 +136,7 @@ def _main(words, cwd, environment, *outputs):
         os.dup2(os.open(end, os.O_WRONLY | os.O_APPEND) if isinstance(end, str) else end.fileno(), number)
     sys.stdout, sys.stderr = (open(n, "w", closefd=False, buffering=1) for n in (1, 2))  # noqa: SIM115
     os.chdir(cwd)
-    _adopt(environment)
+    adopt(environment)
     for name in _COMMANDS:
         sys.modules.pop(name, None)
     try:
@@ -142,7 +152,7 @@ def _main(words, cwd, environment, *outputs):
         atexit._run_exitfuncs()
 
 
-def _adopt(environment):
+def adopt(environment):
     """Sets the environment, and the settings that JAX reads from it when it is imported."""
     import jax
 

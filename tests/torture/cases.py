@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -29,14 +30,8 @@ _ON_FILES = {
 _IN_WORKER = {"fuzz": fuzz.case, "images": hostile.images, "calls": hostile.calls}
 _UNITS = {"kills": "kills", "damages": "damages", "fuzz": "pictures", "calls": "calls", "images": "files"}
 _SHARES = {  # of the time
-    "kills": 45,
-    "damages": 22,
-    "fuzz": 18,
-    "images": 3,
-    "settings": 2,
-    "calls": 1,
-    "rivals": 3,
-    "disks": 5,
+    **{"kills": 45, "damages": 22, "fuzz": 18, "disks": 5},
+    **{"images": 3, "rivals": 3, "settings": 2, "calls": 1},
 }
 ATTACKS = tuple(_SHARES)
 
@@ -102,16 +97,8 @@ class Torture:
         began = commands.CLOCK.tick()
         outcome = self.case(attack, number)
         seconds = commands.CLOCK.tick() - began
-        record = {
-            "attack": attack,
-            "base": self._seed,
-            "seed": number,
-            "kind": outcome.kind,
-            "count": outcome.count,
-            "seconds": round(seconds, 2),
-            "revision": self._revision,
-            "what": outcome.what,
-        }
+        record = {"attack": attack, "base": self._seed, "seed": number, "revision": self._revision}
+        record |= dataclasses.asdict(outcome) | {"seconds": round(seconds, 2)}
         with open(self._folder / f"{attack}.jsonl", "a") as file:
             file.write("\n" * _cut(file.name) + json.dumps(record) + "\n")
         if outcome.kind in outcomes.FAILURES:
@@ -130,7 +117,6 @@ def running(folder: pathlib.Path) -> Iterator[Callable[[str, np.random.Generator
     """Yields what runs a case in `folder`: (attack, generator) -> Outcome."""
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder.resolve() / "programs"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    commands.import_all()
     place, worker = Place(folder), Worker(_IN_WORKER)
 
     def run_case(attack, rng):

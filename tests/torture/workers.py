@@ -3,15 +3,14 @@ dies.
 """
 
 import contextlib
-import multiprocessing
 import os
 import pathlib
-import signal
 import traceback
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tests import processes
 from tests.torture import commands
 from tests.torture.outcomes import Outcome
 
@@ -20,20 +19,21 @@ _LONGEST = 400  # cases of one process
 
 
 class Worker:
-    """Cases in a forked process that keeps its compiled programs.
+    """Cases in a process of its own, which keeps its compiled programs.
 
     Args:
       attacks: name -> function of (generator, folder) that returns an Outcome.
     """
 
     def __init__(self, attacks: Mapping[str, Callable[[np.random.Generator, pathlib.Path], Outcome]]):
-        self._attacks, self._pid, self._pipe, self._cases = attacks, None, None, 0
+        self._attacks, self._process, self._pipe, self._cases = attacks, None, None, 0
 
     def case(self, attack: str, rng: np.random.Generator, folder: pathlib.Path) -> Outcome:
         """Runs one case; a process that dies or hangs is a failure of the case it had."""
-        if self._pid is None or self._cases >= _LONGEST:
+        if self._process is None or self._cases >= _LONGEST:
             self.close()
-            self._start()
+            self._process, self._pipe = processes.fork(_serve, dict(self._attacks), dict(os.environ))
+            self._cases = 0
         self._cases += 1
         try:
             self._pipe.send((attack, rng, folder))
@@ -47,35 +47,29 @@ class Worker:
         status = self.close()
         return Outcome("lost", f"{story} (status {status}, case {self._cases} of this process)")
 
-    def _start(self):
-        self._pipe, theirs = multiprocessing.Pipe()
-        mine = self._pipe
-
-        def serve():
-            mine.close()
-            with contextlib.suppress(EOFError):
-                while True:
-                    theirs.send(self._answer(*theirs.recv()))
-
-        silent = os.open(os.devnull, os.O_WRONLY)
-        self._pid, self._cases = commands.fork(serve, silent), 0
-        os.close(silent)
-        theirs.close()
-
-    def _answer(self, attack, rng, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            return self._attacks[attack](rng, folder)
-        except Exception:  # noqa: BLE001 - whatever the attacked code raises is what we look for
-            return Outcome("unclear", traceback.format_exc()[-3000:])
-
     def close(self) -> int | None:
         """Ends the process; returns its exit status, None where there was none."""
-        if self._pid is None:
+        if self._process is None:
             return None
         self._pipe.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = None
-        return os.waitstatus_to_exitcode(status)
+        self._process.kill()
+        self._process.join()
+        status, self._process = self._process.exitcode, None
+        return status
+
+
+def _serve(pipe, attacks, environment):
+    """The process: answers (attack, generator, folder) with an Outcome, silently, until the pipe is closed."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    processes.adopt(environment)
+    with contextlib.suppress(EOFError):
+        while True:
+            attack, rng, folder = pipe.recv()
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                outcome = attacks[attack](rng, folder)
+            except Exception:  # noqa: BLE001 - whatever the attacked code raises is what we look for
+                outcome = Outcome("unclear", traceback.format_exc()[-3000:])
+            pipe.send(outcome)
