@@ -36,8 +36,13 @@ _FIRST = (
 
 
 def pytest_collection_modifyitems(items):
-    """Puts long files first (workers take whole files, with --no-loadscope-reorder in this order)."""
+    """Puts long files first (workers take whole files, with --no-loadscope-reorder in this order), and gives slow tests
+    three times the limit of others.
+    """
     items.sort(key=lambda item: item.path.stem not in _FIRST)
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(900))
 
 
 def pytest_collection_finish():

@@ -98,7 +98,7 @@ class _Stream:
         return self._content.decode(errors="replace")
 
 
-def run(command, *, cwd=ROOT, env=None, timeout=280):
+def run(command, *, cwd=ROOT, env=None, timeout=None):
     """Runs a command to its end, as `subprocess.run(..., capture_output=True, text=True)` does."""
     process = Process(command, cwd=cwd, env=env)
     try:

@@ -15,7 +15,7 @@ import pytest
 from runtime import workdirs
 from tests import compiling
 from tests.processes import ROOT
-from tests.training.running import COMMAND, start
+from tests.training.running import COMMAND, start, without_none
 
 EPOCHS = 8
 LONGER = f"--config.train.epochs={EPOCHS}"
@@ -139,6 +139,7 @@ def test_training_on_a_small_file_system(tmp_path, expected, environment):
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", f"{script} {command} && cat {tmp_path}/run/final.json"],
         cwd=ROOT,
+        env=without_none(os.environ | environment),
         capture_output=True,
         text=True,
         timeout=280,

@@ -19,8 +19,12 @@ COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"] + [
 
 def start(workdir, *arguments, **environment):
     """The process, whose streams are one; environment variables that are None are removed."""
-    own = {name: value for name, value in (os.environ | environment).items() if value is not None}
+    own = without_none(os.environ | environment)
     return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, together=True)
+
+
+def without_none(environment):
+    return {name: value for name, value in environment.items() if value is not None}
 
 
 def checkpoints_begun(workdir):

@@ -9,9 +9,9 @@ import pytest
 import scipy.stats
 
 from corruptions import batch, cbar, registry
-from corruptions.cbar import severities
+from corruptions.cbar import lenses, severities
 from corruptions.primitives.fourier import blue, brown, phase_shape, spectral_field
-from tests.corruptions.cbar.agreement import NAMES, assert_agrees
+from tests.corruptions.cbar.agreement import BLURS, WARPS, assert_agrees
 from tests.reference.photographs import photographs
 
 DRAWS = 400
@@ -22,37 +22,62 @@ FIELD = jax.jit(spectral_field, static_argnums=(1, 2))
 def draws(name, shape=(32, 32, 3), table=None):
     """Parameters of many draws, levels 1..10 in turn."""
     sample = functools.partial(getattr(cbar, name).sample, shape=shape, table=table)
-    keys, levels = jax.random.split(jax.random.key(11), DRAWS), 1 + np.arange(DRAWS) % 10
+    keys, levels = jax.random.split(jax.random.key(12 if name in WARPS else 11), DRAWS), 1 + np.arange(DRAWS) % 10
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda k, s: dict(sample(k, severity=s))))(keys, levels))
 
 
-# Supplement D: strength at level 1 and step from level to level at 32 pixels; severity at level 1
-# and step at 224.
+# Supplement D: strength at level 1 and step from level to level, at 32 and at 224 pixels.
 STRENGTHS = {
-    ("single_frequency_greyscale", "amplitude"): ((5.88, 5.88), (0.5, 0.5)),
-    ("concentric_sine_waves", "amplitude"): ((6.4, 6.4), (1, 1)),
-    ("plasma_noise", "amplitude"): ((4.48, 4.48), (3.25, 0.75)),
-    ("voronoi_noise", "amplitude"): ((35.7, 10.2), (3.25, 0.75)),
-    ("caustic_noise", "amplitude"): ((63.75, 12.75), (3.25, 0.75)),
-    ("inverse_sparkles", "exponent"): ((0.065, 0.065), (1, 1)),
-    ("bleach_bypass", "weight"): ((0.1, 0.1), (1, 1)),
-    ("technicolor", "weight"): ((0.1, 0.1), (1, 1)),
-    ("pseudocolor", "weight"): ((0.035, 0.035), (1.9, 0.9)),
-    ("hue_shift", "turns"): ((0.05, 0.05), (1, 1)),
-    ("perlin_noise", "weight"): ((0.23, 0.03), (4.6, 0.6)),
-    ("blue_noise_sample", "threshold"): ((-2.29, 0.21), (0.8, 0.8)),
-    ("brownish_noise", "amplitude"): ((16, 3.2), (1, 1)),
-    ("color_dither", "levels"): ((13, -1), (3, 1)),
+    ("single_frequency_greyscale", "amplitude"): ((5.88, 5.88), None),
+    ("concentric_sine_waves", "amplitude"): ((6.4, 6.4), None),
+    ("plasma_noise", "amplitude"): ((4.48, 4.48), None),
+    ("voronoi_noise", "amplitude"): ((35.7, 10.2), None),
+    ("caustic_noise", "amplitude"): ((63.75, 12.75), None),
+    ("inverse_sparkles", "exponent"): ((0.065, 0.065), None),
+    ("bleach_bypass", "weight"): ((0.1, 0.1), None),
+    ("technicolor", "weight"): ((0.1, 0.1), None),
+    ("pseudocolor", "weight"): ((0.035, 0.035), None),
+    ("hue_shift", "turns"): ((0.05, 0.05), None),
+    ("perlin_noise", "weight"): ((0.23, 0.03), None),
+    ("blue_noise_sample", "threshold"): ((-2.29, 0.21), None),
+    ("brownish_noise", "amplitude"): ((16, 3.2), None),
+    ("color_dither", "levels"): ((13, -1), None),
+    ("caustic_refraction", "lens"): ((2.24, 0.64), (26.32, 9.52)),
+    ("caustic_refraction", "light"): ((0.28, 0.08), (0.47, 0.17)),
+    ("pinch_and_twirl", "angle"): (np.radians((49.5, 4.5)), np.radians((37.35, 5.85))),
+    ("pinch_and_twirl", "exponent"): ((0.32, 0.02), (0.266, 0.026)),
+    ("fish_eye", "index"): ((1.02, 0.02), (1.08, 0.08)),
+    ("water_drop", "amplitude"): ((0.07, 0.02), (0.1375, 0.0125)),
+    ("ripple", "amplitude"): ((0.44, 0.04), (1.82, 0.42)),
+    ("scatter", "reach"): ((0.448, 0.128), (1.12, 1.12)),
+    ("perspective_no_bars", "shifts"): ((0.32, 0.32), (2.24, 2.24)),
+    ("perspective_no_bars", "shears"): ((0.01, 0.01), (0.01, 0.01)),
+    ("perspective_no_bars", "tilt"): ((0.02 / 32, 0.02 / 32), (0.02 / 224, 0.02 / 224)),
+}
+# Severity at level 1 and its step, at 224 pixels.
+SCANS = {
+    **{"single_frequency_greyscale": (0.5, 0.5), "plasma_noise": (3.25, 0.75), "voronoi_noise": (3.25, 0.75)},
+    **{"caustic_noise": (3.25, 0.75), "pseudocolor": (1.9, 0.9), "perlin_noise": (4.6, 0.6)},
+    **{"blue_noise_sample": (0.8, 0.8), "color_dither": (3, 1), "circular_motion_blur": (2.35, 0.85)},
+    **dict.fromkeys(("concentric_sine_waves", "inverse_sparkles", "bleach_bypass", "technicolor"), (1, 1)),
+    **dict.fromkeys(("hue_shift", "brownish_noise"), (1, 1)),
 }
 
 
 @pytest.mark.parametrize(("name", "parameter"), STRENGTHS)
 def test_published_strengths(name, parameter):
-    (strength, step), (first, severity_step) = STRENGTHS[name, parameter]
-    found = draws(name)[parameter][:10]
-    found = found if name == "blue_noise_sample" else abs(found)
-    assert np.allclose(found, strength + step * np.arange(10), rtol=1e-5)
-    assert np.allclose(severities.scan(name, "imagenet"), first + severity_step * np.arange(10))
+    for side, strengths in zip((32, 224), STRENGTHS[name, parameter]):
+        if strengths is not None:
+            found = draws(name, (side, side, 3))[parameter].reshape(DRAWS, -1)[:10]
+            found = found if name == "blue_noise_sample" else abs(found)
+            expected = strengths[0] + strengths[1] * np.arange(10)[:, None]
+            assert np.allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-5)
+
+
+def test_published_scans():
+    for name, (first, step) in SCANS.items():
+        assert np.allclose(severities.scan(name, "imagenet"), first + step * np.arange(10)), name
+    assert np.allclose(severities.scan("chromatic_aberration", "cifar"), 0.7 + 0.7 * np.arange(10))
 
 
 def test_published_line_counts():
@@ -81,37 +106,53 @@ def test_benchmarks_are_steps_of_the_scan():
 def test_tables():
     assert [severities.table_for((side, 500, 3)) for side in (16, 84, 85, 224, 500)] == ["cifar"] * 2 + ["imagenet"] * 3
     assert len(cbar.RANGES["cifar"]) == len(cbar.RANGES["imagenet"]) == 30
-    with pytest.raises(ValueError, match="expected a severity table among cifar, imagenet, found 'tiny'"):
-        cbar.lines.sample(jax.random.key(0), (32, 32, 3), 1, table="tiny")
+    for corruption in (cbar.lines, lenses.pinch_and_twirl):
+        with pytest.raises(ValueError, match="expected a severity table among cifar, imagenet, found 'tiny'"):
+            corruption.sample(jax.random.key(0), (32, 32, 3), 1, table="tiny")
 
 
-UNIFORM = (
-    ("single_frequency_greyscale", "phase", 0, 2 * math.pi),
-    ("concentric_sine_waves", "centre", 0, 32),
-    ("concentric_sine_waves", "turns", 0, 10),
-    ("concentric_sine_waves", "ripple", 0, 3.2),
-    ("concentric_sine_waves", "width", 0, 3.2),
-    ("plasma_noise", "time", 0, 6 * math.pi),
-    ("plasma_noise", "decay", 0.5, 1),
-    ("plasma_noise", "scale", 2.4, 6.4),
-    ("voronoi_noise", "seed", 0, 10),
-    ("voronoi_noise", "contrast", 0.5, 0.9),
-    ("voronoi_noise", "scale", 1.6, 6.4),
-    ("caustic_noise", "time", 0.5, 2),
-    ("caustic_noise", "scale", 24, 40),
-    ("sparkles", "centres", 0, 32),
-    ("inverse_sparkles", "centre", 8, 24),
-    ("checkerboard_cutout", "angle", 0, 2 * math.pi),
-    ("checkerboard_cutout", "square", 3.2, 8),
-    ("blue_noise_sample", "phases", 0, 2 * math.pi),
-    ("pseudocolor", "smooth", 0.25, 0.75),
+TALL = (36, 24, 3)  # of the images under fish_eye and water_drop
+UNIFORM = (  # lowest value and width, of each coordinate
+    ("single_frequency_greyscale", "phase", (0,), 2 * math.pi),
+    ("concentric_sine_waves", "centre", (0,), 32),
+    ("concentric_sine_waves", "turns", (0,), 10),
+    ("concentric_sine_waves", "ripple", (0,), 3.2),
+    ("concentric_sine_waves", "width", (0,), 3.2),
+    ("plasma_noise", "time", (0,), 6 * math.pi),
+    ("plasma_noise", "decay", (0.5,), 0.5),
+    ("plasma_noise", "scale", (2.4,), 4.0),
+    ("voronoi_noise", "seed", (0,), 10),
+    ("voronoi_noise", "contrast", (0.5,), 0.4),
+    ("voronoi_noise", "scale", (1.6,), 4.8),
+    ("caustic_noise", "time", (0.5,), 1.5),
+    ("caustic_noise", "scale", (24,), 16),
+    ("sparkles", "centres", (0,), 32),
+    ("inverse_sparkles", "centre", (8,), 16),
+    ("checkerboard_cutout", "angle", (0,), 2 * math.pi),
+    ("checkerboard_cutout", "square", (3.2,), 4.8),
+    ("blue_noise_sample", "phases", (0,), 2 * math.pi),
+    ("pseudocolor", "smooth", (0.25,), 0.5),
+    ("caustic_refraction", "time", (0.5,), 1.5),
+    ("caustic_refraction", "scale", (24,), 16),
+    ("fish_eye", "centres", (0, 0), (36, 24)),
+    ("water_drop", "centre", (9, 6), (18, 12)),
+    ("water_drop", "wavelength", (1.2,), 3.6),
+    ("water_drop", "phase", (0,), 2 * math.pi),
+    ("ripple", "wavelengths", (3.2, 3.2), 6.4),
+    ("ripple", "phases", (0, 0), 2 * math.pi),
+    ("scatter", "seed", (0,), 10),
 )
 
 
-@pytest.mark.parametrize(("name", "parameter", "low", "high"), UNIFORM)
-def test_uniform_draws(name, parameter, low, high):
-    values = draws(name)[parameter].reshape(DRAWS, -1)[:, :10].ravel()
-    assert scipy.stats.kstest(values, "uniform", (low, high - low)).pvalue > 1e-3
+@pytest.mark.parametrize(("name", "parameter", "low", "width"), UNIFORM, ids=lambda v: v if type(v) is str else "")
+def test_uniform_draws(name, parameter, low, width):
+    shape = TALL if name in ("fish_eye", "water_drop") else (32, 32, 3)
+    number = 2 if name in WARPS else 10
+    values = (draws(name, shape)[parameter].reshape(DRAWS, -1, len(low))[:, :number] - np.array(low)) / width
+    for axis in range(len(low)):
+        assert scipy.stats.kstest(values[..., axis].ravel(), "uniform").pvalue > 1e-3
+    if len(low) == 2:
+        assert abs(np.corrcoef(values[..., 0].ravel(), values[..., 1].ravel())[0, 1]) < 0.15
 
 
 def test_other_draws():
@@ -134,6 +175,37 @@ def test_other_draws():
     assert np.allclose(
         draws("checkerboard_cutout")["cut"].reshape(-1, 10, 1600).mean((0, 2)), np.arange(1, 11) / 10, atol=0.01
     )
+
+
+def test_corners_are_moved_independently():
+    found = draws("quadrilateral_no_bars", TALL)["corners"]
+    moved = found - np.array([(0, 0), (0, 36), (24, 36), (24, 0)])
+    reach = 24 / 30 * (1 + np.arange(DRAWS) % 10)
+    relative = (moved / reach[:, None, None]).reshape(DRAWS, 8)
+    assert scipy.stats.kstest(relative.ravel(), "uniform", (-1, 2)).pvalue > 1e-3
+    assert np.abs(np.corrcoef(relative.T) - np.eye(8)).max() < 0.2
+
+
+def test_signs():
+    shifts, shears, scales = (draws("perspective_no_bars")[name] for name in ("shifts", "shears", "scales"))
+    level = 1 + np.arange(DRAWS)[:, None] % 10
+    assert np.allclose(np.abs(np.log2(scales)), 0.015 * level, rtol=1e-4)
+    perspective = np.concatenate([shifts > 0, shears > 0, scales > 1], axis=1)
+    for signs in (perspective, draws("pinch_and_twirl")["signs"].reshape(DRAWS, 9) > 0):
+        assert np.all(np.abs(signs.mean(0) - 0.5) < 0.1)
+        assert np.abs(np.corrcoef(signs.T) - np.eye(signs.shape[1])).max() < 0.2
+
+
+def test_numbers_of_lenses():
+    def shapes(name, shape, table=None):
+        sample = functools.partial(getattr(cbar, name).sample, shape=shape, severity=1, table=table)
+        return {k: v.shape for k, v in jax.eval_shape(lambda: dict(sample(jax.random.key(0)))).items()}
+
+    grids = (((32, 32, 3), None), (3, 3)), (((224, 224, 3), None), (5, 5)), (((32, 32, 3), "imagenet"), (5, 5))
+    for arguments, grid in (*grids, (((38, 24, 3), None), (4, 3))):
+        assert shapes("pinch_and_twirl", *arguments)["signs"] == grid
+    for arguments, _ in grids:
+        assert shapes("fish_eye", *arguments)["centres"] == (501, 2)
 
 
 def test_perlin_draws():
@@ -195,14 +267,24 @@ def test_overflow_by_hand():
     assert levels(cbar.bleach_bypass, params)[1] == 24 and levels(cbar.bleach_bypass, meant)[1] == 66
 
 
+ALIASES = {
+    "cbar/cocentric_sine_waves": cbar.concentric_sine_waves,
+    "cbar/pinch_and_twirl_v2": lenses.pinch_and_twirl,
+    "cbar/fish_eye_v2": lenses.fish_eye,
+    "chromatic_abberation": cbar.chromatic_aberration,
+    "cbar/transverse_chromatic_abberation": cbar.transverse_chromatic_aberration,
+}
+
+
 def test_names():
-    assert registry.get("cbar/cocentric_sine_waves") is cbar.concentric_sine_waves
-    for name in NAMES:
+    assert all(registry.get(name) is corruption for name, corruption in ALIASES.items())
+    for name in cbar.RANGES["cifar"]:
         record = getattr(cbar, name)
         assert registry.get(f"cbar/{name}") is record
         assert record.rounding == "truncate" and record.scale.count == 10
-        assert record.family in ("noise", "occlusion", "colour")
-        assert {p.name for p in record.parameters} == set(draws(name))
+        if name not in BLURS:
+            assert record.family in (("geometry",) if name in WARPS else ("noise", "occlusion", "colour"))
+            assert {p.name for p in record.parameters} == set(draws(name))
 
 
 @pytest.mark.parametrize("name", ["voronoi_noise", "perlin_noise", "checkerboard_cutout", "lines"])
