@@ -7,6 +7,8 @@ the imports, or of a signal while they last, takes `subprocess`.
 
 import atexit
 import contextlib
+import importlib
+import logging
 import multiprocessing
 import os
 import pathlib
@@ -139,6 +141,7 @@ def _main(words, cwd, environment, *outputs):
     adopt(environment)
     for name in _COMMANDS:
         sys.modules.pop(name, None)
+    logging.root.handlers.clear()  # that of absl, which not every command imports
     try:
         _run(words)
     except SystemExit:
@@ -163,7 +166,11 @@ def adopt(environment):
             kind = type(jax.config.values[key])
             value = text.lower() in ("1", "true", "yes", "on") if kind is bool else text
             jax.config.update(key, kind(text) if kind in (int, float) else value)
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    sys.path[:0] = folders
+    if any(os.path.exists(os.path.join(folder, "sitecustomize.py")) for folder in folders):
+        sys.modules.pop("sitecustomize", None)
+        importlib.import_module("sitecustomize")
 
 
 def _run(words):

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -111,10 +112,12 @@ def test_a_killed_command_continues_with_folders(tmp_path):
 def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
     out = tmp_path / "out"
     arguments = command(tmp_path, out, "--limit=400")  # one .npy takes 6.1 MB
-    first = run(["bash", "-c", 'ulimit -f 5000; exec "$@"', "bash", *arguments])  # files of at most 5000 KiB
+    first = processes.Process(arguments, env=compiling.environment())
+    resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (5000 * 1024, resource.RLIM_INFINITY))
+    _, errors = first.communicate()
     assert first.returncode == 1
-    assert "error: the disk (or quota) is full" in first.stderr and "run the same command again" in first.stderr
-    assert "Traceback" not in first.stderr and count(out) == 0
+    assert "error: the disk (or quota) is full" in errors and "run the same command again" in errors
+    assert "Traceback" not in errors and count(out) == 0
     assert not list(out.glob("*contrast*"))  # nothing half-written stays to fill the disk
     write_dataset(out, first_of(400), corruptions=NAMES.split(","), seed=4)
     assert count(out) == 10
