@@ -31,7 +31,7 @@ Key = tuple[str, int]
 Cell = tuple[str, int, str, int | float | str]
 """(model, seed, corruption, severity)."""
 _REMEDY = "remove it to evaluate this condition again"
-_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=\w+)$")
+_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
 
 
 class Record(NamedTuple):

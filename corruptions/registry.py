@@ -92,7 +92,7 @@ def registrar(
             own_name = name or applier.__name__
             if straight_through is not None:
                 fields["straight_through"] = straight_through_estimator(applier, straight_through)
-            if by_size is not None:
+            if by_size is not None and "by_size" not in known:
                 fields["by_size"] = functools.partial(by_size, own_name)
             made = Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
             return register(made, replace=replace)

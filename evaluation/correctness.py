@@ -34,7 +34,7 @@ def of_models(
     `enhance` names an enhancement of `corruptions.enhance`; "" leaves the images as they are.
     """
     correct = {key: [] for key in models}
-    of_pixels = enhance in enhancements.of_pixels()
+    of_pixels = enhance.partition(":")[0] in enhancements.of_pixels()
     of_answers = "" if of_pixels else enhance  # images are enhanced before the network, answers in its program
     for images, labels in shown:
         if of_pixels:

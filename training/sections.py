@@ -206,7 +206,11 @@ class EvalSettings(Section):
     reference_mismatch: str = setting(
         "refuse", "a reference that holds for other conditions", choice("refuse", "label")
     )
-    enhance: str = setting("", "enhancement of every test image (eval.py)", choice("", *enhancements.names()))
+    enhance: str = setting(
+        "",
+        "enhancement of every test image (eval.py)",
+        word("'' or an enhancement, with settings: 'nlm:h=.6'", lambda name: name and enhancements.check(name)),
+    )
     adapt: str = setting("", "test: BatchNorm statistics of each corrupted test set (eval.py)", choice("", "test"))
     pseudo_count: float = setting(0.0, "weight of the statistics from training, in test images (eval.adapt)", number(0))
 

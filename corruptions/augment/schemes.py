@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
 from corruptions import checks, registry
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
-from corruptions.augment.operations import BASE
+from corruptions.augment.operations import BASE, CODES, IDENTITY
 
 Params = Mapping[str, Any]
 
@@ -150,6 +151,13 @@ def _patch_gaussian(name, table):
 
 def _from_file(transforms):
     source = get(transforms.source)
+    allowed = {IDENTITY, *(CODES[name] for name in source.operations if name in CODES)}
+    found = np.unique(transforms.params.get("operation", np.int32(IDENTITY)))
+    if found.dtype.kind not in "iu" or set(found.tolist()) - allowed:
+        raise ValueError(
+            f"{transforms.scheme_name}: expected codes of {source.name}'s operations, {sorted(allowed)}, as the param "
+            f"'operation', found {found.tolist()}"
+        )
     choices, defaults = stored.choices(transforms), {"made_for": transforms.shape}
     return Scheme(
         transforms.scheme_name,

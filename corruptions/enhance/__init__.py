@@ -4,20 +4,25 @@
     averaged(classify, "ten_crop")(images)     probabilities of a classifier, averaged over crops
 
 clahe            contrast-limited adaptive histogram equalisation, as OpenCV defines it, of the
-                 lightness L of CIELAB; clip limit 2, 8x8 tiles
+                 lightness L of CIELAB: `clip` limit 2, `grid` of 8x8 tiles
 clahe_hsv        the same of the HSV value
 clahe_rgb        the same of each channel
-clahe_skimage    scikit-image's `equalize_adapthist`, with its defaults
-nlm              non-local means, with a strength in proportion to the estimated noise
+clahe_skimage    scikit-image's `equalize_adapthist`: `clip` .01, `tiles` 8
+nlm              non-local means: strength `h` of .8 times the noise, `patch` 5, `distance` 6; `sigma` 0 estimates the
+                 noise, another one is its known standard deviation
 ten_crop         corners, centre and their mirror images; averaged probabilities
+
+Settings follow the name: `clahe:clip=4,grid=4x4`, `nlm:sigma=.1,h=.6`.
 
 D. Hendrycks's and T. Dietterich's draft on corruption and structural robustness names histogram equalisation, denoising
 and ten crops. It publishes neither the clip limit, grid and colour space nor the settings of the denoising.
 """
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +34,7 @@ from corruptions.checks import suggest
 from corruptions.enhance import clahe, clahe_skimage, denoise
 
 TEN_CROP = "ten_crop"
-_OF_PIXELS: dict[str, Callable[[jax.Array], jax.Array]] = {
+_OF_PIXELS: dict[str, Callable[..., jax.Array]] = {
     "clahe": clahe.of_lightness,
     "clahe_hsv": clahe.of_value,
     "clahe_rgb": clahe.of_channels,
@@ -43,7 +48,7 @@ _CROP_RATIO = 256 / 224
 
 
 def names() -> tuple[str, ...]:
-    """Lists the enhancements."""
+    """Lists the enhancements, without settings."""
     return (*_OF_PIXELS, TEN_CROP)
 
 
@@ -53,13 +58,40 @@ def of_pixels() -> tuple[str, ...]:
 
 
 def check(name: str) -> None:
-    """Checks the name of an enhancement.
+    """Checks the name of an enhancement, and the settings that follow it.
 
     Raises:
-      ValueError: an unknown name.
+      ValueError: an unknown name or setting, or a value out of its range.
     """
-    if name not in names():
-        raise ValueError(f"expected an enhancement out of {', '.join(names())}, found {name!r}{suggest(name, names())}")
+    _settings(name)
+
+
+def _settings(name: str) -> tuple[str, dict[str, Any]]:
+    """Splits `NAME:setting=value,...` into the name and the settings."""
+    own, _, listed = name.partition(":")
+    if own not in names():
+        raise ValueError(f"expected an enhancement out of {', '.join(names())}, found {name!r}{suggest(own, names())}")
+    parameters = inspect.signature(_OF_PIXELS[own]).parameters if own in _OF_PIXELS else {}
+    known = {p.name: p.default for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
+    settings = {}
+    for part in filter(None, listed.split(",")):
+        setting, _, text = part.partition("=")
+        checks.options(own, known, [setting])
+        try:
+            values = [float(number) for number in text.split("x")]
+            whole = [int(value) for value in values]
+        except (ValueError, OverflowError):
+            values = whole = []
+        default = known[setting]
+        number = len(default) if isinstance(default, tuple) else 1
+        of_float = isinstance(default, float)
+        if len(values) != number or not (of_float or (whole == values and min(whole) >= 1)) or min(values) < 0:
+            kind = "a number of at least 0" if of_float else "ROWSxCOLUMNS" if number > 1 else "a whole number from 1"
+            raise ValueError(f"expected {setting}={kind} of {own}, found {part!r}")
+        settings[setting] = values[0] if of_float else tuple(whole) if number > 1 else whole[0]
+    if settings.get("patch", 1) % 2 == 0:
+        raise ValueError(f"expected an odd patch of {own}, found {settings['patch']}")
+    return own, settings
 
 
 def label(name: str) -> str:
@@ -75,7 +107,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
 
     Args:
       images: [N, H, W, 3], H and W at least 16; uint8, or float32 in [0, 1].
-      name: one of `of_pixels`.
+      name: one of `of_pixels`, with settings or without.
       validate: whether the values of concrete float batches are checked (this waits for the device once).
 
     Returns:
@@ -85,8 +117,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
       ValueError, TypeError: wrong shape, dtype, range or name; the message names the expected and the found value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
-    check(name)
-    if name not in _OF_PIXELS:
+    if _settings(name)[0] not in _OF_PIXELS:
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
     devices.refuse_forked()
     checks.image_batch(images, validate)
@@ -98,8 +129,10 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
 
 @functools.partial(jax.jit, static_argnames=("name",))
 def _enhance(images, name):
+    own, settings = _settings(name)
+
     def enhance_image(image):
-        enhanced = _OF_PIXELS[name](from_float(to_float(image), jnp.uint8, "nearest"))
+        enhanced = _OF_PIXELS[own](from_float(to_float(image), jnp.uint8, "nearest"), **settings)
         return enhanced if image.dtype == jnp.uint8 else to_float(enhanced)
 
     def in_chunks(values):

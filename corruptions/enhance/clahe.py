@@ -80,33 +80,36 @@ def clipped(counts: jax.Array, limit: int) -> jax.Array:
     return jnp.minimum(counts, limit) + whole + extra.astype(jnp.int32)
 
 
-def of_lightness(image: jax.Array) -> jax.Array:
+def of_lightness(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
     """Equalises the lightness L of CIELAB; all three channels have 8 bits.
 
     Args:
       image: uint8 [H, W, 3].
+      clip, grid: see `clahe`.
     """
     lightness, a, b = lab_from_rgb(image)
-    return rgb_from_lab(clahe(lightness), a, b)
+    return rgb_from_lab(clahe(lightness, clip, grid), a, b)
 
 
-def of_value(image: jax.Array) -> jax.Array:
+def of_value(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
     """Equalises the HSV value, the largest channel; hue and saturation stay.
 
     Args:
       image: uint8 [H, W, 3].
+      clip, grid: see `clahe`.
     """
     value, _ = value_and_chroma(image)
-    return jnp.round(with_value(image, clahe(value[..., 0]).astype(jnp.float32))).astype(jnp.uint8)
+    return jnp.round(with_value(image, clahe(value[..., 0], clip, grid).astype(jnp.float32))).astype(jnp.uint8)
 
 
-def of_channels(image: jax.Array) -> jax.Array:
+def of_channels(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
     """Equalises each channel by itself, which changes colours.
 
     Args:
       image: uint8 [H, W, 3].
+      clip, grid: see `clahe`.
     """
-    return jax.vmap(clahe, in_axes=-1, out_axes=-1)(image)
+    return jax.vmap(functools.partial(clahe, clip=clip, grid=grid), in_axes=-1, out_axes=-1)(image)
 
 
 def with_value(image: jax.Array, value: jax.Array) -> jax.Array:

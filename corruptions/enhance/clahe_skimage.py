@@ -16,23 +16,25 @@ CLIP, TILES, BINS = 0.01, 8, 256
 _HIGHEST = 2**14 - 1
 
 
-def equalize(image: jax.Array) -> jax.Array:
-    """Equalises the HSV value of an image, uint8 [H, W, 3]."""
+def equalize(image: jax.Array, *, clip: float = CLIP, tiles: int = TILES) -> jax.Array:
+    """Equalises the HSV value of an image, uint8 [H, W, 3]; see `equalize_value`."""
     value, _ = value_and_chroma(image)
-    equalized = _stretched(equalize_value(value[..., 0]).astype(jnp.float32), 1.0)
+    equalized = _stretched(equalize_value(value[..., 0], clip, tiles).astype(jnp.float32), 1.0)
     return jnp.round(255 * with_value(image, equalized)).astype(jnp.uint8)
 
 
-def equalize_value(value: jax.Array) -> jax.Array:
+def equalize_value(value: jax.Array, clip: float = CLIP, number: int = TILES) -> jax.Array:
     """Equalises one channel, before it is stretched to the whole range.
 
     Args:
       value: uint8 [H, W].
+      clip: limit of a bin, a share of a tile's pixels; all of them where it is 0.
+      number: a side has at least so many tiles.
 
     Returns:
       int32 [H, W] in 0..16383.
     """
-    sides = [max(size // TILES, 1) for size in value.shape]
+    sides = [max(size // number, 1) for size in value.shape]
     levels = jnp.round(_stretched(257 * value.astype(jnp.float32), float(_HIGHEST))).astype(jnp.int32)
     around = [(k // 2, (k - n % k) % k + -(-k // 2)) for n, k in zip(value.shape, sides)]
     padded = jnp.pad(levels, around, mode="reflect") // (1 + (_HIGHEST + 1) // BINS)
@@ -40,7 +42,7 @@ def equalize_value(value: jax.Array) -> jax.Array:
     inner = padded[tuple(slice(k // 2, k // 2 + n * k) for n, k in zip(numbers, sides))]
     tiles = cut(inner, *numbers)
     area = tiles.shape[1]
-    counts = clipped(histograms(tiles, BINS), max(int(CLIP * area), 1))
+    counts = clipped(histograms(tiles, BINS), max(int(clip * area), 1) if clip > 0 else area)
     running = jnp.cumsum(counts, axis=1).astype(jnp.uint32)  # times 16383 below 2^32 up to sides of 4,096 pixels
     tables = jnp.minimum(running * _HIGHEST // area, _HIGHEST).astype(jnp.int32).reshape(*numbers, BINS)
     down, right = (_neighbours(*axis) for axis in zip(value.shape, sides, numbers))

@@ -3,7 +3,9 @@
 Every pixel p becomes the mean of the pixels p + t, |t| up to a distance d down and across, with weights exp(-D), 0
 where D > 5,
 
-    D = sum_window sum_c (I(x) - I(x + t))^2 / (C h^2 s^2).
+    D = max(0, sum_window (sum_c (I(x) - I(x + t))^2 - 2 C sigma^2)) / (C h^2 s^2),
+
+with the known standard deviation sigma of the noise, whose own differences then count nothing, or 0.
 
 The window has rows and columns p - o + 1 .. p + o, o = s // 2: one row and column less than the patch side s, as
 scikit-image has it. The image is reflected at its rim, without the last pixel. A. Buades, B. Coll, J.-M. Morel, CVPR
@@ -29,19 +31,29 @@ _HIGH_PASS = (-0.48296291314469025, 0.836516303737469, -0.22414386804185735, -0.
 _QUARTILE = 0.6744897501960817  # third quartile of the standard normal distribution
 
 
-def denoise_levels(image: jax.Array) -> jax.Array:
-    """Denoises an image of 8 bits, uint8 [H, W, 3], with .8 of the estimated noise as strength.
+def denoise_levels(
+    image: jax.Array, *, h: float = STRENGTH, patch: int = PATCH, distance: int = DISTANCE, sigma: float = 0.0
+) -> jax.Array:
+    """Denoises an image of 8 bits.
 
     Clean photographs have an estimate of some .01 and are smoothed a little too, as in the draft on structural
     robustness.
+
+    Args:
+      image: uint8 [H, W, 3].
+      h: strength, a multiple of the noise.
+      patch, distance: see `denoise`.
+      sigma: the known standard deviation of the noise, images being in [0, 1]; 0 takes the estimate for the strength.
     """
     noisy = to_float(image)
-    sigma = estimate(noisy)
-    found = denoise(noisy, STRENGTH * sigma)
-    return jnp.where(sigma > _CLEAN, from_float(found, jnp.uint8, "nearest"), image)
+    noise = estimate(noisy) if sigma == 0 else jnp.float32(sigma)
+    found = denoise(noisy, h * noise, patch, distance, sigma)
+    return jnp.where(noise > _CLEAN, from_float(found, jnp.uint8, "nearest"), image)
 
 
-def denoise(image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance: int = DISTANCE) -> jax.Array:
+def denoise(
+    image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance: int = DISTANCE, sigma: float = 0.0
+) -> jax.Array:
     """Takes the weighted means around each pixel.
 
     Args:
@@ -49,6 +61,7 @@ def denoise(image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance
       h: strength, in the unit of the image; 0 returns the image unchanged.
       patch: side s of the patches in pixels, odd.
       distance: d in pixels.
+      sigma: known standard deviation of the noise, in the unit of the image; 0 where it is unknown.
 
     Returns:
       float32 [H, W, C].
@@ -61,11 +74,12 @@ def denoise(image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance
     strip = -(-height // number)
     padded = jnp.pad(padded, ((0, number * strip - height), (0, 0), (0, 0)))
     strips = jnp.stack([padded[i * strip : (i + 1) * strip + 2 * pad] for i in range(number)])
-    means = jax.lax.map(lambda part: _means(part, scale, patch // 2, distance), strips)
+    expected = 2 * channels * sigma**2 * (2 * (patch // 2)) ** 2  # of the sum over a window of noise alone
+    means = jax.lax.map(lambda part: _means(part, scale, patch // 2, distance, expected), strips)
     return means.reshape(number * strip, width, channels)[:height]
 
 
-def _means(padded, scale, o, d):
+def _means(padded, scale, o, d, expected):
     """Takes the means of the pixels of a strip: [H + 2 o + 2 d, W + 2 o + 2 d, C] to [H, W, C].
 
     The weight of p + t at p equals that of p at p + t, so of t and -t only one is computed.
@@ -83,7 +97,8 @@ def _means(padded, scale, o, d):
         moved = (jax.lax.dynamic_slice(plane, (down + 1, left + right + 1), around) for plane in planes)
         squares = stage(sum((a - b) ** 2 for a, b in zip(fixed, moved)))
         rows = stage(sum(squares[k : k + tall] for k in range(2 * o)))
-        far = sum(rows[:, k : k + wide] for k in range(2 * o)) * scale
+        far = sum(rows[:, k : k + wide] for k in range(2 * o))
+        far = (jnp.maximum(far - expected, 0) if expected else far) * scale
         weight = stage(jnp.where(far <= _FAR, jnp.exp(-far), 0))
         ahead = jax.lax.dynamic_slice(weight, (d, d - left), own)
         behind = jax.lax.dynamic_slice(weight, (d - down, d - left - right), own)

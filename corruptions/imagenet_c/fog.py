@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from corruptions.imagenet_c.tables import lookup, member, table_for
+from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import random, staging, textures
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -36,7 +36,7 @@ _UNITS = {
 }
 
 
-@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels")
+@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding(quick=False))
 def fog(image: Image, params: Params) -> Image:
     """Lays a plasma fractal over the image: clip((x + s P) M / (M + s), 0, 1).
 

@@ -1,12 +1,14 @@
 """ImageNet-C frost: ice laid over the image, procedural or cropped from photographs in a folder.
 
-The option `photographs` is a digest of the photographs, not a path: results stay bound to the pictures, wherever they
-lie. `use_photographs` reads a folder and remembers it in this process.
+The option `photographs` is "original", for the photographs that the package imagecorruptions-imaug holds, or the digest of
+photographs that `use_photographs` read. Records hold the digest: results stay bound to the pictures, wherever they lie.
 """
 
 import dataclasses
 import functools
 import hashlib
+import importlib.util
+import logging
 import os
 import pathlib
 from collections.abc import Sequence
@@ -39,6 +41,8 @@ ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b739
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 _USED: dict[str, "Photographs"] = {}
+ORIGINAL = "original"
+_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")  # that ImageNet-C draws from
 
 
 def _sample(
@@ -48,12 +52,14 @@ def _sample(
 
     First one of five looks with equal probability (two of them are alike), then `texture`: random fields (see
     `primitives.frost_texture`) at the scale of the original's crop, resampled without smoothing by 0.2 (`cifar`) or
-    0.3 (`tiny`). Scores are close to, but not comparable with, published ones: those need the original photographs.
-    With `photographs`, the digest that `use_photographs` returned, a crop of them takes the texture's place.
+    0.3 (`tiny`). Scores are close to, but not comparable with, published ones: those need the original photographs,
+    `photographs="original"` where imagecorruptions-imaug is installed. With `photographs` a crop of them takes the
+    texture's place.
     """
     table = table_for(shape, table)
     if photographs is not None:
         return {**_weights(shape, severity, table), **find(photographs).crop(key, shape, table)}
+    _say_procedural()
     look_key, key = jax.random.split(key)
     look = jnp.array(_LOOK_OF_FILE)[jax.random.randint(look_key, (), 0, len(_LOOK_OF_FILE))]
     return {**_weights(shape, severity, table), "texture": _texture(key, look, shape, TEXTURE_SCALE[table])}
@@ -80,7 +86,22 @@ def _lattices(shape, table):
     return {"lattices": frost_texture.lattices(*_positions(shape, TEXTURE_SCALE[table_for(shape, table)])[0])}
 
 
-@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0))
+def _described(shape, options):
+    """Lists for records the severity table and the digest of the photographs."""
+    original = {"photographs": ORIGINAL_PHOTOGRAPHS} if options.get("photographs") == ORIGINAL else {}
+    return {"table": table_for(shape, options.get("table")), **original}
+
+
+@functools.cache
+def _say_procedural():
+    """Says once in a process that textures are not the benchmark's."""
+    logging.getLogger(__name__).warning(
+        "imagenet_c/frost draws procedural ice: scores do not compare with published ones, which need the photographs: "
+        "photographs='original' with imagecorruptions-imaug installed, or imagenet_c.use_photographs(FOLDER)"
+    )
+
+
+@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0), by_size=_described)
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
 
@@ -150,11 +171,12 @@ class Photographs:
       FileNotFoundError: no such folder, or no image file in it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | os.PathLike[str], names: Sequence[str] | None = None):
         self.folder = pathlib.Path(path)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
-        self._files = sorted(file for file in self.folder.iterdir() if file.suffix.lower() in _SUFFIXES)
+        found = (file for file in self.folder.iterdir() if file.suffix.lower() in _SUFFIXES)
+        self._files = sorted(file for file in found if names is None or file.name in names)
         if not self._files:
             raise FileNotFoundError(
                 f"expected image files ({', '.join(_SUFFIXES)}) in {str(self.folder)!r}, found none"
@@ -203,17 +225,33 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
     Needs Pillow.
 
     Args:
-      path: folder of images (png, jpg, bmp, webp); every file is drawn equally often, so the original benchmark takes
-        exactly the five files it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg).
+      path: "original" for the five photographs of ImageNet-C in the installed package imagecorruptions-imaug; or a
+        folder of images (png, jpg, bmp, webp), of which every file is drawn equally often, so that the original
+        benchmark takes exactly the five files it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg,
+        frost5.jpg).
 
     Returns:
       Their digest, the value of the option `photographs`; `ORIGINAL_PHOTOGRAPHS` for those five.
 
     Raises:
-      FileNotFoundError: no such folder, or no image file in it.
+      FileNotFoundError: no such package or folder, or no image file in it.
+      ValueError: the package holds other photographs.
     """
-    photographs = Photographs(path)
-    return _USED.setdefault(photographs.digest, photographs).digest
+    if path != ORIGINAL:
+        photographs = Photographs(path)
+        return _USED.setdefault(photographs.digest, photographs).digest
+    if ORIGINAL_PHOTOGRAPHS not in _USED:
+        package = importlib.util.find_spec("imagecorruptions")
+        if package is None or not package.origin:
+            raise FileNotFoundError(
+                "expected ImageNet-C's photographs of frost in the package imagecorruptions-imaug, found it not "
+                "installed: pip install imagecorruptions-imaug, or name a folder of frost1.png to frost5.jpg"
+            )
+        photographs = Photographs(pathlib.Path(package.origin).parent / "frost", _FILES)
+        if photographs.digest != ORIGINAL_PHOTOGRAPHS:
+            raise ValueError(f"expected ImageNet-C's photographs in {photographs.folder}, found others")
+        _USED[ORIGINAL_PHOTOGRAPHS] = photographs
+    return ORIGINAL_PHOTOGRAPHS
 
 
 def used_photographs() -> tuple[str, ...]:
@@ -222,15 +260,19 @@ def used_photographs() -> tuple[str, ...]:
 
 
 def find(digest: str) -> Photographs:
-    """Gives the photographs of a digest.
+    """Gives the photographs of a digest, or of the word "original".
 
     Raises:
+      FileNotFoundError: "original" where the package that holds them is not installed.
       ValueError: this process has not read them.
     """
+    if digest == ORIGINAL:
+        digest = use_photographs(ORIGINAL)
     if digest not in _USED:
         raise ValueError(
             f"expected frost photographs of digest {str(digest)[:16]}, found them in no folder given here; name it, "
-            "--config.frost=FOLDER of commands, corruptions.imagenet_c.use_photographs(FOLDER) in Python"
+            "--config.frost=FOLDER of commands, corruptions.imagenet_c.use_photographs(FOLDER) in Python; FOLDER may be "
+            "the word original where imagecorruptions-imaug is installed"
         )
     return _USED[digest]
 

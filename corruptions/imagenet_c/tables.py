@@ -46,7 +46,7 @@ def _of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str
     return name, np.int32(TABLES.index(own))
 
 
-padding = functools.partial(padded.Padding, _of_program, quick=True)
+padding: Any = functools.partial(padded.Padding, _of_program, quick=True)
 _SOURCE = "Hendrycks & Dietterich (2019), appendix B and released code"
 member = registry.registrar(
     "imagenet_c",

@@ -112,6 +112,14 @@ def test_a_label_that_tables_cannot_hold_is_refused(tmp_path):
         stored.write(tmp_path / "x.npz", drawn("augmix", 2, label="my set, the first"))
 
 
+@pytest.mark.parametrize("wrong", [99, -1, augment.OPERATIONS.index("invert") + 1])
+def test_operations_that_the_source_lacks_are_refused(wrong, tmp_path):
+    content = drawn("augmix", 2)
+    content.params["operation"] = np.full_like(content.params["operation"], wrong)
+    with pytest.raises(ValueError, match=rf"stored=some@.*expected codes of augmix's operations.*found \[{wrong}\]"):
+        augment.get(save(tmp_path / "x.npz", content))
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_strengths_that_are_no_numbers_are_refused_by_name(wrong, tmp_path):
     content = drawn("augmix", 2)

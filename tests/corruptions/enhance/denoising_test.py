@@ -34,10 +34,11 @@ def test_a_constant_image_has_no_noise():
     assert float(estimate(np.zeros((32, 32, 3), np.float32))) == 0
 
 
-def test_means_are_those_of_loops():
+@pytest.mark.parametrize("sigma", [0.0, 0.08])
+def test_means_are_those_of_loops(sigma):
     image = NOISY[:12, 9:22]
-    found = jax.jit(denoise.denoise, static_argnums=(2, 3))(image, 0.1, 3, 2)
-    np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2), atol=1e-5)
+    found = jax.jit(denoise.denoise, static_argnums=(2, 3, 4))(image, 0.1, 3, 2, sigma)
+    np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2, sigma), atol=1e-5)
 
 
 def test_strips_of_a_taller_image_fit_together():

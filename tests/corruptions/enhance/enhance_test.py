@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from corruptions import enhance as enhancements
-from corruptions.enhance import clahe
+from corruptions.enhance import clahe, clahe_skimage, denoise
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 32, 32, 3)).astype(np.uint8)
@@ -25,6 +25,37 @@ def test_a_batch_is_its_images_one_by_one_of_either_dtype():
     floats = enhancements.enhance((IMAGES / 255).astype(np.float32), "clahe")
     assert floats.dtype == jnp.float32
     np.testing.assert_allclose(floats, one_by_one / 255, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("clahe:clip=4,grid=4x2", lambda image: clahe.of_lightness(image, clip=4, grid=(4, 2))),
+        ("clahe_rgb:grid=4x4", lambda image: clahe.of_channels(image, grid=(4, 4))),
+        ("clahe_skimage:clip=.05,tiles=4", lambda image: clahe_skimage.equalize(image, clip=0.05, tiles=4)),
+        ("nlm:patch=3,distance=2,h=.6,sigma=.1", lambda image: denoise.denoise_levels(image, patch=3, distance=2, h=0.6, sigma=0.1)),
+    ],
+)  # fmt: skip
+def test_settings_follow_the_name(name, expected):
+    found = enhancements.enhance(IMAGES[:1], name)[0]
+    np.testing.assert_array_equal(found, jax.jit(expected)(IMAGES[0]))
+    assert (np.asarray(found) != enhancements.enhance(IMAGES[:1], name.partition(":")[0])[0]).any()
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("clahe:clipp=4", "clahe has no option 'clipp'; did you mean 'clip'"),
+        ("clahe:grid=4", "expected grid=ROWSxCOLUMNS of clahe, found 'grid=4'"),
+        ("clahe:clip=high", "expected clip=a number of at least 0 of clahe, found 'clip=high'"),
+        ("nlm:patch=4", "expected an odd patch of nlm, found 4"),
+        ("nlm:sigma=-1", "found 'sigma=-1'"),
+        ("ten_crop:crops=5", "ten_crop has no option 'crops'"),
+    ],
+)
+def test_wrong_settings_are_named(name, message):
+    with pytest.raises(ValueError, match=message):
+        enhancements.check(name)
 
 
 def test_what_is_wrong_is_named():

@@ -72,3 +72,7 @@ def test_scikit_images_denoising():
         expected = restoration.denoise_nl_means(image, **given, fast_mode=True)
         apart = np.abs(np.asarray(jax.jit(denoise.denoise)(image, 0.8 * sigma)) - expected)
         assert apart.max() < 3.6e-3 and apart.mean() < 3.6e-4
+        if scale:
+            expected = restoration.denoise_nl_means(image, **given, fast_mode=True, sigma=scale)
+            apart = np.abs(np.asarray(denoise.denoise(image, 0.8 * sigma, sigma=scale)) - expected)
+            assert apart.max() < 3.6e-3 and apart.mean() < 3.6e-4

@@ -109,7 +109,7 @@ def noise(image):
     return np.mean([np.median(np.abs(band[band != 0])) / 0.6744897501960817 for band in bands])
 
 
-def non_local_means(image, h, patch, distance):
+def non_local_means(image, h, patch, distance, sigma=0.0):
     """By loops over pixels and shifts, float64."""
     height, width, channels = image.shape
     o, d = patch // 2, distance
@@ -119,7 +119,8 @@ def non_local_means(image, h, patch, distance):
         total = 0.0
         window = lambda i, j: padded[i + d + 1 : i + d + 1 + 2 * o, j + d + 1 : j + d + 1 + 2 * o]  # noqa: E731
         for down, right in itertools.product(range(-d, d + 1), repeat=2):
-            far = ((window(y, x) - window(y + down, x + right)) ** 2).sum() / (channels * h**2 * patch**2)
+            squares = (window(y, x) - window(y + down, x + right)) ** 2 - 2 * sigma**2
+            far = max(squares.sum(), 0) / (channels * h**2 * patch**2)
             weight = math.exp(-far) if far <= 5 else 0.0
             out[y, x] += weight * padded[y + o + d + down, x + o + d + right]
             total += weight

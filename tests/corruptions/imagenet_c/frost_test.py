@@ -1,3 +1,6 @@
+import importlib.util
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,9 +8,12 @@ import pytest
 from PIL import Image
 
 import corruptions
+from corruptions import imagenet_c
 from corruptions.imagenet_c import frost, frost_from_folder
 from tests.reference.imagenet_c.frost import WEIGHTS
 from tests.reference.photographs import photograph
+
+frost_files = sys.modules["corruptions.imagenet_c.frost"]  # the module, whose name the corruption has taken
 
 
 def assert_composite(image, params, severity):
@@ -106,3 +112,40 @@ def test_errors_of_folders(tmp_path, folder):
         frost_from_folder(folder).sample(jax.random.key(0), (340, 340, 3), 1)
     with pytest.raises(ValueError, match=r"at least 80x70 .* resizing by 0.2 \(table 'cifar'\), found 66x80"):
         frost_from_folder(folder).sample(jax.random.key(0), (80, 70, 3), 1, table="cifar")
+
+
+def test_the_original_photographs_are_found_in_the_installed_package(tmp_path, folder, monkeypatch):
+    """By one word, which records replace by the digest; a sixth file beside the five is not read."""
+    package = tmp_path / "imagecorruptions"
+    (package / "frost").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    for file, name in zip(sorted(folder.glob("*.png")) * 2, (*frost_files._FILES, "frost6.jpg")):
+        (package / "frost" / name).write_bytes(file.read_bytes())
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(frost_files, "_USED", {})
+    with pytest.raises(ValueError, match=r"expected ImageNet-C's photographs in .*frost, found others"):
+        imagenet_c.use_photographs("original")
+    digest = frost_files.Photographs(package / "frost", frost_files._FILES).digest
+    assert digest != frost_files.Photographs(package / "frost").digest
+    monkeypatch.setattr(frost_files, "ORIGINAL_PHOTOGRAPHS", digest)
+    images = np.stack([photograph(32, 32, seed=k) for k in range(2)])
+    found = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs="original")
+    expected = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs=digest)
+    np.testing.assert_array_equal(found, expected)
+    assert imagenet_c.used_photographs() == (digest,)
+    assert frost.describe((32, 32, 3), {"photographs": "original"}) == {"table": "cifar", "photographs": digest}
+
+
+def test_without_the_package_the_message_names_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(frost_files, "_USED", {})
+    with pytest.raises(FileNotFoundError, match="pip install imagecorruptions-imaug, or name a folder"):
+        imagenet_c.use_photographs("original")
+
+
+def test_procedural_frost_says_so_once(caplog):
+    frost_files._say_procedural.cache_clear()
+    for shape in ((32, 32, 3), (33, 32, 3)):
+        jax.eval_shape(lambda key, shape=shape: frost.sample(key, shape, 1), jax.random.key(0))
+    (line,) = caplog.messages
+    assert line.startswith("imagenet_c/frost draws procedural ice") and "\n" not in line
