@@ -156,7 +156,7 @@ class ShownStored:
     def record(self) -> Record:
         """Records the condition and the settings that its stored pixels were made with."""
         condition, about = self.condition, dict(self.about)
-        shown = {"source": stored_source(self.dataset, condition.corruption)}
+        shown = {"source": stored_source(self.dataset, condition)}
         if condition.corruption != CLEAN:
             about["described"] = stored_description(self.dataset, condition.corruption)
         return Record(condition.corruption, condition.label, None, len(self), shown, about)
@@ -261,16 +261,17 @@ def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
     return words | {"frost": ORIGINAL} if manifest is None and name == FROST else words
 
 
-def stored_source(stored: CorruptedDataset, name: str) -> dict[str, Any]:
-    """Records the folder of a corrupted dataset and, from its manifest, the settings of one
-    corruption.
+def stored_source(stored: CorruptedDataset, condition: Condition) -> dict[str, Any]:
+    """Records the folder of a corrupted dataset and what tells its pixels from others: the settings of the corruption
+    in its manifest, or a digest of the files where a published dataset has none (`CorruptedDataset.content`).
     """
     source = {key: value for key, value in stored.provenance.items() if key != "manifest"}
-    if manifest := stored.provenance.get("manifest"):
-        source |= {key: manifest.get(key) for key in _IDENTITY}
-        entry = manifest.get("corruptions", {}).get(name, {})
-        source["corruption"] = {key: entry.get(key) for key in _SETTINGS}
-    return source
+    manifest = stored.provenance.get("manifest")
+    if manifest is None:
+        return source | {"content": stored.content(condition.corruption, condition.label)}
+    entry = manifest.get("corruptions", {}).get(condition.corruption, {})
+    settings = {"corruption": {key: entry.get(key) for key in _SETTINGS}}
+    return source | {key: manifest.get(key) for key in _IDENTITY} | settings
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from tests.pages import ROOT, section_of
 LIBRARY = {
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "corruptions").rglob("*")
-    if path.suffix == ".py" or path.name == "py.typed"
+    if path.suffix in (".py", ".json") or path.name == "py.typed"
 }
 BACKEND = int(importlib.metadata.version("setuptools").partition(".")[0])
 

@@ -12,6 +12,7 @@ import numpy as np
 import corruptions
 from corruptions import cbar
 from corruptions.write import WriteError, manifests, verify
+from corruptions.write.files import content_sha256
 from corruptions.write.manifests import Severity
 
 MANIFEST = manifests.NAME
@@ -52,6 +53,7 @@ class CorruptedDataset(abc.ABC):
             raise FileNotFoundError(f"{path}: expected a corrupted dataset, found no corruption in it")
         self.path = path
         self._places = dict(places)
+        self._contents: dict[tuple[Path, ...], str] = {}
 
     def conditions(self) -> tuple[tuple[str, Severity], ...]:
         """Lists every (corruption, severity).
@@ -77,6 +79,20 @@ class CorruptedDataset(abc.ABC):
         if batch_size < 1:
             raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
         return self._read(self._places[self._find(corruption, severity)], batch_size)
+
+    def content(self, corruption: str, severity: Severity) -> str:
+        """Computes a digest of the files of one condition, once.
+
+        Of a folder tree it takes at most 256 images, of large files a sample (`corruptions.write.files.content_sha256`).
+        """
+        paths = tuple(self._files(self._places[self._find(corruption, severity)]))
+        if paths not in self._contents:
+            self._contents[paths] = content_sha256(paths)
+        return self._contents[paths]
+
+    @abc.abstractmethod
+    def _files(self, place: Any) -> Iterable[Path]:
+        """Lists the files that `content` reads of the condition at `place`."""
 
     @abc.abstractmethod
     def _read(self, place: Any, batch_size: int) -> Iterator[Batch]:

@@ -69,6 +69,9 @@ class CorruptedArrays(CorruptedDataset):
         self.provenance = {"source": str(path), "format": "npy", "manifest": manifest}
         self._labels = _labels(path / LABELS, rows, self.number)
 
+    def _files(self, place: tuple[str, int]) -> list[Path]:
+        return [self.path / place[0], self.path / LABELS]
+
     def _read(self, place: tuple[str, int], batch_size: int) -> Iterator[Batch]:
         file, block = place
         array = _map(self.path / file)
@@ -114,6 +117,11 @@ class CorruptedFolders(CorruptedDataset):
         self.image_shape = read_image(items[0][0]).shape
         self.provenance = {"source": str(path), "format": "folders", "manifest": manifest}
 
+    def _files(self, place: Path) -> list[Path]:
+        classes = tree.class_folders(place)
+        of_each = (sorted(filter(Path.is_file, (place / name).iterdir())) for name in _spread(classes, 32))
+        return [file for files_of_class in of_each for file in _spread(files_of_class, 8)]
+
     def _read(self, place: Path, batch_size: int) -> Iterator[Batch]:
         items = self._list(place)
         if len(items) != self.number:
@@ -131,6 +139,11 @@ class CorruptedFolders(CorruptedDataset):
                 f"{len(classes)}; they differ in {', '.join(differ[:5])}"
             )
         return [(path, label) for path, label, _ in tree.list_images(folder, self.class_names)]
+
+
+def _spread(items, most):
+    """At most so many items, at equal distances."""
+    return [items[i] for i in np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)]
 
 
 def _written(path, manifest):
@@ -187,8 +200,11 @@ class CorruptedShards(CorruptedDataset):
         self.class_names = tuple(manifest["class_names"])
         self.provenance = {"source": str(path), "format": manifest["layout"], "manifest": manifest}
 
+    def _files(self, place: Path) -> list[Path]:
+        return sorted(place.glob(f"*{self._suffix}"))
+
     def _read(self, place: Path, batch_size: int) -> Iterator[Batch]:
-        items = itertools.chain.from_iterable(map(self._items, sorted(place.glob(f"*{self._suffix}"))))
+        items = itertools.chain.from_iterable(map(self._items, self._files(place)))
         number = 0
         for images, labels in in_batches(items, self.image_shape, batch_size, self._threads):
             number += len(labels)

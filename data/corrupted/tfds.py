@@ -37,6 +37,9 @@ class CorruptedTfds(CorruptedDataset):
         version = folders[configs[0]].name
         self.provenance = {"source": str(parent), "format": "tfds array_record", "version": version}
 
+    def _files(self, place: tuple[str, Path]) -> list[Path]:
+        return sorted(place[1].glob("*.array_record*"))
+
     def _read(self, place: tuple[str, Path], batch_size: int) -> Iterator[Batch]:
         _, folder = place
         source, _ = _open(folder)

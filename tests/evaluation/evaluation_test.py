@@ -19,6 +19,7 @@ from evaluation.results import count_answers
 from evaluation.shown import Shown, ShownStored
 from runtime import meshes
 from runtime.files import DamagedFileError
+from runtime.settings import WorkdirError
 from tests.training import tiny
 from training import states, study
 
@@ -203,3 +204,6 @@ def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_
         images = jnp.asarray(clean // k)
         expected = correctness.of_model(model, images, jnp.asarray(labels), 70, mesh)
         np.testing.assert_array_equal(answers["standard", 0], expected)
+    np.save(source / "transverse_chromatic_abberation.npy", np.concatenate([clean // k for k in range(2, 7)]))
+    with pytest.raises(WorkdirError, match=r"other images under 5 of 5(.|\n)*-1\.npz: source\.content: stored "):
+        evaluate_models({}, ShownStored(open_corrupted(source), mesh, batch_size=32), stored.conditions, workdir)

@@ -123,6 +123,22 @@ def make_folders(root, conditions):
             Image.fromarray(image).save(path, "JPEG", quality=85, optimize=True)
 
 
+def test_the_content_of_a_condition_is_its_own(arrays, tmp_path):
+    make_folders(tmp_path, [("blur/fog", 1), ("blur/fog", 2), ("snow", 1)])
+    for dataset in (open_corrupted(arrays), open_corrupted(tmp_path)):
+        before = {condition: dataset.content(*condition) for condition in dataset.conditions()}
+        assert len(set(before.values())) == len(
+            {name if dataset.path == arrays else c for c in before for name in c[:1]}
+        )
+    path = next((tmp_path / "snow").rglob("*.JPEG"))
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    after = {condition: open_corrupted(tmp_path).content(*condition) for condition in before}
+    assert [condition[0] for condition in before if before[condition] != after[condition]] == ["imagenet_c/snow"]
+
+
 def decoded(name, severity):
     """Images as JPEG leaves them, by class and then by name."""
     images = []
