@@ -308,7 +308,7 @@ class Running:
         self._stream = Stream(np.stack(list(centres.values()), axis=1))
         self._saved = time.monotonic()
         self.start = 0
-        if kept and kept[_TARGETS].tolist() == self._names:
+        if kept.get(_TARGETS, np.array([])).tolist() == self._names:
             self._stream.resume({name: array for name, array in kept.items() if name != _TARGETS})
             self.start = int(self._stream.number[0])  # the first weighting takes all transforms
 
