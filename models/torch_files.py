@@ -76,20 +76,30 @@ def _read_pickle(path):
     content = _unwrapped(content)
     if not isinstance(content, dict):
         raise ValueError(f"{path}: expected a state_dict, names with tensors, found {type(content).__name__}")
+    if numbers := [name for name in content if not isinstance(name, str)]:
+        found = f"{str(numbers[0])[:40]} of type {type(numbers[0]).__name__}"
+        raise ValueError(f"{path}: expected names of tensors, found the key {found}")
     if strange := [name for name, value in content.items() if not isinstance(value, torch.Tensor)]:
-        raise ValueError(f"{path}: expected only tensors, found others at {', '.join(map(str, strange[:5]))}")
-    # NumPy has no bfloat16 that PyTorch knows of; float32 holds every half-precision value.
-    halves = (torch.bfloat16, torch.float16)
-    return {
-        name: np.asarray((value.float() if value.dtype in halves else value).detach())
-        for name, value in content.items()
-    }
+        raise ValueError(f"{path}: expected only tensors, found others at {', '.join(strange[:5])}")
+    for name, value in content.items():
+        kinds = {"quantised": value.is_quantized, "meta": value.is_meta, "nested": value.is_nested}
+        kinds[str(value.layout).removeprefix("torch.")] = value.layout != torch.strided
+        if odd := [kind for kind, is_it in kinds.items() if is_it]:
+            raise ValueError(f"{path}: expected dense tensors with values, found a {odd[0]} one at {name}")
+    return {name: _array(value) for name, value in content.items()}
+
+
+def _array(tensor):
+    """NumPy has no bfloat16 or float8 that PyTorch knows of; float32 holds every value of smaller types."""
+    small = tensor.is_floating_point() and tensor.element_size() < 4
+    return np.asarray((tensor.float() if small else tensor).detach())
 
 
 def _unwrapped(content):
-    """Finds the names and tensors in the content of a training script's file."""
-    while isinstance(content, dict) and (inside := [content[k] for k in _ENTRIES if isinstance(content.get(k), dict)]):
-        content = inside[0]
+    """Finds the names and tensors in the content of a training script's file, at most as deep as there are entries."""
+    for _ in _ENTRIES:
+        if isinstance(content, dict):
+            content = next((content[k] for k in _ENTRIES if isinstance(content.get(k), dict)), content)
     return content
 
 

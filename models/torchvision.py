@@ -288,7 +288,7 @@ def _our_layout(array):
 
 def refuse_others(what, source, arrays, expected):
     """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`, the weights of `what`, or
-    are no finite floating-point numbers; an `index` holds whole numbers."""
+    are no finite floating-point numbers, and negative variances; an `index` holds whole numbers."""
     given = {key: np.shape(array) for key, array in arrays.items()}
     missing = sorted(expected.keys() - given)
     unexpected = sorted(given.keys() - expected)
@@ -310,6 +310,8 @@ def refuse_others(what, source, arrays, expected):
             )
         if not np.isfinite(array).all():
             raise ValueError(f"expected finite weights of {what} in {source}, found NaN or infinity in {key}")
+        if key.endswith("running_var") and np.min(array, initial=0) < 0:
+            raise ValueError(f"expected variances of {what} in {source} from 0 up, found {np.min(array):g} in {key}")
 
 
 def _listed(names, most=20):

@@ -1,5 +1,6 @@
 """VGG (Simonyan and Zisserman 2015, arXiv:1409.1556): 11 and 19 layers, with and without BatchNorm.
 
+The papers' tables have VGG-19 twice: `vgg19` without BatchNorm, `vgg19_bn` with it.
 The convolutions, in order, are torchvision's `features`; `hidden` and `head` are its `classifier`. Maps are flattened
 channels first, as there, so that the kernel of a linear layer is the transpose of torchvision's.
 

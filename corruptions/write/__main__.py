@@ -9,8 +9,11 @@ The same command continues after a kill, and writes again files that were damage
 """
 
 import argparse
+import contextlib
 import json
 import logging
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -51,11 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (WriteError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("interrupted; the same command continues", file=sys.stderr)
-        return 130
     print(path)
     return 0
+
+
+def _stop(*_):
+    """Ends the process at once: a killed run loses nothing that is complete.
+
+    Python would raise KeyboardInterrupt instead. JAX's callback of the garbage collector loses it, and at the end of the
+    interpreter JAX destroys devices that a running compilation uses, which ends in a segmentation fault.
+    """
+    with contextlib.suppress(OSError):
+        os.write(2, b"\ninterrupted; the same command continues\n")
+    os._exit(130)
 
 
 def _parser():
@@ -131,4 +142,5 @@ def _with_frost(options, folder):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, _stop)
     sys.exit(main())

@@ -39,7 +39,15 @@ CLASSES = (
 # fmt: on
 FILE = "Icons-50.npy"
 SIDE = 32
-_FIELDS = ("class", "style", "image", "rendition", "subtype")
+_TEXT = (str, bytes, int, np.generic)
+_ELEMENTS = {
+    "class": (int, np.generic, np.ndarray),
+    "style": _TEXT,
+    "image": np.ndarray,
+    "rendition": _TEXT,
+    "subtype": _TEXT,
+}
+_FIELDS = tuple(_ELEMENTS)
 STYLES = ("microsoft", "apple")
 MATCHES = ("path", "subtype_exact")
 _FAMILY = tuple(f"family_man_{children}" for children in ("boy", "girl", "boy_boy", "girl_boy", "girl_girl"))
@@ -210,9 +218,11 @@ def read_array(path: Path) -> Icons:
     lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple) or np.ndim(value)}
     if set(lengths) != set(_FIELDS) or len(set(lengths.values())) > 1 or not all(lengths.values()):
         raise ValueError(f"{path}: expected sequences {', '.join(_FIELDS)} of one length, found {lengths or 'none'}")
+    for name, kinds in _ELEMENTS.items():
+        if wrong := [value for value in found[name] if not isinstance(value, kinds)]:
+            raise ValueError(f"{path}: expected other elements of {name}, found {type(wrong[0]).__name__}")
     try:
-        images = np.stack([np.asarray(image) for image in found["image"]])
-        labels = np.asarray(found["class"])
+        images, labels = np.stack(list(found["image"])), np.asarray(found["class"])
         texts = [tuple(map(str, found[name])) for name in ("style", "rendition", "subtype")]
     except (TypeError, ValueError, SystemError) as error:  # SystemError: damaged texts
         raise ValueError(f"{path}: expected images and classes of one shape, and texts, found {error}") from error

@@ -2,7 +2,8 @@
 
 A pickle calls functions by name and sets the state of their results. Here it can name only the functions below, and
 a state is set only if NumPy could have written it: NumPy trusts a state, and would take numbers in the file for
-addresses of objects.
+addresses of objects. A container may hold the one before twice, so a small file can hold 2^60 elements for whoever walks
+through all of them. Hashing does, so keys are texts and there are no sets; callers look at types before they look inside.
 """
 
 import math
@@ -24,16 +25,20 @@ def load(file: BinaryIO) -> object:
 
 def _bytes(text, encoding):
     """Encodes the text that protocols before 3 write for bytes; refuses other encodings."""
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"bytes as {encoding}")
+    if not (isinstance(encoding, str) and encoding == "latin1"):
+        raise pickle.UnpicklingError(f"bytes in an encoding as {_shown(encoding)}")
     return text.encode("latin1")
 
 
 def _type(text, align=False, copy=True):
     """Makes a type of numbers, texts or objects; a new one, since its state is set next."""
     if not (isinstance(text, str) and re.fullmatch(r"[biufSUO]\d+", text)):
-        raise pickle.UnpicklingError(f"the type {text!r} of an array")
+        raise pickle.UnpicklingError(f"the type of an array as {_shown(text)}")
     return np.dtype(text, align=False, copy=True)
+
+
+def _shown(value):
+    return repr(value) if isinstance(value, str) else type(value).__name__
 
 
 def _empty(kind, shape, code):
@@ -71,6 +76,29 @@ class _Unpickler(pickle._Unpickler):  # the Python version: the one in C offers 
         super().load_build()
 
     dispatch[pickle.BUILD[0]] = load_build
+
+    def load_setitem(self):
+        _refuse_keys(self.stack[-2:-1])
+        super().load_setitem()
+
+    def load_setitems(self):
+        _refuse_keys(self.stack[::2])
+        super().load_setitems()
+
+    def load_dict(self):
+        _refuse_keys(self.stack[::2])
+        super().load_dict()
+
+    def refuse_set(self):
+        raise pickle.UnpicklingError("a set")
+
+    dispatch |= {pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.DICT[0]: load_dict}
+    dispatch |= dict.fromkeys((pickle.EMPTY_SET[0], pickle.FROZENSET[0], pickle.ADDITEMS[0]), refuse_set)
+
+
+def _refuse_keys(keys):
+    if wrong := [key for key in keys if not isinstance(key, str)]:
+        raise pickle.UnpicklingError(f"a key of type {type(wrong[0]).__name__}")
 
 
 def _fits_type(dtype, state):

@@ -43,16 +43,23 @@ def fake_torch(monkeypatch, version, content):
     monkeypatch.setitem(
         sys.modules,
         "torch",
-        types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, bfloat16="bfloat16", float16="float16"),
+        types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, strided="strided"),
     )
     return calls
 
 
 class Tensor:
-    dtype = "float32"
+    layout, is_quantized, is_meta, is_nested = "strided", False, False, False
 
-    def __init__(self, values):
+    def __init__(self, values, **facts):
         self.values = np.asarray(values, np.float32)
+        vars(self).update(facts)
+
+    def is_floating_point(self):
+        return True
+
+    def element_size(self):
+        return 4
 
     def detach(self):
         return self.values
@@ -143,13 +150,26 @@ def test_the_refusal_does_not_advise_to_load_without_the_check(tmp_path, monkeyp
     assert "False" not in shown and "succeed" not in shown and "safetensors" in shown
 
 
-def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch):
+CIRCLE = {"w": Tensor([1])}
+CIRCLE["state_dict"] = CIRCLE
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ([Tensor([1])], "expected a state_dict, names with tensors, found list"),
+        ({"w": Tensor([1]), "epoch": 3}, "expected only tensors, found others at epoch"),
+        ({0: Tensor([1]), "w": Tensor([2])}, "expected names of tensors, found the key 0 of type int"),
+        (CIRCLE, "expected only tensors, found others at state_dict"),
+        ({"w": Tensor([1], layout="sparse_coo")}, "expected dense tensors with values, found a sparse_coo one at w"),
+        ({"w": Tensor([1], is_quantized=True)}, "expected dense tensors with values, found a quantised one at w"),
+        ({"w": Tensor([1], is_meta=True)}, "expected dense tensors with values, found a meta one at w"),
+    ],
+)
+def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch, content, message):
     (tmp_path / "x.pth").write_bytes(b"")
-    fake_torch(monkeypatch, "2.6.0", [Tensor([1])])
-    with pytest.raises(ValueError, match="expected a state_dict, names with tensors, found list"):
-        torch_files.read(tmp_path / "x.pth")
-    fake_torch(monkeypatch, "2.6.0", {"w": Tensor([1]), "epoch": 3})
-    with pytest.raises(ValueError, match="expected only tensors, found others at epoch"):
+    fake_torch(monkeypatch, "2.6.0", content)
+    with pytest.raises(ValueError, match=rf"x\.pth: {message}"):
         torch_files.read(tmp_path / "x.pth")
 
 
@@ -172,6 +192,12 @@ def test_pth_files_through_pytorch(tmp_path, harmful):
     found = torch_files.read(tmp_path / "x.pth")
     np.testing.assert_array_equal(found["w"], np.arange(6).reshape(2, 3))
     assert found["w"].dtype == found["half"].dtype == np.float32 and found["half"].tolist() == [1, 1]
+    odd = {"sparse": torch.eye(2).to_sparse(), "meta": torch.empty(2, device="meta")}
+    odd["quantised"] = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+    for kind, tensor in odd.items():
+        torch.save({"w": tensor}, tmp_path / "odd.pth")
+        with pytest.raises(ValueError, match=rf"odd\.pth.*({kind}|refused by torch)"):
+            torch_files.read(tmp_path / "odd.pth")
     path, trace = harmful
     with pytest.raises(ValueError, match=r"refused by torch\.load\(weights_only=True\)"):
         torch_files.read(path)

@@ -218,6 +218,14 @@ def test_weights_that_are_no_finite_numbers_are_refused_by_name(changed, message
         torchvision.from_state_dict("squeezenet1_1", squeezenet | wrong, source="file")
 
 
+def test_a_negative_variance_is_refused_by_name():
+    shapes = torchvision.shapes("resnet18", 3)
+    arrays = {key: np.ones(shape, np.float32) for key, shape in shapes.items()}
+    arrays["bn1.running_var"][2] = -0.5
+    with pytest.raises(ValueError, match=r"variances of resnet18 in file from 0 up, found -0\.5 in bn1\.running_var"):
+        torchvision.from_state_dict("resnet18", arrays, source="file")
+
+
 def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
     save_file({f"module.{key}": array for key, array in squeezenet.items()}, tmp_path / "wrapped.safetensors")
     wrapped = values(torchvision.load("squeezenet1_1", tmp_path / "wrapped.safetensors")[0])
@@ -229,7 +237,7 @@ def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
 
 def test_densenet_files_of_2017_are_read():
     rng = np.random.default_rng(0)
-    arrays = {k: rng.standard_normal(s, np.float32) for k, s in torchvision.shapes("densenet121", 3).items()}
+    arrays = {k: rng.uniform(0, 1, s).astype(np.float32) for k, s in torchvision.shapes("densenet121", 3).items()}
     old = {}
     for key, array in arrays.items():
         head, dot, tail = key.partition("denselayer")

@@ -109,6 +109,29 @@ def test_a_killed_command_continues_with_folders(tmp_path):
     assert not (out / ".part").exists()
 
 
+def test_ctrl_c_in_a_compilation_ends_with_one_line(tmp_path):
+    arguments = command(tmp_path, tmp_path / "out", "--limit=300", "--severities=1", "--no-progress")
+    arguments[-4] = "--corruptions=imagenet_c/elastic_transform"
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false", "XLA_FLAGS": ""}  # compiles as users do
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        said = process.stderr.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        said += process.stderr.read()
+    assert process.returncode == 130 and "1 of 1 blocks to write" in said, said
+    assert said.endswith("\ninterrupted; the same command continues\n") and said.count("\n") <= 3
+
+
+def test_ctrl_c_in_the_garbage_collector_is_answered(tmp_path):
+    code = (
+        "import gc, os, runpy, signal, sys; sys.argv[1:] = sys.argv[2:];"
+        "gc.callbacks.append(lambda *_: signal.getsignal(2) is signal.default_int_handler or os.kill(os.getpid(), 2));"
+        "runpy.run_module('corruptions.write', run_name='__main__')"
+    )
+    done = run([sys.executable, "-c", code, *command(tmp_path, tmp_path / "out")[2:]])
+    assert done.returncode == 130 and done.stderr.endswith("interrupted; the same command continues\n"), done.stderr
+
+
 def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
     out = tmp_path / "out"
     arguments = command(tmp_path, out, "--limit=400")  # one .npy takes 6.1 MB

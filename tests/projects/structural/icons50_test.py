@@ -1,6 +1,7 @@
 """ICONS-50: both layouts hold the same icons, what each protocol holds out, and files that are refused."""
 
 import os
+import codecs
 import pickle
 
 import numpy as np
@@ -172,6 +173,45 @@ def test_fields_of_another_kind_are_named(tmp_path, changed, found):
     np.save(tmp_path / "bad.npy", np.array(content, dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=rf"bad\.npy: expected .*class.*, found {found}"):
         icons50.read(tmp_path / "bad.npy")
+
+
+def _nested(kind, depth=60):
+    """A container that holds the one before twice: a few bytes in a pickle, 2^60 to whoever walks through it."""
+    found = kind([0])
+    for _ in range(depth):
+        found = kind([found, found])
+    return found
+
+
+NESTED = _nested(list)
+_TUPLES = pickle.dumps(_nested(tuple), 2)[2:-1]  # the opcodes that make it; Python cannot hash it in our time
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "content, found",
+    [
+        *(({name: [NESTED]}, f"{name}") for name in ("style", "rendition", "subtype", "class", "image")),
+        ({"class": np.array([None, 0], object)[:1]}, "class"),
+        (b"\x80\x02}" + _TUPLES + b"K\x00s.", "a key of type tuple"),
+        (b"\x80\x02}(" + _TUPLES + b"K\x00u.", "a key of type tuple"),
+        (b"\x80\x02(" + _TUPLES + b"K\x00d.", "a key of type tuple"),
+        (b"\x80\x04\x8f(" + _TUPLES + b"\x90.", "a set"),
+        ({"more": Built(np.dtype, (NESTED,))}, "the type of an array as list"),
+        ({"more": Built(codecs.encode, ("x", NESTED))}, "bytes in an encoding as list"),
+    ],
+)
+def test_a_small_file_of_deep_containers_is_refused_at_once(tmp_path, content, found):
+    if not isinstance(content, bytes):
+        content = {name: ["0"] for name in ("style", "rendition", "subtype")} | {"class": [0]} | content
+        content = pickle.dumps({"image": np.zeros((1, 3, 32, 32), np.uint8)} | content)
+    with open(tmp_path / "deep.npy", "wb") as file:
+        facts = {"descr": "|O", "fortran_order": False, "shape": ()}
+        np.lib.format.write_array_header_1_0(file, facts)
+        file.write(content)
+    assert (tmp_path / "deep.npy").stat().st_size < 8000
+    with pytest.raises(ValueError, match=rf"deep\.npy: expected .*{found}"):
+        icons50.read(tmp_path / "deep.npy")
 
 
 def test_files_that_are_no_release_are_named(tmp_path, array):
