@@ -248,7 +248,7 @@ def set_means_text(means: pd.DataFrame, sets: Mapping[str, Sequence[str]], besid
       sets: label -> corruptions.
       beside: title of a further column -> percent of each model.
     """
-    lines = [f"{label}: {', '.join(members)}" for label, members in sets.items()]
+    lines = [frames.markdown_escaped(f"{label}: {', '.join(members)}") for label, members in sets.items()]
     cells = pd.DataFrame({"model": means.index})
     for label in sets:
         cells[label] = [f"{mean:.1f}" for mean in means[label]]

@@ -7,6 +7,7 @@ A shard holds 10,000 images. The same images give the same files, whatever the b
 """
 
 import hashlib
+import html
 import importlib
 import io
 import json
@@ -184,7 +185,7 @@ def card(manifest: Manifest, suffix: str) -> str:
         "|---|---|---|---|---|",
         *_rows(manifest["corruptions"]),
         "",
-        f"- Source: {name}, split {split}. Its licence is that of this copy.",
+        f"- Source: {_code(name)}, split {_code(split)}. Its licence is that of this copy.",
         f"- Draws: seed {manifest['seed']}; image i has the key `{manifest['key']}`.",
         f"- Files: {encoded}, labels beside the images. `checksums/` has the sha256 of each, for `sha256sum -c`;",
         "  `manifest.json` has all settings, versions and commands.",
@@ -213,5 +214,10 @@ def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, entry in sorted(entries.items()):
         severities = ", ".join(map(token, entry["written"]))
         levels = ", ".join(map(str, entry["levels"] or ())) or "-"
-        options = f"`{json.dumps(entry['options'], sort_keys=True)}`" if entry["options"] else "-"
-        yield f"| `{name}` | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
+        options = _code(json.dumps(entry["options"], sort_keys=True)) if entry["options"] else "-"
+        yield f"| {_code(name)} | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
+
+
+def _code(text):
+    """Text that Markdown shows as it is, in a table too: names come from others' datasets and corruptions."""
+    return f"<code>{html.escape(' '.join(str(text).split())).replace('|', '&#124;')}</code>"

@@ -218,10 +218,10 @@ def read_array(path: Path) -> Icons:
     lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple) or np.ndim(value)}
     if set(lengths) != set(_FIELDS) or len(set(lengths.values())) > 1 or not all(lengths.values()):
         raise ValueError(f"{path}: expected sequences {', '.join(_FIELDS)} of one length, found {lengths or 'none'}")
-    for name, kinds in _ELEMENTS.items():
-        if wrong := [value for value in found[name] if not isinstance(value, kinds)]:
-            raise ValueError(f"{path}: expected other elements of {name}, found {type(wrong[0]).__name__}")
     try:
+        for name, kinds in _ELEMENTS.items():
+            if wrong := [value for value in found[name] if not isinstance(value, kinds)]:
+                raise ValueError(f"{type(wrong[0]).__name__} in {name}")
         images, labels = np.stack(list(found["image"])), np.asarray(found["class"])
         texts = [tuple(map(str, found[name])) for name in ("style", "rendition", "subtype")]
     except (TypeError, ValueError, SystemError) as error:  # SystemError: damaged texts

@@ -107,11 +107,28 @@ def test_the_card_names_every_configuration_and_stays_when_edited(stub, tmp_path
     of = {one["config_name"]: one["data_files"][0]["path"] for one in head["configs"]}
     assert list(of) == ["contrast-0", "hue-0", "hue-0.5"]
     assert all(len(fnmatch.filter(files, path)) == 3 for path in of.values()) and len(files) == 9
-    assert "| `noc/hue` | 0, 0.5 | - | - | - |" in card and "JPEG of quality 85" in card
-    (tmp_path / "README.md").write_text(card.replace("all.", "all: drawn by hand."))
+    assert "| <code>noc/hue</code> | 0, 0.5 | - | - | - |" in card and "JPEG of quality 85" in card
+    (tmp_path / "README.md").write_text(card.replace("all</code>.", "all</code>, drawn by hand."))
     write_dataset(tmp_path, (IMAGES, LABELS), layout="parquet", corruptions="noc/border", severities=[0])
     assert "README.md was edited; left as it is" in caplog.text
     assert "border" not in (tmp_path / "README.md").read_text()
+
+
+def test_names_of_others_are_shown_as_they_are_on_the_card():
+    entry = {"path": "x", "written": [1], "levels": None, "table": None, "options": {"a|b": "<b>"}}
+    manifest = {"source": {"kind": "tfds", "name": "a|b\n# <script>", "split": "`x`"}, "image_shape": [32, 32, 3]}
+    manifest |= {
+        "jpeg_quality": None,
+        "corruptions": {"my/<i>|": entry},
+        "images": 1,
+        "class_names": ["a"],
+        "seed": 0,
+        "key": "k",
+    }
+    card = shards.card(manifest, ".tar")
+    assert "<script>" not in card and "<i>" not in card and "<b>" not in card and "\n# <" not in card
+    (row,) = [line for line in card.splitlines() if "my/" in line]
+    assert row.count("|") == 6 and "a&#124;b" in row
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """ICONS-50: both layouts hold the same icons, what each protocol holds out, and files that are refused."""
 
-import os
 import codecs
+import os
 import pickle
 
 import numpy as np
@@ -141,7 +141,10 @@ def type_of(text, names=None, fields=None, size=-1, flags=0):
     "state, found",
     [
         (array_of(type_of("O8"), NULLS), "a state of ObjectDType"),  # without its flags, bytes stand for objects
-        (array_of(type_of("V8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "the type 'V8'"),  # a field hidden from them
+        (
+            array_of(type_of("V8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS),
+            "the type of an array as 'V8'",
+        ),  # a field hidden from them
         (array_of(type_of("S8", ("a",), {"a": (OBJECT, 0)}, 8), NULLS), "a state of BytesDType"),
         (array_of(type_of("S8", size=2**40), NULLS), "a state of BytesDType"),
         (array_of(type_of("S8", np.array([None])), NULLS), "a state of BytesDType"),  # equals None, and is not
