@@ -201,5 +201,5 @@ def test_the_command_prints_and_writes_the_table(tmp_path):
 
 def test_names_are_shown_as_they_are_in_the_text_of_set_means():
     values = pd.DataFrame({"my/<b>|": [30.0, 20.0]}, index=["standard", "a|<i>"])
-    text = sets.set_means_text(set_means(values, {"set <u>": ["my/<b>|"]}), {"set <u>": ["my/<b>|"]})
-    assert not any(tag in text for tag in ("<b>", "<i>", "<u>")) and text.startswith("set &lt;u&gt;: my/&lt;b&gt;\\|\n")
+    text = sets.set_means_text(set_means(values, {"set <u>": ["my/<b>|"]}), {"set <u>": ["my/<b>|"]}, {})
+    assert not any(tag in text for tag in ("<b>", "<i>", "<u>")) and text.startswith("set &lt;u>: my/&lt;b>\\|\n")
