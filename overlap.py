@@ -13,9 +13,9 @@ Stopped anywhere, the same command continues.
 from runtime import command  # isort: skip
 
 from analysis.overlap import study as overlap_study
-from evaluation.conditions import RANDOM, expand, list_conditions, warn_of_tables
-from evaluation.evaluate import check_answers, evaluate_models
-from evaluation.results import Frame, asked_for, count_answers, write_errors
+from corruptions.scoring.conditions import RANDOM, expand, list_conditions
+from evaluation.evaluate import check_answers, evaluate_models, warn_of_tables
+from evaluation.results import Basis, asked_for, count_answers, write_errors
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.log import log
@@ -42,7 +42,7 @@ def run(config, workdir):
             workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         # Refused before training: a reference or answers that do not fit.
         shown = Shown.of(config, test_split, mesh, dataset)
-        frame = workdir.on_main(Frame.before, config, shown, conditions)
+        basis = workdir.on_main(Basis.before, config, shown, conditions)
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.Trainings(config, trainings, config.study.seeds, workdir, dataset, train_split, mesh).train()
@@ -52,10 +52,10 @@ def run(config, workdir):
         # How often this run compiled the programs all models share: once, where nothing changes
         # their shapes.
         workdir.write_json("compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
-        return workdir.on_main(_write, workdir, config, dataset, names, mixtures, frame, answers, to_mixtures, models)
+        return workdir.on_main(_write, workdir, config, dataset, names, mixtures, basis, answers, to_mixtures, models)
 
 
-def _write(workdir, config, dataset, names, mixtures, frame, answers, to_mixtures, keys):
+def _write(workdir, config, dataset, names, mixtures, basis, answers, to_mixtures, keys):
     """Writes and prints every table and figure; returns the overlap."""
     path = workdir.path
     study.write_timing(config, path, keys)
@@ -70,7 +70,7 @@ def _write(workdir, config, dataset, names, mixtures, frame, answers, to_mixture
         origin=comment,
     )
     counts, record = count_answers(answers), provenance()
-    print(write_errors(path, counts, frame, asked_for(config), record, comment, {"study": names}))
+    print(write_errors(path, counts, basis, asked_for(config), record, comment, {"study": names}))
     if mixtures:
         members = {name: augmentation.members(name) for name in mixtures}
         overlap_study.write_mixtures(path, _by_corruption(to_mixtures), members, comment)

@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis import frames
 from evaluation import correctness, trained_models
-from evaluation.conditions import warn_of_tables
+from evaluation.evaluate import warn_of_tables
 from evaluation.shown import Shown
 from runtime import distributed, meshes, workdirs
 from runtime.log import log

@@ -4,7 +4,6 @@ In the order in which a reader of eval.py meets them:
 
     commands         `run`, the evaluation of a workdir as config.eval says; `evaluate`, of any classifier
     trained_models   the finished models of a workdir, imported weights, the model that a training starts from
-    conditions       clean images, and corruptions at severities, as the settings of a command name them
     shown            the test images under a condition, the same for every model, and their names
     evaluate         every model under every condition; the answers that a workdir holds
     correctness      which images each model answers correctly

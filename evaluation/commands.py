@@ -15,13 +15,13 @@ from analysis.errors.reference import PREPROCESSING
 from analysis.tables import Count
 from corruptions import enhance as enhancements
 from corruptions.scoring import classifier
+from corruptions.scoring.conditions import list_conditions
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
 from evaluation import adaptation, natural, trained_models
-from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import Evaluation, marked, networks
-from evaluation.results import Frame, asked_for, conditions_of, count_answers, write_tables
+from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidence, warn_of_tables
+from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
 from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
 from runtime import meshes, workdirs
 from runtime.workdirs import Workdir
@@ -65,14 +65,14 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             shown = ShownStored(stored, mesh, config.eval.batch_size, name_stored(dataset, stored, settings["imports"]))
             conditions = shown.conditions
             evaluations.append(Evaluation(models, shown, conditions, results, networks(enhance=enhance)))
-        frame = results.on_main(Frame.before, config, shown, conditions, results)
+        basis = results.on_main(Basis.before, config, shown, conditions, results)
         for evaluation in evaluations:
             evaluation.run()
-        return results.on_main(_tables, results, settings, dataset.name, frame, conditions)
+        return results.on_main(_tables, results, settings, dataset.name, basis, conditions)
 
 
-def _tables(results, settings, source, frame, conditions):
-    return write_tables(results, settings, source, frame, first=conditions)
+def _tables(results, settings, source, basis, conditions):
+    return write_tables(results, settings, source, basis, first=conditions)
 
 
 def evaluate(
@@ -147,10 +147,10 @@ def evaluate(
 
     with workdirs.open_workdir(workdir, {"shown": hashes}) as results:
         evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests={})
-        frame = Frame.of(conditions_of(shown, conditions, results), str(reference), reference_mismatch)
+        basis = Basis.of(conditions_of(shown, conditions, results), str(reference), reference_mismatch)
         counts = count_answers(evaluation.run(progress))
         settings = {"corruptions": asked, "severity": severity, "seed": seed}
-        write_tables(results, settings, f"{len(shown)} images", frame, first=conditions, printed=progress)
+        write_tables(results, settings, f"{len(shown)} images", basis, first=conditions, printed=progress)
     return counts
 
 

@@ -5,15 +5,17 @@ through one program in blocks; a model may be prepared for each condition.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from analysis import answers
 from analysis.answers import Key, Record
+from corruptions import augment, cbar
+from corruptions.scoring.conditions import RANDOM, Condition
 from evaluation import correctness
-from evaluation.conditions import RANDOM, Condition
 from evaluation.correctness import Model
 from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import settings
@@ -21,6 +23,8 @@ from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
 from training.checkpoint import digest
+from training.plan import scheme_of
+from training.sections import TrainSettings
 
 ByCondition = dict[Condition, dict[Key, np.ndarray]]
 """{condition: {(model, seed): bool [N], which images are answered correctly}}."""
@@ -203,3 +207,43 @@ def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
 def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
     """Computes the digest of the state of each model, as final.json has it: {(name, seed): digest}."""
     return {key: digest(state) for key, (_, state) in models.items()}
+
+
+# Warnings about what is evaluated.
+
+
+def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
+    """Warns of C-bar benchmarks whose levels were selected from ranges made for another image size.
+
+    For commands that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for
+    their images; `corruptions.write` takes a benchmark's ranges together with its levels.
+
+    Args:
+      names: corruptions and benchmarks.
+      shape: (H, W, 3) of the images.
+    """
+    for name in names:
+        made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
+        if made and made != used:
+            log.warning(
+                "%s was selected from the ranges %r; images of %dx%d use the ranges %r.", name, made, *shape[:2], used
+            )
+
+
+def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
+    """Warns of corruptions that models have met in training, as operations of their scheme.
+
+    Args:
+      recipe: config.train of the models.
+      names: of the corruptions that they are evaluated under.
+    """
+    if not recipe.get("scheme"):
+        return
+    try:
+        scheme = scheme_of(TrainSettings.of(recipe))
+    except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
+        log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
+        return
+    for operation, corruption in augment.coinciding(scheme, names):
+        text = "%s is close to the operation %s of %s, which these models were trained with."
+        log.warning(text, corruption, operation, scheme.name)

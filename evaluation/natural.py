@@ -15,10 +15,10 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES
+from corruptions.scoring.conditions import Condition
 from data import Dataset, Split
 from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
-from evaluation.conditions import Condition
 from evaluation.correctness import Model
 from evaluation.evaluate import Ask, Evaluation
 from evaluation.shown import Shown, ShownNatural

@@ -16,14 +16,14 @@ from analysis.errors.reference import Choice, choose
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.tables import Count
-from evaluation.conditions import Condition
+from corruptions.scoring.conditions import Condition
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
 from runtime.provenance import provenance
 
 
 @dataclasses.dataclass(frozen=True)
-class Frame:
+class Basis:
     """The conditions of the errors of an evaluation, and the reference that they are divided by.
 
     Attributes:
@@ -39,7 +39,7 @@ class Frame:
     stored: bool = False
 
     @classmethod
-    def of(cls, conditions: Conditions, asked: str, mismatch: str, *, stored: bool = False) -> "Frame":
+    def of(cls, conditions: Conditions, asked: str, mismatch: str, *, stored: bool = False) -> "Basis":
         """Chooses the reference.
 
         Raises:
@@ -55,7 +55,7 @@ class Frame:
         shown: Shown | ShownStored,
         conditions: Iterable[Condition],
         folder: str | os.PathLike | None = None,
-    ) -> "Frame":
+    ) -> "Basis":
         """Chooses the reference of `config.eval` before anything is evaluated.
 
         Args:
@@ -117,7 +117,7 @@ def write_tables(
     path: str | os.PathLike,
     settings: Mapping[str, Any],
     source: str,
-    frame: Frame,
+    basis: Basis,
     *,
     first: Iterable[Condition] = (),
     printed: bool = True,
@@ -128,7 +128,7 @@ def write_tables(
       path: directory of the answers and of the tables.
       settings: of the command, see `asked_for`.
       source: of the images, for the provenance of the tables.
-      frame: of the errors.
+      basis: of the errors.
       first: conditions whose rows stand first, in this order.
       printed: print the errors of benchmarks, too.
 
@@ -144,7 +144,7 @@ def write_tables(
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     frames.write(path / "counts.csv", frames.of_counts(counts), comment)
     frames.write(path / "scores.csv", frames.scores(counts), comment)
-    text = write_errors(path, counts, frame, settings, record, comment)
+    text = write_errors(path, counts, basis, settings, record, comment)
     if printed:
         print(text)
     return counts
@@ -153,7 +153,7 @@ def write_tables(
 def write_errors(
     path: pathlib.Path,
     counts: Sequence[Count],
-    frame: Frame,
+    basis: Basis,
     settings: Mapping[str, Any],
     record: Mapping[str, Any],
     comment: str,
@@ -165,18 +165,18 @@ def write_errors(
     Args:
       path: directory of the tables, with `answers`.
       counts: rows of counts.csv.
-      frame: of the errors.
+      basis: of the errors.
       settings: of the command, see `asked_for`.
       record: the provenance.
       comment: where the tables come from, for provenance.json.
       own: {name: corruptions} of benchmarks that are not registered.
     """
-    workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record} | frame.record())
+    workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record} | basis.record())
     errors = ImageErrors.of(answers.read(path), counts)
-    rows, summaries = score(errors, frame.choice, frame.conditions, own, stored=frame.stored)
+    rows, summaries = score(errors, basis.choice, basis.conditions, own, stored=basis.stored)
     frames.write(path / "errors.csv", errors_frame(rows), comment)
     frames.write(path / "errors_summary.csv", summary_frame(summaries), comment)
-    return summary_text(summaries, frame.choice)
+    return summary_text(summaries, basis.choice)
 
 
 def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:

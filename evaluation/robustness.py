@@ -10,9 +10,9 @@ import numpy as np
 import corruptions
 from analysis.calibration import calibrate
 from corruptions.noc import severities
+from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition
 from data import Split
 from evaluation import correctness
-from evaluation.conditions import CLEAN_IMAGES, RANDOM, Condition
 from evaluation.correctness import Model
 from evaluation.shown import Shown
 

@@ -16,20 +16,25 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis.answers import Record
+from analysis.answers import Record, file_stem
 from analysis.errors import conditions as named
 from analysis.errors.conditions import FROST, ORIGINAL
 from analysis.errors.reference import PREPROCESSING
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
+from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition
 from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
-from evaluation.conditions import CLEAN, CLEAN_IMAGES, Condition
 from training import augmentation, stream
 from training.sections import TrainSettings
 
 Piece = tuple[jax.Array, jax.Array]
 """(images uint8 [n, H, W, 3], labels int32 [n])."""
+
+
+def file_name(condition: Condition) -> str:
+    """Names the files of a condition, without their ending."""
+    return file_stem(condition.corruption, condition.severity, condition.levels)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from flax import nnx
 import corruptions
 import data
 import eval as evaluation_script
+from corruptions.scoring.conditions import list_conditions
 from corruptions.write import write_dataset
 from eval import evaluate
-from evaluation.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
 from evaluation.shown import Shown

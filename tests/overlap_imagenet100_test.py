@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from configs import overlap_imagenet100
-from evaluation.conditions import expand
+from corruptions.scoring.conditions import expand
 from runtime import meshes
 from tests import processes
 from tests.data.imagenet import trees

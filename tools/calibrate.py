@@ -19,8 +19,8 @@ from ml_collections import ConfigDict
 from analysis.answers import Key
 from analysis.calibration import ranges_text
 from analysis.errors.conditions import FROST
+from corruptions.scoring.conditions import expand
 from evaluation import trained_models
-from evaluation.conditions import expand
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
 from runtime import meshes, settings

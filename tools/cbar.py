@@ -47,8 +47,8 @@ from analysis import answers
 from analysis.cbar import benchmark, scans
 from analysis.distances.results import read_centres
 from analysis.tables import STANDARD, Count
+from corruptions.scoring.conditions import Condition, list_conditions
 from data import Dataset
-from evaluation.conditions import Condition, list_conditions
 from evaluation.distances import sampling
 from evaluation.distances.centres import Measured
 from evaluation.evaluate import evaluate_models

@@ -27,11 +27,11 @@ import models
 from analysis import exits, frames
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, standard_error
+from corruptions.scoring.conditions import CLEAN_IMAGES, list_conditions
 from evaluation import trained_models
-from evaluation.conditions import CLEAN_IMAGES, file_name, list_conditions
 from evaluation.correctness import kept_exits
 from evaluation.evaluate import digests
-from evaluation.shown import Shown
+from evaluation.shown import Shown, file_name
 from models import costs
 from runtime import meshes
 from runtime.log import bar, log

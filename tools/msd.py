@@ -65,10 +65,11 @@ from analysis.distances.figures import mixture_panel, spread_panel
 from analysis.distances.results import Distance
 from corruptions import augment
 from corruptions.augment import stored
+from corruptions.scoring.conditions import Condition, expand, list_conditions
 from evaluation import trained_models
-from evaluation.conditions import Condition, expand, list_conditions, warn_of_tables
 from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
+from evaluation.evaluate import warn_of_tables
 from runtime import workdirs
 from runtime.log import bar, log
 from runtime.provenance import provenance, summary

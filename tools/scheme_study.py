@@ -31,9 +31,9 @@ from analysis import answers
 from analysis import schemes as results
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import score
-from evaluation.conditions import list_conditions, warn_of_coincidence, warn_of_tables
-from evaluation.evaluate import evaluate_models
-from evaluation.results import Frame, asked_for, write_tables
+from corruptions.scoring.conditions import list_conditions
+from evaluation.evaluate import evaluate_models, warn_of_coincidence, warn_of_tables
+from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.log import log
@@ -61,7 +61,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
             )
         shown = Shown.of(config, test_split, mesh, dataset)
         # Before training: a reference that does not fit is refused.
-        frame = path.on_main(Frame.before, config, shown, conditions, path)
+        basis = path.on_main(Basis.before, config, shown, conditions, path)
         keys = []
         schemes, seeds = tuple(asked.values()), config.study.seeds
         trainings = study.Trainings(config, schemes, seeds, path, dataset, train_split, mesh)
@@ -69,7 +69,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
             evaluate_models(models, shown, conditions, path)
             keys += models
             del models
-        path.on_main(_write, config, path.path, keys, conditions, frame, list(asked))
+        path.on_main(_write, config, path.path, keys, conditions, basis, list(asked))
         path.write_json("compiles.json", {name: seen[name] for name in steps.PROGRAMS})
     return list(asked)
 
@@ -84,13 +84,13 @@ def _refuse(config):
             )
 
 
-def _write(config, path, keys, conditions, frame, names):
+def _write(config, path, keys, conditions, basis, names):
     """Writes and prints every result."""
-    counts = write_tables(path, asked_for(config), config.dataset.name, frame, first=conditions, printed=False)
+    counts = write_tables(path, asked_for(config), config.dataset.name, basis, first=conditions, printed=False)
     study.write_timing(config, path, keys)
     number = len(config.study.seeds)
     comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
-    _, summaries = score(ImageErrors.of(answers.read(path), counts), frame.choice, frame.conditions)
+    _, summaries = score(ImageErrors.of(answers.read(path), counts), basis.choice, basis.conditions)
     print("\n" + results.write_results(path, summaries, counts, names, path / config.msd.out, comment))
 
 

@@ -21,7 +21,7 @@ from ml_collections import ConfigDict
 
 from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
-from evaluation.conditions import expand
+from corruptions.scoring.conditions import expand
 from runtime import meshes
 from training import augmentation, cli, memory, names, run, states, stream, study
 from training.checkpoint import KEPT

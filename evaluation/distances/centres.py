@@ -24,11 +24,12 @@ from analysis.distances import msd_mmd
 from analysis.distances.msd_mmd import Stream
 from corruptions.keys import named_key
 from corruptions.registry import with_levels
+from corruptions.scoring.conditions import Condition
 from data.dataset import Dataset, Split, sha256
 from evaluation import trained_models
-from evaluation.conditions import Condition, file_name
 from evaluation.distances import features
 from evaluation.distances.features import Transform
+from evaluation.shown import file_name
 from runtime import artifacts, meshes, settings
 from runtime.log import log
 from training import study

@@ -33,7 +33,7 @@ import corruptions
 from corruptions import augment
 from corruptions.batch import from_float, to_float
 from corruptions.registry import with_levels
-from evaluation.conditions import RANDOM, list_conditions
+from corruptions.scoring.conditions import RANDOM, list_conditions
 from evaluation.correctness import refuse_not_finite
 from runtime.log import bar
 from training.augmentation import STANDARD

@@ -11,13 +11,13 @@ import numpy as np
 from flax import nnx
 
 from analysis.distances.experiments import nested_distances
+from corruptions.scoring.conditions import Condition
 from data import Split
-from evaluation.conditions import Condition, file_name
 from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.distances import features
 from evaluation.distances.centres import IMAGES, Measured
 from evaluation.distances.features import Transform
-from evaluation.shown import Shown
+from evaluation.shown import Shown, file_name
 from runtime import distributed
 from runtime.log import bar, log
 

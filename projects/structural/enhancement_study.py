@@ -24,9 +24,9 @@ from ml_collections import ConfigDict
 from analysis.errors import joint
 from analysis.tables import STANDARD
 from corruptions import enhance as enhancements
-from evaluation.conditions import list_conditions, warn_of_tables
-from evaluation.evaluate import evaluate_models, marked
-from evaluation.results import Frame, asked_for, write_tables
+from corruptions.scoring.conditions import list_conditions
+from evaluation.evaluate import evaluate_models, marked, warn_of_tables
+from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.log import log
@@ -50,7 +50,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         shown = Shown.of(config, test_split, mesh, dataset)
         # Before training: a reference that does not fit is refused.
-        frame = path.on_main(Frame.before, config, shown, conditions, path)
+        basis = path.on_main(Basis.before, config, shown, conditions, path)
 
         def train(own, folder):
             return study.Trainings(own, (STANDARD,), own.study.seeds, folder, dataset, train_split, mesh).train()
@@ -67,7 +67,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
                 continue
             own = trained_with(config, name.removeprefix(TRAINED))
             evaluate(marked(train(own, path / name), name), own.train.enhance)
-        return path.on_main(_write, config, path.path, conditions, dataset.name, frame)
+        return path.on_main(_write, config, path.path, conditions, dataset.name, basis)
 
 
 def trained_with(config: ConfigDict, name: str) -> ConfigDict:
@@ -80,9 +80,9 @@ def trained_with(config: ConfigDict, name: str) -> ConfigDict:
     return own
 
 
-def _write(config, path, conditions, source, frame):
+def _write(config, path, conditions, source, basis):
     """Writes every table; prints the one of enhancements."""
-    write_tables(path, asked_for(config), source, frame, first=conditions, printed=False)
+    write_tables(path, asked_for(config), source, basis, first=conditions, printed=False)
     evaluated = [joint.read(path, *joint.names([path]))]
     table = joint.joint(
         evaluated,

@@ -11,14 +11,15 @@ import pytest
 
 import corruptions
 import data
+from corruptions.scoring.conditions import Condition, list_conditions
 from data.corrupted import open_corrupted
-from evaluation import conditions, correctness
-from evaluation.conditions import Condition, list_conditions, warn_of_tables
-from evaluation.evaluate import evaluate_models
+from evaluation import correctness
+from evaluation.evaluate import evaluate_models, warn_of_tables
 from evaluation.results import count_answers
-from evaluation.shown import Shown, ShownStored
+from evaluation.shown import Shown, ShownStored, file_name
 from runtime import meshes
 from runtime.files import DamagedFileError
+from runtime.log import log
 from runtime.settings import WorkdirError
 from tests.training import tiny
 from training import states, study
@@ -82,9 +83,9 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
     found = {c.corruption: c for c in list_conditions(["cifar10_c_bar"], "random")}
     noise = found["cbar/brownish_noise"]
     assert noise == Condition("cbar/brownish_noise", "random", (1, 4, 7, 9, 10)) and noise.label == "random"
-    assert conditions.file_name(noise) == "cbar.brownish_noise-random-1-4-7-9-10"
+    assert file_name(noise) == "cbar.brownish_noise-random-1-4-7-9-10"
     (everything,) = list_conditions(["cbar/brownish_noise"], "random")[1:]
-    assert conditions.file_name(everything) == "cbar.brownish_noise-random" and everything.levels is None
+    assert file_name(everything) == "cbar.brownish_noise-random" and everything.levels is None
     key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"cbar/brownish_noise"))
     at = [
         corruptions.corrupt(key, test_split.images, "cbar/brownish_noise", k, index=test_split.index)
@@ -102,7 +103,7 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
 
 
 def test_levels_made_for_another_image_size_are_warned_of(caplog, monkeypatch):
-    monkeypatch.setattr(conditions.log, "propagate", True)
+    monkeypatch.setattr(log, "propagate", True)
     warn_of_tables(["cifar10_c_bar", "cbar_candidates", "standard"], (32, 32, 3))
     assert not caplog.records
     warn_of_tables(["cifar10_c_bar", "imagenet_c_bar"], (224, 200, 3))

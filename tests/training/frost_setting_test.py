@@ -11,10 +11,10 @@ from PIL import Image
 
 import corruptions
 from corruptions import imagenet_c
+from corruptions.scoring.conditions import list_conditions
 from corruptions.write.__main__ import main as write
 from data import Split
 from evaluation import correctness, trained_models
-from evaluation.conditions import list_conditions
 from evaluation.results import conditions_of
 from evaluation.robustness import Robustness
 from evaluation.shown import Shown, stored_description

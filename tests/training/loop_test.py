@@ -13,7 +13,7 @@ import pytest
 from flax import nnx
 
 import models
-from evaluation.conditions import list_conditions
+from corruptions.scoring.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from models import condensenet

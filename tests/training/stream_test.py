@@ -11,10 +11,10 @@ import jax
 import numpy as np
 import pytest
 
+from corruptions.scoring.conditions import Condition
 from data.dataset import Split
 from data.sharded import ShardedImages
 from evaluation import correctness
-from evaluation.conditions import Condition
 from evaluation.shown import Shown
 from runtime import workdirs
 from tests.training import tiny

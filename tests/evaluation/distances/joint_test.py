@@ -13,7 +13,7 @@ import corruptions
 import data
 import models
 from corruptions.keys import seed_key
-from evaluation.conditions import Condition
+from corruptions.scoring.conditions import Condition
 from evaluation.distances import centres, features
 from evaluation.distances import sampling as joint
 from runtime import meshes
