@@ -17,7 +17,7 @@ from analysis import frames
 from evaluation import correctness, trained_models
 from evaluation.evaluate import warn_of_tables
 from evaluation.shown import Shown
-from runtime import distributed, meshes, workdirs
+from runtime import artifacts, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.provenance import provenance
 from training import augmentation, cli, loop, study
@@ -49,7 +49,10 @@ def train_and_evaluate(config, workdir):
         correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
-        path.write_json("clean.json", {"accuracy": accuracy, "standard_error": error, "images": correct.size})
+        model = workdirs.read_final(path)["digest"]
+        clean = {"accuracy": accuracy, "standard_error": error, "images": correct.size, "model": model}
+        path.on_main(artifacts.write_record, path / "clean.json", clean)
+        path.record("clean.json")
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
         labels = distributed.fetch(test_split.labels)
         path.on_main(_tabulate, path, correct, labels, dataset, study.comment(config, provenance()))

@@ -316,6 +316,6 @@ def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
     training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{workdirs.TRAINED}")
     study = workdir / f"{workdirs.TRAINED}{enhanced}" if enhanced else workdir
     for folder in (workdir, study / "models" / training.replace("/", ".") / f"seed{seed}"):
-        if (folder / "final.json").is_file():
-            return artifacts.read_record(folder / "final.json", workdirs.FINAL_REMEDY, shape=workdirs.FINAL)["digest"]
+        if final := workdirs.final_of(folder):
+            return final["digest"]
     return ""

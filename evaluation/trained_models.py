@@ -110,11 +110,26 @@ def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: 
 def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
     """Lists the finished models of a workdir without reading them: {(name, seed): folder}.
 
+    A study's model lies in models/NAME/seedN; other folders with models, such as backups, are named and left.
+
     Raises:
       FileNotFoundError: no model there is finished.
     """
-    configs = [(folder, _settings(folder)) for folder in find(workdir)]
-    return {(model_name(config), config.seed): folder for folder, config in configs}
+    workdir, models, left = pathlib.Path(workdir), {}, []
+    for folder in find(workdir):
+        config = _settings(folder)
+        name, seed = model_name(config), config.seed
+        if folder in (workdir, study.model_dir(workdir, name, seed)):
+            models[name, seed] = folder
+        else:
+            left.append(str(folder.relative_to(workdir)))
+    if left:
+        log.warning("%s: left out %s, whose names are not those of their models.", workdir, ", ".join(left))
+    if not models:
+        raise FileNotFoundError(
+            f"expected models in folders models/NAME/seedN of {workdir}, found only {', '.join(left)}"
+        )
+    return models
 
 
 def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> Model:

@@ -49,8 +49,13 @@ def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], free: Itera
     return [
         f"{key}: stored {before.get(key, 'nothing')!r}, asked {now.get(key, 'nothing')!r}"
         for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and not any(key == name or key.startswith(f"{name}.") for name in free)
+        if before.get(key) != now.get(key) and not is_within(key, free)
     ]
+
+
+def is_within(key: str, names: Iterable[str]) -> bool:
+    """Says whether a dotted key is one of `names`, or below one."""
+    return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -24,12 +24,23 @@ from runtime.settings import WorkdirError
 TRAINED = "train="
 """Prefix of the folder and of the name of models that are trained with an enhancement."""
 CONFIG_DIGESTS = "config_sha256"
-_FILES = "files"
+_FILES, _MODEL = "files", "model"
 _RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # files that exist before the first step
 _THIS = "the command of this workdir"
 FINAL = {"step": int, "digest": str, "num_classes": int}
 """Shape of final.json."""
 FINAL_REMEDY = "remove it and give the command that trained this model again"
+PLACES = (  # settings of places and of files beside the results do not determine a result
+    "dataset.data_dir",
+    "dataset.placement",
+    "ranges",
+    "imports",
+    "frost",  # the digest of its photographs is among the options of the corruption
+    "style",
+    "train.transforms",
+    "train.mix_in.data_dir",
+    "train.tensorboard",
+)
 
 
 def _distributed():
@@ -200,22 +211,52 @@ def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
       {"step": of the last checkpoint, "digest": of its state, "num_classes": of the network}.
 
     Raises:
-      DamagedFileError: the file was edited or is damaged.
+      DamagedFileError: the file was edited, is damaged, or is of another model than config.json.
     """
-    return Workdir(folder).for_all(_read_final, pathlib.Path(folder))
+    return Workdir(folder).for_all(final_of, pathlib.Path(folder))
 
 
-def _read_final(folder):
+def final_of(folder: pathlib.Path) -> dict[str, Any] | None:
+    """Reads final.json as `read_final` does, in this process alone."""
     path = folder / "final.json"
     if not path.exists():
         return None
-    return artifacts.read_record(path, FINAL_REMEDY, shape=FINAL)
+    final = artifacts.read_record(path, FINAL_REMEDY, shape=FINAL)
+    if problem := another_model(final.pop(_MODEL, None), model_of(folder)):
+        raise files.DamagedFileError(f"{path}: {problem}; {FINAL_REMEDY}")
+    return final
 
 
 def write_final(folder: str | os.PathLike, **final: Any) -> None:
-    """Writes final.json, which marks a model as finished; `read_final` tells the keys."""
+    """Writes final.json, which marks the model of config.json as finished; `read_final` tells the keys."""
     if Workdir(folder).writes:
-        artifacts.write_record(pathlib.Path(folder) / "final.json", final)
+        folder = pathlib.Path(folder)
+        artifacts.write_record(folder / "final.json", final | {_MODEL: model_of(folder)})
+
+
+def model_of(folder: pathlib.Path) -> dict[str, Any] | None:
+    """Names the model of the config.json in a folder: training, seed, and digest of the settings that determine it.
+
+    State in the folder is bound to this name, so that a copy from another folder is refused. None without config.json.
+    """
+    if not (folder / "config.json").exists():
+        return None
+    config = files.read_json(folder / "config.json", remedy="restore it or use another folder")
+    flat = settings.flatten(config)
+    of_model = {key: value for key, value in flat.items() if not settings.is_within(key, PLACES)}
+    name = flat.get("train.scheme") or flat.get("train.corruption")
+    return {"name": name, "seed": config.get("seed"), "settings": artifacts.digest(of_model)}
+
+
+def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] | None) -> str:
+    """Says that state is of another model than expected (`model_of`); "" if not."""
+    if found == expected:
+        return ""
+
+    def say(model):
+        return f"{model['name']}, seed {model['seed']}, settings {model['settings'][:12]}" if model else "no model"
+
+    return f"expected state of the model of config.json ({say(expected)}), found state of another ({say(found)})"
 
 
 # Opening a workdir.

@@ -27,6 +27,7 @@ When all tasks have ended, the command without --print writes the table.
 from runtime import command  # isort: skip
 
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -35,7 +36,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import jax
 from absl import app, flags
@@ -52,12 +53,13 @@ from runtime.files import read_json
 from runtime.log import log
 from runtime.provenance import summary
 from runtime.schema import SettingsError
-from runtime.settings import WorkdirError
+from runtime.settings import WorkdirError, flatten
+from runtime.workdirs import final_of, read_config
 from training import cli, rules
 
 _STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # statuses of commands that Ctrl-C or SIGTERM ended
 _CLEAN = (CLEAN, NONE, "mean_error")
-_OF_CLEAN = {"accuracy": float, "standard_error": float}
+_OF_CLEAN = {"accuracy": float, "standard_error": float, "model": str}
 _OF_PROVENANCE = {"device": str, "git_revision": str}
 _SLURM = """#!/bin/bash
 #SBATCH --job-name=sweep
@@ -77,12 +79,14 @@ class Member(NamedTuple):
       setting: name of the combination in tables, without the seed.
       commands: arguments of each command, but for the workdir.
       settings: digest of all settings, those of the config file too.
+      swept: {key: value} of the swept settings.
     """
 
     folder: pathlib.Path
     setting: str
     commands: list[list[str]]
     settings: str
+    swept: dict[str, Any]
 
     def beside(self, ending: str) -> pathlib.Path:
         """Names a file beside the workdir, in which its commands alone write."""
@@ -91,7 +95,18 @@ class Member(NamedTuple):
     def finished(self) -> bool:
         """Tells whether these commands ended well with these settings, and left their workdir."""
         record = self.beside(".json")
-        return self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()
+        if not (self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()):
+            return False
+        config = flatten(read_config(self.folder))
+        for key, value in json.loads(json.dumps(self.swept)).items():
+            if (
+                isinstance(value, int | float | list) and config.get(key, value) != value
+            ):  # names have several spellings
+                raise WorkdirError(
+                    f"expected a workdir with {key} {value!r}, found {config[key]!r} in {self.folder}; remove it (a copy "
+                    "of another member?) and give the command again"
+                )
+        return True
 
     def finish(self) -> None:
         """Records that the commands ended well."""
@@ -155,7 +170,8 @@ def list_members(
         seed = [] if study else [_folder_name("seed", settings.seed)]
         setting = "/".join(names) or _as_folder(workdir.resolve().name)
         commands = [[f"{script}.py", *arguments] for script in scripts]
-        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, artifacts.digest(values)))
+        digest, of_member = artifacts.digest(values), {key: values[key] for key in swept}
+        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, digest, of_member))
     folders = [member.folder for member in members]
     if repeated := [folder for folder in folders if folders.count(folder) > 1]:
         raise SettingsError(f"expected every combination of settings once, found {repeated[0]} again")
@@ -299,7 +315,12 @@ def _of_clean_errors(settings):
 def _clean_error(name, folders) -> Summary:
     values = []
     for folder in folders:
-        clean = read_json(folder / "clean.json", shape=_OF_CLEAN)
+        remedy = f"remove {folder} and give the command again"
+        clean = artifacts.read_record(folder / "clean.json", remedy, shape=_OF_CLEAN)
+        if clean["model"] != (final_of(folder) or {}).get("digest"):
+            raise files.DamagedFileError(
+                f"{folder}/clean.json: expected the accuracy of this model, found another's; {remedy}"
+            )
         values.append((Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"]), None))
     return summarise((name, *_CLEAN), values)
 

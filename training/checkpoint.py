@@ -14,7 +14,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from runtime import distributed
+from runtime import distributed, workdirs
 from runtime.log import log
 from runtime.workdirs import Workdir
 from training.states import TrainState
@@ -81,11 +81,14 @@ class Checkpoints:
     one directory: their workdir is on a file system they share, or JAX_CORRUPTIONS_CHECKPOINTS
     names a folder or an address like gs://BUCKET/FOLDER that all reach.
 
-    With `read_only` nothing is created or deleted.
+    They are bound to the model of the config.json beside the directory (`workdirs.model_of`): copies of another
+    model's checkpoints count as damaged. With `read_only` nothing is created or deleted.
     """
 
     def __init__(self, directory: str | os.PathLike, keep: int = KEPT, read_only: bool = False):
         self._directory, self._keep = _folder(directory), keep
+        workdir = pathlib.Path(directory).parent
+        self._model = Workdir(workdir).for_all(workdirs.model_of, workdir)
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else keep,
             create=not read_only,
@@ -101,7 +104,8 @@ class Checkpoints:
           CheckpointError: it cannot be written (a full disk); the checkpoints before it stay.
         """
         step = int(state.step)
-        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave({"digest": digest(state)}))
+        meta = {"digest": digest(state), "model": self._model}
+        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
             with _late_work_is_quiet():
                 self._manager.save(step, args=args)
@@ -184,6 +188,8 @@ class Checkpoints:
             state, actual = restored.state, digest(restored.state)
             if actual != restored.meta["digest"]:
                 raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
+            if problem := workdirs.another_model(restored.meta.get("model"), self._model):
+                raise ValueError(problem)
             if int(state.step) != step:
                 raise ValueError(f"it holds the state of step {int(state.step)}")
         except Exception as error:  # noqa: BLE001 - Orbax and TensorStore raise many kinds for damaged files

@@ -18,23 +18,13 @@ from data.dataset import Dataset, Split, union
 from runtime import meshes, settings
 from runtime.log import bar
 from runtime.provenance import summary
-from runtime.workdirs import TRAINED, Workdir, open_workdir, write_json
+from runtime.workdirs import PLACES, TRAINED, Workdir, open_workdir, write_json
 from training import augmentation, loop, names, ranges, run, states, stream
 from training.plan import keeps_levels, scheme_of
 from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
-FREE = (  # places of files and images do not determine a result
-    "dataset.data_dir",
-    "dataset.placement",
-    "ranges",
-    "imports",
-    "frost",  # the digest of its photographs is among the options of the corruption (FROM_FILES)
-    "style",
-    "train.transforms",
-    "train.mix_in.data_dir",
-    "train.tensorboard",
-)
+FREE = PLACES
 
 
 class FromFile(NamedTuple):
@@ -204,8 +194,8 @@ def name_of(train: TrainSettings) -> str:
 
 
 def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib.Path:
-    """Names the folder of a model within the workdir of its study."""
-    return pathlib.Path(workdir) / "models" / names.canonical(corruption).replace("/", ".") / f"seed{seed}"
+    """Names the folder of a model within the workdir of its study; `corruption` is spelled as `names.canonical`."""
+    return pathlib.Path(workdir) / "models" / corruption.replace("/", ".") / f"seed{seed}"
 
 
 def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple[str, int]]) -> None:

@@ -55,7 +55,23 @@ def test_workdirs_of_earlier_settings_are_evaluated(workdir):
         path.unlink()
     (workdir / "config.json").write_text(json.dumps(stored))
     (workdir / "provenance.json").unlink()  # which tells of an edit
+    tiny.finish(workdir, tiny.config())
     assert evaluate.run(config, workdir) == expected
+
+
+def test_only_folders_named_as_their_model_are_read(tmp_path, monkeypatch, caplog):
+    """A backup takes nobody's place, whether the model is there or was moved away."""
+    monkeypatch.setattr(trained_models.log, "propagate", True)
+    own = tiny.untrained_workdir(tmp_path / "models" / "standard" / "seed0", tiny.config())
+    for name in ("standard/seed0_old", "before/seed0"):
+        shutil.copytree(own, tmp_path / "models" / name)
+    assert trained_models.list_models(tmp_path) == {("standard", 0): own}
+    assert f"{tmp_path}: left out models/before/seed0, models/standard/seed0_old, whose names" in caplog.text
+    shutil.rmtree(own)
+    with pytest.raises(
+        FileNotFoundError, match=r"expected models in folders models/NAME/seedN of .*, found only models/"
+    ):
+        trained_models.list_models(tmp_path)
 
 
 def test_a_config_that_is_something_else_is_named(workdir):

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 from analysis.errors import joint
+from runtime import artifacts, workdirs
+from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
+from runtime.settings import WorkdirError
 from tests import processes
 from tests.pages import ROOT, commands, section_of
 from tests.tools import tables_errors_test as table_test
@@ -43,8 +47,11 @@ class Commands:
             output.write("step 3\ntrain.py: the disk is on fire\n(a hint)\n")
             return self.status
         accuracy = self.accuracy(folder)
-        clean = {"accuracy": accuracy, "standard_error": 0.01, "images": 70}
-        (folder / "clean.json").write_text(json.dumps(clean))
+        seed = [argument.removeprefix("--config.seed=") for argument in arguments if "config.seed=" in argument]
+        (folder / "config.json").write_text(json.dumps({"seed": int(*seed)}))
+        workdirs.write_final(folder, step=1, digest=str(seed), num_classes=10)
+        clean = {"accuracy": accuracy, "standard_error": 0.01, "images": 70, "model": str(seed)}
+        artifacts.write_record(folder / "clean.json", clean)
         (folder / "provenance.json").write_text(json.dumps({"device": "a device", "git_revision": "0123456789abc"}))
         return 0
 
@@ -123,6 +130,26 @@ def test_what_failed_is_named_and_runs_again_and_what_ended_well_does_not(run, t
     assert [name.partition(" ")[0] for name in evaluated.called] == ["train.py", "eval.py"]
     broken = Commands(fails=("seed=5",))
     assert run(broken, ["seed=5"], ("train", "eval")) == ["seed=5"] and len(broken.called) == 1
+
+
+@pytest.mark.parametrize(
+    "copied, message",
+    [
+        ("", r"expected a workdir with seed 1, found 0 in .*seed=1; remove it \(a copy of another member\?\)"),
+        ("clean.json", r"clean\.json: expected the accuracy of this model, found another's; remove .*seed=1"),
+        ("final.json", r"final\.json: expected state of the model of config\.json \(.* seed 1, .*found .* seed 0, "),
+    ],
+)
+def test_a_copy_of_another_seed_is_refused(run, tmp_path, copied, message):
+    run(Commands())
+    first, second = (tmp_path / f"rates/train.learning_rate=0.05/seed={seed}" for seed in (0, 1))
+    if copied:
+        shutil.copy(first / copied, second / copied)
+    else:
+        shutil.rmtree(second)
+        shutil.copytree(first, second)
+    with pytest.raises((WorkdirError, DamagedFileError), match=message):
+        run(Commands())
 
 
 @pytest.mark.parametrize("status, left", [(143, 143), (130, 130), (-signal.SIGTERM, 143)])

@@ -167,6 +167,37 @@ def test_training_takes_no_other_state_for_the_last(config, dataset, mesh, finis
     assert digest(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1]) == expected["digest"]
 
 
+@pytest.fixture(scope="module")
+def of_another_seed(config, dataset, mesh, tmp_path_factory):
+    another = config.copy_and_resolve_references()
+    another.seed = 1
+    workdir = tmp_path_factory.mktemp("seed1") / "work"
+    train(another, dataset, workdir, mesh)
+    return workdir
+
+
+def test_state_of_another_seed_is_refused(config, dataset, mesh, finished, of_another_seed, tmp_path):
+    """Copied into a finished workdir: all of it, the checkpoints alone, and into a workdir before its end."""
+    both, one, begun = (shutil.copytree(finished, tmp_path / name) for name in ("both", "one", "begun"))
+    for workdir in (both, one, begun):
+        shutil.rmtree(workdir / "checkpoints")
+        shutil.copytree(of_another_seed / "checkpoints", workdir / "checkpoints")
+    shutil.copy(of_another_seed / "final.json", both)
+    (begun / "final.json").unlink()
+    of_another = r"expected state of the model of config\.json \(standard, seed 0, .*found .*\(standard, seed 1, "
+    for read in (
+        lambda path: loop.read_back(config, 32, 10, path, mesh=mesh),
+        lambda path: train(config, dataset, path, mesh),
+    ):
+        with pytest.raises(DamagedFileError, match=rf"final\.json: {of_another}"):
+            read(both)
+        with pytest.raises(CheckpointError, match=of_another):
+            read(one)
+    with pytest.raises(CheckpointError, match=rf"(?s)remove the folder to train again:\n  step 10: {of_another}"):
+        train(config, dataset, begun, mesh)
+    assert (begun / "checkpoints" / "10").is_dir()
+
+
 @pytest.mark.parametrize(
     "content",
     ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{", '{"step": 4, "digest": "0", "num_classes": "10"}'],

@@ -88,7 +88,8 @@ def test_ranges_of_an_earlier_model_are_refused_and_calibrated_again(folder, cap
     study = folder.with_name("study")
     study.mkdir()
     ranges.copy(str(path), study / "ranges.json")
-    shutil.copy(folder / "final.json", study)
+    for name in ("config.json", "final.json"):
+        shutil.copy(folder / name, study)
     assert ranges.read_ranges(study / "ranges.json")  # a copy lies beside models that it was not made with
     after = calibrate.run(asked("imagenet_c/contrast"), folder)
     assert list(after["corruptions"]) == ["imagenet_c/contrast"] and "it is calibrated again" in caplog.text

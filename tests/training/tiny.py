@@ -46,23 +46,21 @@ def block(split, begin=0, order=None, keys=KEYS, **train):
 def untrained_workdir(folder, given):
     """A workdir as train.py leaves it, of a network that saw no training: its first state is its
     last."""
-    single = study.model_config(given, "standard", 0)
-    with workdirs.open_workdir(folder, single.to_dict()):
-        _finish(folder, single, *states.build_model(single, 10, 32)[1:])
+    with workdirs.open_workdir(folder, study.model_config(given, "standard", given.seed).to_dict()):
+        finish(folder, given)
     return folder
 
 
 def train_again(folder, given):
-    """Gives such a workdir another model of the same settings, as training on other hardware
-    may.
-    """
-    single = study.model_config(given, "standard", 0)
-    shutil.rmtree(folder / "checkpoints")
-    _finish(folder, single, *states.build_model(study.model_config(given, "standard", 1), 10, 32)[1:])
+    """Gives such a workdir another model of the same settings, as training on other hardware may."""
+    finish(folder, given, state_of_seed=1)
 
 
-def _finish(folder, single, params, statistics):
-    state = states.initial_state(params, statistics, states.make_optimizer(single.train, 1))
+def finish(folder, given, state_of_seed=0):
+    """Gives a workdir its only checkpoint, and the mark of its end."""
+    single = study.model_config(given, "standard", state_of_seed)
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    state = states.initial_state(*states.build_model(single, 10, 32)[1:], states.make_optimizer(single.train, 1))
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
     workdirs.write_final(folder, step=0, digest=digest(state), num_classes=10)
