@@ -231,6 +231,10 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
             "expected a file of calibrated ranges (tools.calibrate writes ranges.json), found no nowhere.json\n"
             "(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"
         ),
+        "--epochs=3": (
+            "there is no flag --epochs; a setting is given as --config.train.epochs=3 or --config.study.finetune.epochs=3"
+        ),
+        "--epoch=3": "Unknown command line flag 'epoch' (--help lists the flags)",
         "--config.train.epochs=-1": "config.train.epochs: expected a whole number from 0 to 1000000, found -1",
     }
     command = [sys.executable, "-c", WRONG, f"--workdir={tmp_path / 'w'}", *cases]
@@ -242,7 +246,20 @@ def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
 def test_help_lists_the_settings():
     page = section_of("docs/howto/train_evaluate.md", "Find out why a command stopped")
     code, out, _ = script(*next(commands(page)))
-    assert "config.train.epochs=6: epochs of training" in out and "--workdir" in out and code in (0, 1)
+    assert "  --config.train.epochs=6  epochs of training\n" in out and "  --workdir=..." in out and code == 0
+
+
+def test_help_fits_a_screen_and_the_rest_is_a_flag_away(tmp_path):
+    """From another folder, alone and through a pipe whose reader leaves."""
+    said = {}
+    for arguments in ("", "--help", "--help=all", "--help | head -n 1", "--help | true"):
+        line = f"set -o pipefail; {sys.executable} {ROOT}/train.py {arguments}"
+        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0 and not done.stderr, (arguments, done)
+        said[arguments] = done.stdout.splitlines()
+    assert said[""] == said["--help"] and said["--help"][0] == said["--help | head -n 1"][0]
+    assert len(said["--help"]) <= 40 and max(map(len, said["--help"])) <= 150 and not list(tmp_path.iterdir())
+    assert "a whole number from 1 to 1048576" in "\n".join(said["--help=all"]) and len(said["--help=all"]) > 130
 
 
 @pytest.mark.slow

@@ -13,31 +13,35 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict, config_flags
 
-from runtime import command, distributed, meshes
+from runtime import command, distributed, meshes, schema
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.provenance import code
-from runtime.schema import SettingsError, unknown
+from runtime.schema import SettingsError
 from runtime.settings import flatten
 from training import ranges, rules, study
 from training.sections import SETTINGS
 
 flags.disclaim_key_flags()  # flags defined here belong to the script: --help lists them
-_HELP = "Config file, with an optional argument after a colon. Settings are overridden by --config.KEY=VALUE:\n"
+_HELP = "Config file, with an optional argument after a colon; --config.KEY=VALUE overrides a setting"
+_HOSTS = ("distributed", "coordinator", "num_processes", "process_id", "heartbeat_seconds")
+_USUAL = (  # settings that --help lists; --help=all lists all
+    *("seed", "ranges", "dataset.name", "dataset.data_dir", "dataset.image_size", "model.name", "train.corruption"),
+    *("train.scheme", "train.epochs", "train.batch_size", "train.learning_rate", "train.init_from", "eval.corruptions"),
+    *("eval.severity", "study.corruptions", "study.seeds", "study.parallel"),
+)
 _default = ""  # config file of the script
 
 
 def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:
     """Defines --config, --workdir and, with `hosts`, the flags that connect processes (docs/distributed.md).
 
-    --help lists every setting with its value in `default_config`.
+    --help lists usual settings with their values in `default_config`, --help=all lists all.
     """
     global _default
     of_checkout = pathlib.Path(__file__).parents[1] / default_config  # for a command started in another folder
     _default = default_config if pathlib.Path(default_config).is_file() else str(of_checkout)
-    wants_help = any(re.match("--?help", argument) for argument in sys.argv[1:])
-    text = _HELP + rules.listed(_load(_default)) if wants_help else _HELP
-    config_flags.DEFINE_config_file("config", None, text, lock_config=True)
+    config_flags.DEFINE_config_file("config", None, f"{_HELP}.", lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
         flags.DEFINE_bool(
@@ -91,13 +95,36 @@ def parse(argv: list[str]) -> list[str]:
     Raises:
       SettingsError: a config or a setting that does not exist, or a value that it does not take.
       absl.flags.Error: another wrong flag.
+      SystemExit: --help was printed. Without any argument, too: nobody trains by accident.
     """
+    if help_wanted := next((argument for argument in argv[1:] if re.match(r"--?help(=|$)", argument)), len(argv) == 1):
+        print(help_text(every="=all" in str(help_wanted)))
+        raise SystemExit(0)
     named = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
     file = named[-1] if named else _default
     if not pathlib.Path(path := file.partition(":")[0]).is_file():
         raise SettingsError(f"expected a config file as --config, found no file {path}")
     with _settings_errors(argv, lambda: _load(file)):
         return flags.FLAGS([*argv[:1], *([] if named else [f"--config={file}"]), *argv[1:]])
+
+
+def help_text(every: bool) -> str:
+    """Writes the help of the running command: what it does, its flags, and usual settings, or with `every` all of them."""
+    config = rules.flat(_load(_default))
+    own = {flag.name: flag for flag in flags.FLAGS.get_key_flags_for_module(sys.argv[0])}
+    shown = [flag for name, flag in own.items() if name != "config" and (every or name not in _HOSTS)]
+    lines = [f"  --config=FILE  {_HELP} (now {_default})."]
+    lines += [f"  --{flag.name}{'' if flag.boolean else '=...'}  {' '.join(flag.help.split())}" for flag in shown]
+    if not every and set(_HOSTS) & own.keys():
+        lines.append("  --distributed, --coordinator and more: one of many processes (docs/distributed.md).")
+    lines += [
+        "",
+        "Settings:" if every else f"Usual settings (--help=all lists all {len(SETTINGS)} and the values they take):",
+    ]
+    lines += [f"  --{line}" for line in schema.lines(SETTINGS, config)] if every else [
+        f"  --config.{key}={config[key]!r}  {SETTINGS[key].meaning}" for key in _USUAL if key in config
+    ]  # fmt: skip
+    return "\n".join([sys.modules["__main__"].__doc__.strip(), "", "Flags:", *lines])
 
 
 def overridden(config: ConfigDict, settings: Mapping[str, str]) -> ConfigDict:
@@ -141,6 +168,13 @@ def _settings_errors(argv, config):
             takes = SETTINGS[match[1]].expected
             raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}") from error
         raise
+    except flags.UnrecognizedFlagError as error:
+        keys = [key for key in SETTINGS if key.rpartition(".")[2] == error.flagname]
+        if not keys:
+            raise
+        values = [argument.partition("=")[2] for argument in argv if re.match(f"--?{error.flagname}=", argument)]
+        calls = " or ".join(f"--config.{key}={values[0] if values else 'VALUE'}" for key in keys[:2])
+        raise SettingsError(f"there is no flag --{error.flagname}; a setting is given as {calls}") from error
     except (KeyError, AttributeError) as error:
         _refuse_unknown(argv, config())
         raise error from None
@@ -158,7 +192,7 @@ def _refuse_unknown(argv, config):
     groups = {".".join(key.split(".")[:depth]) for key in known for depth in range(1, key.count(".") + 1)}
     keys = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
     if wrong := [key for key in keys if key not in known and key not in groups]:
-        raise SettingsError("; ".join(unknown(key, known) for key in wrong))
+        raise SettingsError("; ".join(schema.unknown(key, known) for key in wrong))
 
 
 def _load(file):

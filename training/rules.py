@@ -126,11 +126,6 @@ def check(config: ConfigDict) -> None:
         raise SettingsError("\n".join(wrong))
 
 
-def listed(config: ConfigDict) -> str:
-    """Lists every setting with its value in `config`, as --help shows them."""
-    return "\n".join(schema.lines(SETTINGS, flat(config)))
-
-
 def flat(config: ConfigDict) -> dict[str, Any]:
     """Flattens a config to {dotted key: value}; a setting that holds a dict stays one."""
     return dict(_items(config.to_dict(), ""))
