@@ -2,18 +2,21 @@
 
     python -m tools.report --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH] [--nosamples]
 
-Reads the results that overlap.py left in a workdir and writes report.html, which holds everything
-it shows, and beside it figures/ with each figure as PNG (300 dpi) and PDF. JAX is only imported to
-draw sample images of the selected benchmark; --nosamples leaves them out.
+Computes everything from the answers in a workdir of overlap.py and writes report.html, which needs no other file, and
+beside it figures/ with each figure as PNG (300 dpi), PDF and SVG. Of benchmark.json, coverage.json and comparison.json
+only the choices count: threshold, benchmark, other study. Sample images show a test image of the study; --image=FILE
+takes a photograph instead, --nosamples leaves them out.
 """
 
 from runtime import command  # isort: skip
 
+import io
 import pathlib
 
 from absl import flags
 
-from analysis.report import benchmark, inputs, study_figures
+from analysis import gallery
+from analysis.report import charts, inputs
 from analysis.report.document import document
 from runtime.files import write_atomically
 
@@ -22,7 +25,7 @@ def define_flags():
     flags.DEFINE_string("workdir", None, "Workdir of overlap.py (required).")
     flags.DEFINE_string("out", None, "HTML file to write; default report.html in the workdir.")
     flags.DEFINE_bool("samples", True, "Draw sample images of the benchmark's members.")
-    flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of `shapes`.")
+    flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of the study.")
 
 
 def main(argv):
@@ -39,26 +42,36 @@ def run(workdir, out=None, samples=True, image=""):
     """
     study = inputs.read(workdir)
     out = pathlib.Path(out) if out else study.workdir / "report.html"
-    selections = benchmark.sweep(study)
-    strips = _sample_strips(study, samples, image)
-    study_figures.write(study, selections, strips, out.parent / "figures")
-    write_atomically(out, document(study, selections, strips))
+    selections = charts.sweep(study)
+    drawn = charts.draw(study, selections)
+    sheet, caption = _sample_images(study, image) if samples else (None, "No sample images were asked for.")
+    page = document(study, drawn, selections, gallery.png(sheet) if sheet else None, caption)
+    charts.write(drawn, out.parent / "figures")
+    if sheet:
+        for name, content in (("png", gallery.png(sheet)), ("pdf", _pdf(sheet))):
+            write_atomically(out.parent / "figures" / f"samples.{name}", content)
+    write_atomically(out, page)
     return out
 
 
-def _sample_strips(study, asked, image):
-    """Draws sample pictures of the benchmark's members, or says in a sentence why there are
-    none.
-    """
-    if study.samples is not None:
-        return "The pictures are samples.png of the workdir."
-    if study.benchmark is None or not asked:
-        return "No sample images were asked for."
+def _sample_images(study, image):
+    """Draws sample images of the benchmark's members: (picture, caption), or (None, the reason for none)."""
+    if study.selection is None:
+        return None, "There are no sample images without a benchmark."
+    from analysis.report import samples  # imports JAX, which takes seconds
+
     try:
-        from analysis.report import samples  # imports JAX, which takes seconds
-    except ImportError as error:
-        return f"No sample images: they are drawn with JAX, which could not be imported ({error})."
-    return samples.draw(study.benchmark["members"], study.config, image)
+        return samples.draw(study.selection.members, study.config, image)
+    except (OSError, ValueError) as error:
+        if image:
+            raise
+        return None, f"No sample images: {error}; --image=PHOTOGRAPH takes a picture of yours."
+
+
+def _pdf(sheet):
+    file = io.BytesIO()
+    sheet.save(file, "PDF", resolution=150)
+    return file.getvalue()
 
 
 if __name__ == "__main__":

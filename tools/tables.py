@@ -227,6 +227,7 @@ def overlaps(folders: Sequence[pathlib.Path], given) -> dict:
             text += f"\ntraining time {seconds[0]:.0f} s and {seconds[1]:.0f} s: {seconds[0] / seconds[1]:.1f} times"
         print(text)
         content = {"first": folders[0].name, "second": folders[1].name, "training_seconds": seconds}
+        content |= {"workdirs": [str(folder.resolve()) for folder in folders]}
         content |= agreement.content_of_two(matrices, benchmarks, given.threshold)
         _write(content, given.out or folders[1] / "comparison.json")
         return content

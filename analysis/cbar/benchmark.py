@@ -39,8 +39,9 @@ def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib
     names = [name + (" *" if name in most_distant.members else "") for name, *_ in ranking]
     values, errors = np.array([row[1:] for row in ranking]).T
     unit = "standard deviations"
-    panel = figures.balance_bars(values, names, se=errors if len(runs) > 1 else None, ylabel=unit, title=TITLE)
-    figures.save(panel, out.with_suffix(""))
+    panel = figures.Panel(unit, values, se=errors if len(runs) > 1 else None)
+    figure, _ = figures.bars(names, [panel], title=TITLE, members=[name for name in names if name.endswith(" *")])
+    figures.save(figure, out.with_suffix(""))
     more_distant = found["fraction_of_random_benchmarks_more_distant"]
     texts = (ranking_text(ranking, runs), benchmark_text(most_distant, target, paths, more_distant))
     return found, "\n\n".join((*texts, f"written to {out}"))

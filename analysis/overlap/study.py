@@ -72,11 +72,20 @@ def read_study(workdir: pathlib.Path) -> Study:
       FileNotFoundError, ValueError: no such workdir, or answers that are missing or damaged.
     """
     found = answers.read(workdir)
-    config = workdirs.read_config(workdir)
-    names = _chosen(config.get("study", {}).get("corruptions", ())) or _trained_with(found)
+    names = corruptions_of(workdir, found)
+    return Study.of(names, *found.study(names), found.conditions["classes"] or None)
+
+
+def corruptions_of(workdir: pathlib.Path, found: answers.Answers) -> tuple[str, ...]:
+    """Lists the corruptions of a study: those that its settings name, or else those that a model was trained with.
+
+    Raises:
+      FileNotFoundError, ValueError: no workdir of overlap.py.
+    """
+    names = _chosen(workdirs.read_config(workdir).get("study", {}).get("corruptions", ())) or _trained_with(found)
     if len(names) < 2:
         raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
-    return Study.of(names, *found.study(names), found.conditions["classes"] or None)
+    return names
 
 
 def _chosen(names):
@@ -148,7 +157,7 @@ def write_results(
         se=se,
         title=f"Overlap of {len(names)} corruptions on {dataset}",
         provenance=origin,
-        cluster=True,
+        tree=True,
     )
     figures.save(heatmap, path / "overlap")
     print(f"\n{overlap_text(overlap, se)}\n")

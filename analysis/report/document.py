@@ -1,45 +1,57 @@
-"""Renders the page of a report from the templates in `templates/`, which escape every value."""
+"""Renders the page of a report from `templates/page.html`, which escapes every value."""
 
 import base64
 import datetime
 import json
 import math
 import pathlib
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 
 import jinja2
+import markupsafe
 import numpy as np
 
-from analysis import figures
-from analysis.report import benchmark, further, matrices
+from analysis import figures, heatmaps
+from analysis.report import further
+from analysis.report.charts import Chart
 from analysis.report.inputs import Study
 from analysis.report.warnings import warnings
 from analysis.rounding import fixed, percent, with_error
 from analysis.selection.algorithm import Selection
 from analysis.tables import STANDARD
 
-_SECTIONS = (  # template, entry in the contents, heading
+_SECTIONS = (  # identity, entry in the contents, heading
+    ("warnings", "Warnings", "Before you use these numbers"),
     ("study", "What was run", "What was run"),
     ("overlap", "Overlap", "Which corruptions overlap"),
     ("transfer", "Transfer", "Which way robustness transfers"),
     ("balance", "Balance", "How balanced the candidates are"),
     ("sweep", "Thresholds", "What each threshold selects"),
     ("benchmark", "Benchmark", "The selected benchmark"),
-    ("warnings", "Warnings", "What to be careful about"),
     ("further", "Further results", "Further results and files"),
 )
 _FLAGS = {"": "", "weak": "weak gain *", "invalid": "no gain !"}
+_SETS = 10  # most frequent sets that are listed
 
 
-def document(study: Study, selections: Sequence[Selection] | None, strips) -> str:
+def document(
+    study: Study,
+    charts: Mapping[str, Chart] | None = None,
+    selections: Sequence[Selection] = (),
+    samples: bytes | None = None,
+    caption: str = "",
+) -> str:
     """Renders the page, one HTML file that needs nothing else.
 
     Args:
-      study: from `analysis.report.inputs.read`.
-      selections: benchmarks by threshold (`analysis.report.benchmark.sweep`), or None.
-      strips: sample pictures (`analysis.report.samples.Strips`), or a sentence that says why there
-        are none.
+      study: of `analysis.report.inputs.read`.
+      charts: of `analysis.report.charts.draw`; a chart that is missing is left out.
+      selections: benchmarks by threshold, of `analysis.report.charts.sweep`.
+      samples: PNG of sample images, or None.
+      caption: sentence on the sample images, or the reason for none.
     """
+    parts, absent = further.parts(study)
     listed = warnings(study)
     return (
         _environment()
@@ -52,15 +64,24 @@ def document(study: Study, selections: Sequence[Selection] | None, strips) -> st
             setting=study.setting,
             settings=json.dumps(study.config, indent=2, sort_keys=True),
             labels=dict(zip(study.names, study.labels)),
-            kinds=figures.FORMATS,
+            charts={name: markupsafe.Markup(chart.svg) for name, chart in (charts or {}).items()},
+            formats=(*figures.FORMATS, "svg"),
+            weak=study.weak(study.selection.members) if study.selection else [],
             tiles=_tiles(study),
             facts=_facts(study),
+            command=_wrapped(study.provenance.get("command", "not recorded")),
             models=_models(study),
+            pairs=_clear_pairs(study),
+            central=_central(study),
+            sweep=_sweep(study, selections),
+            cards=[_card(study, name) for name in study.selection.members] if study.selection else [],
+            won=_won(study),
+            sets=study.stability.sets[:_SETS] if study.stability else (),
+            samples=samples,
+            caption=caption,
             warnings=listed,
-            serious=sum(is_serious for is_serious, _ in listed),
-            **matrices.values(study),
-            **benchmark.values(study, selections, strips),
-            **further.values(study),
+            parts=parts,
+            absent=absent,
         )
     )
 
@@ -81,46 +102,62 @@ def _data_uri(png):
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
+def _wrapped(command):
+    """Breaks a command before each flag, as a shell takes it."""
+    try:
+        words = map(shlex.quote, shlex.split(command))
+    except ValueError:  # no command of a shell
+        return command
+    return "".join(f" \\\n    {word}" if word.lstrip("'").startswith("--") else f" {word}" for word in words).strip()
+
+
 def _tiles(study):
     """Lists the large numbers at the top of the page, each with its caption."""
-    n = len(study.names)
-    pairs = study.errors.overlap[np.triu_indices(n, 1)]
-    typical = float(np.nanmedian(pairs)) if np.isfinite(pairs).any() else math.nan
-    clear = sum(not flag for flag in study.overlap.flags)
+    n, clear = len(study.names), study.clear
+    typical = "weak"
+    if clear:
+        se = clear.errors.overlap[np.triu_indices(len(clear.overlap.names), 1)]
+        typical = fixed(float(np.median(se)), 2)
+    members = study.selection.members if study.selection else ()
+    good = len(members) - len(study.weak(members))
     return (
+        (with_error(study.overlap.clean_accuracy[0], study.errors.clean[0]), "clean accuracy of the standard model"),
         (
-            with_error(study.overlap.clean_accuracy[0], study.errors.clean[0]),
-            "clean accuracy of the standard model",
+            f"{sum(not flag for flag in study.overlap.flags)} of {n}",
+            "corruptions with a clear gain, whose overlaps count",
         ),
-        (f"{clear} of {n}", "corruptions with a clear gain, whose overlaps count"),
-        (fixed(typical, 2), "median standard error of an overlap"),
-        (len(study.benchmark["members"]) if study.benchmark else "none yet", "members of the benchmark"),
+        (typical, "median standard error of their overlaps"),
+        (len(members), "members of the benchmark")
+        if good == len(members)
+        else (f"{good} of {len(members)}", "selected corruptions with a clear gain"),
     )
 
 
 def _facts(study):
-    """Lists (name, value, whether the value is code)."""
+    """Lists (name, value)."""
     record, train = study.provenance, study.config.get("train", {})
     versions = ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())
-    options = {key: value for key, value in study.config.get("model", {}).items() if key != "name" and value != ""}
+    options = {k: v for k, v in study.config.get("model", {}).items() if k != "name" and v not in ("", [], 0)}
+    seconds = (study.timing or {}).get("training_seconds", {})
+    total = sum(seconds.values())
+    minutes = f"{total / 60:.0f} minutes" if total >= 120 else f"{total:.0f} s"
     return (
-        ("dataset", f"{study.setting('dataset', 'name')}, {study.overlap.number:,} test images", False),
-        ("model", ", ".join([study.setting("model", "name"), *(f"{k} {v}" for k, v in options.items())]), False),
-        ("recipe", _recipe(train), False),
-        ("seeds", ", ".join(map(str, study.seeds)), False),
-        ("severity", _severity(train), False),
-        ("device", record.get("device", "not recorded"), False),
-        ("machine", record.get("machine", "not recorded"), False),
-        ("revision", record.get("git_revision", "not recorded"), True),
-        ("versions", versions or "not recorded", False),
-        ("command", record.get("command", "not recorded"), True),
-        ("dates", _dates(study), False),
-        ("training", _training(study), False),
+        ("dataset", f"{study.setting('dataset', 'name')}, {study.overlap.number:,} test images"),
+        ("model", ", ".join([study.setting("model", "name"), *(f"{k} {v}" for k, v in options.items())])),
+        ("recipe", _recipe(train)),
+        ("seeds", ", ".join(map(str, study.whole.seeds))),
+        ("severity", _severity(train)),
+        ("training", f"{minutes} for {len(seconds)} models" if seconds else "not recorded (timing.json)"),
+        ("device", record.get("device", "not recorded")),
+        ("machine", record.get("machine", "not recorded")),
+        ("revision", record.get("git_revision", "not recorded")),
+        ("versions", versions or "not recorded"),
+        ("dates", _dates(study)),
     )
 
 
 def _models(study):
-    """Values of the table of models: accuracies, R before and after training on the corruption, gain."""
+    """Lists the cells of the table of models: accuracies, R before and after training on the corruption, gain."""
     overlap, errors = study.overlap, study.errors
     before, after = overlap.robustness[0], np.diag(overlap.robustness[1:])
     low, high = math.floor(10 * min(*before, *after)) / 10, max(1.0, *before, *after)
@@ -163,34 +200,77 @@ def _recipe(train):
 
 
 def _severity(train):
-    options = train.get("corruption_options", {})
-    ranges = [
-        f"{name} {option['range'][0]:g} to {option['range'][1]:g}"
-        for name, option in options.items()
-        if option.get("range")
-    ]
-    return f"drawn for each image, from {'given' if ranges else 'published'} ranges" + (
-        f": {', '.join(ranges)}" if ranges else ""
-    )
+    options = train.get("corruption_options", {}).items()
+    ranges = [f"{name} {o['range'][0]:g} to {o['range'][1]:g}" for name, o in options if o.get("range")]
+    given = f"given ranges: {', '.join(ranges)}" if ranges else "published ranges"
+    return f"drawn for each image, from {given}"
 
 
 def _dates(study):
-    texts, table = [], study.workdir / "overlap.csv"
-    if table.is_file():
-        written = datetime.datetime.fromtimestamp(table.stat().st_mtime, datetime.UTC)
-        texts.append(f"overlap.csv of {written:%Y-%m-%d %H:%M} UTC")
-    if study.benchmark and study.benchmark.get("written"):
-        texts.append(f"benchmark of {study.benchmark['written'][:16].replace('T', ' ')} UTC")
-    return "; ".join(texts) or "not recorded"
+    paths = (study.workdir / "answers").glob("*.npz")
+    newest = datetime.datetime.fromtimestamp(max(path.stat().st_mtime for path in paths), datetime.UTC)
+    chosen = f"; benchmark chosen {study.chosen_at[:16].replace('T', ' ')} UTC" if study.chosen_at else ""
+    return f"answers of {newest:%Y-%m-%d %H:%M} UTC{chosen}"
 
 
-def _training(study):
-    seconds = (study.timing or {}).get("training_seconds")
-    if not seconds:
-        return "not recorded (timing.json)"
-    total = sum(seconds.values())
+def _clear_pairs(study):
+    """Lists (first, second, overlap) of the five largest overlaps that are known well: no flag on either corruption,
+    more than two standard errors above 0.
+    """
+    overlap, se = study.overlap, study.errors.overlap
+    good = [k for k, flag in enumerate(overlap.flags) if not flag]
+    pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if overlap.unclipped[i, j] > 2 * se[i, j]]
+    pairs = sorted(pairs, key=lambda pair: -overlap.overlap[pair])[:5]
+    return [(study.labels[i], study.labels[j], with_error(overlap.overlap[i, j], se[i, j])) for i, j in pairs]
+
+
+def _central(study):
+    number = f"{len(study.errors.unclipped_samples):,}"
+    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {number} resamples of the test images."
+
+
+def _sweep(study, selections):
+    """Makes the table of thresholds: its header, and a row for each corruption in the order of the clusters."""
+    means = ["weak" if study.is_weak(s) else _bare(fixed(s.mean_overlap, 2)) for s in selections]
+    rows = [{"name": "", "label": "members", "cells": [s.size for s in selections]}]
+    rows.append({"name": "", "label": "mean overlap", "cells": means})
+    for k in heatmaps.cluster_order(study.overlap.overlap, study.overlap.flags):
+        cells = ["●" if study.names[k] in s.members else "" for s in selections]
+        label = study.labels[k] + heatmaps.MARKS[study.overlap.flags[k]]
+        rows.append({"name": study.names[k], "label": label, "cells": cells})
+    return {
+        "header": [_bare(f"{s.threshold:g}") for s in selections],
+        "kinds": ["own" if s.threshold == study.threshold else "" for s in selections],
+        "rows": rows,
+    }
+
+
+def _bare(text):
+    return text.replace("0.", ".", 1)
+
+
+def _card(study, name):
+    """Lists the cells of a member of the benchmark."""
+    overlap, errors, k = study.overlap, study.errors, study.names.index(name)
+    others = [j for j, other in enumerate(study.names) if other in study.selection.members and j != k]
+    others = [j for j in others if not overlap.flags[j]]
+    largest = "weak" if overlap.flags[k] else ""
+    if others and not largest:
+        most = max(others, key=lambda j: overlap.overlap[k, j])
+        largest = f"{with_error(overlap.overlap[k, most], errors.overlap[k, most])} ({study.labels[most]})"
     return (
-        f"{total / 60:.0f} minutes for {len(seconds)} models"
-        if total >= 120
-        else f"{total:.0f} s for {len(seconds)} models"
+        name,
+        with_error(overlap.robustness[0, k], errors.standard[k]),
+        with_error(overlap.gain[k], errors.gain[k], sign=True) + heatmaps.MARKS[overlap.flags[k]],
+        largest,
+        percent(study.stability.members[name]),
+    )
+
+
+def _won(study):
+    """Finds the share of resamples that the selected set wins; None if none is listed."""
+    if study.stability is None:
+        return None
+    return next(
+        (share for members, share in study.stability.sets if set(members) == set(study.selection.members)), None
     )

@@ -1,212 +1,190 @@
-"""Values of the section of results that not every study has: errors, severity ranges, coverage, categories, mixtures,
-comparison with another study, distances of augmentation schemes, results of projects.
+"""Results that not every study has: errors, severity ranges, coverage, categories, mixtures, a comparison with another
+study, distances of augmentation schemes, and results of projects.
 """
 
-import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from analysis.distances.results import mean_distances
 from analysis.errors.summary import NONE, TITLES, notes
-from analysis.report.inputs import Study
+from analysis.report.inputs import CALIBRATED, Study
 from analysis.rounding import fixed, with_error
-from analysis.shapes import CALIBRATED
 from runtime.json_shapes import mismatch
 
 
-class Table(NamedTuple):
-    """A table: headings, rows of cells (the first is the heading of its row), columns of numbers, name."""
-
-    header: tuple
-    rows: list
-    numbers: tuple[int, ...] = ()
-    label: str = ""
-
-
 class Part(NamedTuple):
-    """A result: title, paragraphs, a table or None, pictures (name, PNG)."""
+    """A result.
+
+    Attributes:
+      title: heading.
+      text: paragraph, or "".
+      header, rows: cells of a table; the first one of a row is its heading.
+      numbers: columns of the table that hold numbers.
+      pictures: (name, PNG).
+    """
 
     title: str
-    texts: tuple[str, ...] = ()
-    table: Table | None = None
-    pictures: tuple[tuple[str, bytes], ...] = ()
+    text: str = ""
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    numbers: Sequence[int] = ()
+    pictures: Sequence[tuple[str, bytes]] = ()
 
 
-def values(study: Study) -> dict:
-    """Makes the values of further.html: results that are there, and (text, commands) for the others."""
-    benchmark = study.benchmark or {}
+def parts(study: Study) -> tuple[list[Part], list[tuple[str, str]]]:
+    """Lists the results of a study, and (result, command that makes it) of the others."""
     workdir = study.workdir
     found = (
-        (_errors(study.error_summaries), None),  # overlap.py writes them
+        (_errors(study), None),
+        (_coverage(study), None),
+        (_categories(study), None),
+        (_ranges(study), ("calibrated severity ranges", f"python -m tools.calibrate --workdir={workdir}")),
+        (_mixtures(study), ("models trained on whole benchmarks", "python overlap.py --config.study.mixtures=...")),
         (
-            _ranges(study.ranges),
-            ("Calibrated severity ranges (ranges.json).", f"python -m tools.calibrate --workdir={workdir}"),
+            _comparison(study),
+            ("comparison with another study", f"python -m tools.tables OTHER {workdir} --table=overlaps"),
         ),
         (
-            _coverage(study.coverage or benchmark.get("coverage")),
-            (
-                "Which candidates a benchmark covers (coverage.json).",
-                f"python select_noc.py --workdir={workdir} --coverage=imagenet_c",
-            ),
-        ),
-        (
-            _categories(benchmark.get("categories")),
-            (
-                "Categories of candidates.",
-                f"python select_noc.py --workdir={workdir} --threshold={benchmark.get('threshold', 0.1):g} --categories",
-            ),
-        ),
-        (
-            _mixtures(study.mixtures),
-            ("Models trained on whole benchmarks (mixtures.csv).", "python overlap.py --config.study.mixtures=..."),
-        ),
-        (
-            _comparison(study.comparison),
-            (
-                "Comparison with another study of the same corruptions.",
-                f"python -m tools.tables ... {workdir} --table=overlaps",
-            ),
-        ),
-        (
-            _distances(study.distances),
-            (
-                "Distances of augmentation schemes to corruptions (msd/msd.csv).",
-                f"python -m tools.msd --config=configs/msd.py --workdir={workdir}",
-            ),
+            _distances(study),
+            ("distances of augmentation schemes", f"python -m tools.msd --config=configs/msd.py --workdir={workdir}"),
         ),
     )
-    absent = [(text, commands) for part, missing in found if part is None and missing for text, *commands in (missing,)]
+    there = [part for part, _ in found if part] + [_of_project(*section) for section in study.sections]
+    absent = [missing for part, missing in found if missing and not part]
     if not study.sections:
-        shifts = (
-            f"python eval.py --workdir={workdir} --config.eval.natural=...",
-            f"python -m projects.natural_shift --workdirs={workdir} --out={workdir / 'natural_shift'}",
-        )
-        absent.append(("Whether corruptions predict natural shifts (natural_shift/section.json).", shifts))
-    parts = [part for part, _ in found if part is not None]
-    return {"parts": [*parts, *(_of_project(*section) for section in study.sections)], "absent": absent}
+        command = f"python -m projects.natural_shift --workdirs={workdir} --out={workdir / 'natural_shift'}"
+        absent.append(("correlation with natural shifts", f"{command} (after eval.py --config.eval.natural=...)"))
+    return there, absent
 
 
-def _errors(summaries):
-    """Lists the errors of models on benchmarks that are defined, with notes on their conditions."""
+def _errors(study):
+    """Tabulates the errors of models on benchmarks, with notes on their conditions."""
+    if not study.summaries:
+        return None
+    header = ("model", "benchmark", "measure", "percent", "std of seeds", "relative to", "note")
     rows = [
         (
             summary.model,
-            summary.benchmark if summary.severities == NONE else f"{summary.benchmark} ({summary.severities})",
+            summary.benchmark + ("" if summary.severities == NONE else f" ({summary.severities})"),
             TITLES[summary.measure],
             with_error(summary.mean, summary.se),
             fixed(summary.std, 2),
             "" if summary.reference == NONE else summary.reference,
             "; ".join(notes(summary)),
         )
-        for summary in summaries or ()
-        if not math.isnan(summary.mean)
+        for summary in study.summaries
     ]
-    if not rows:
+    keep = [k for k in range(len(header)) if k < 4 or any(row[k] not in ("", "\N{EN DASH}") for row in rows)]
+    rows = [[row[k] for k in keep] for row in rows]
+    text = "Top-1 errors, mean ± standard error over test images."
+    return Part("Errors on benchmarks", text, [header[k] for k in keep], rows, (3, 4) if 4 in keep else (3,))
+
+
+def _coverage(study):
+    if not study.covering:
         return None
-    header = ("model", "benchmark", "measure", "percent", "std of seeds", "relative to", "note")
-    text = "Top-1 errors, mean ± standard error over test images; all numbers are in errors_summary.csv."
-    return Part("Errors", (text,), Table(header, rows, (3, 4), "Errors on benchmarks"))
+    flags = dict(zip(study.names, study.overlap.flags))
+    rows = [
+        (name, "weak", "", "", "weak gain")
+        if flags[name] == "weak"
+        else (name, with_error(row.overlap, row.se), row.member, fixed(row.p, 3), row.verdict)
+        for name, row in sorted(study.coverage.items(), key=lambda item: -np.nan_to_num(item[1].overlap, nan=-1))
+    ]
+    text = (
+        f"Coverage by {', '.join(study.covering)}. p is of “no overlap with any member”, corrected for their number; "
+        "members with a weak gain do not count."
+    )
+    return Part(
+        "Coverage of the other candidates",
+        text,
+        ("corruption", "largest overlap", "with", "p", "verdict"),
+        rows,
+        (1, 3),
+    )
 
 
-def _ranges(content):
-    if content is None:
+def _categories(study):
+    if not study.categories or any(study.weak(study.names)):
+        return None
+    rows = [(number, ", ".join(names)) for number, names in enumerate(study.categories, 1)]
+    return Part("Categories of candidates", "", ("category", "corruptions"), rows)
+
+
+def _ranges(study):
+    if study.ranges is None:
         return None
     rows = []
-    for name, entry in content["corruptions"].items():
+    for name, entry in study.ranges["corruptions"].items():
         bounds = [f"{value:.4g}" for value in entry["range"]]
         if mismatch(entry, CALIBRATED):
             rows.append((name, *bounds, "", *["\N{EN DASH}"] * 3, "given, not calibrated"))
             continue
         ends = [with_error(r, se) for r, se in zip(entry["robustness"], entry["robustness_se"])]
-        notes = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
-        notes += [] if entry["monotone"] else ["R not monotone"]
+        remarks = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
+        remarks += [] if entry["monotone"] else ["R not monotone"]
         mean = with_error(entry["mean_robustness"], entry["mean_robustness_se"])
-        rows.append((name, *bounds, entry["unit"], *ends, mean, "; ".join(notes)))
+        rows.append((name, *bounds, entry["unit"], *ends, mean, "; ".join(remarks)))
     header = ("corruption", "mild", "severe", "unit", "R mild", "R severe", "R mean", "notes")
-    return Part("Severity ranges", (), Table(header, rows, (1, 2, 4, 5, 6)))
+    return Part("Severity ranges", "", header, rows, (1, 2, 4, 5, 6))
 
 
-def _coverage(content):
-    if content is None:
+def _mixtures(study):
+    if not study.mixtures:
         return None
-    order = sorted(content["corruptions"].items(), key=lambda item: -(item[1]["overlap"] or 0))
     rows = [
-        (name, with_error(row["overlap"], row["se"]), row["member"], fixed(row["p"], 3), row["verdict"])
-        for name, row in order
-    ]
-    header = ("corruption", "largest overlap", "with member", "p", "verdict")
-    text = f"By {', '.join(content['benchmark'])}. p is of “no overlap with any member”, corrected for their number."
-    return Part("Coverage", (text,), Table(header, rows, (1, 3)))
-
-
-def _categories(content):
-    if content is None:
-        return None
-    rows = [(number, ", ".join(names)) for number, names in enumerate(content, 1)]
-    return Part("Categories of candidates", (), Table(("category", "corruptions"), rows))
-
-
-def _mixtures(rows):
-    if rows is None:
-        return None
-    lines = [
         (
-            row["mixture"],
-            row["corruption"],
-            "member" if row["member"] == "1" else "",
-            fixed(float(row["relative_ce"]), 1),
-            with_error(float(row["relative_gain"]), float(row["relative_gain_se"]), sign=True),
+            mixture,
+            name,
+            "member" if name in study.members[mixture] else "",
+            fixed(gain.model, 1),
+            with_error(gain.gain, gain.se, sign=True),
         )
-        for row in rows
+        for mixture, compared in study.mixtures.items()
+        for name, gain in compared.relative.items()
     ]
+    text = "Relative corruption error in percent of the standard model's, and the gain over it."
     header = ("trained on", "tested on", "", "relative CE", "gain")
-    text = "Relative corruption error in percent of the standard model's, and what is gained over it."
-    return Part("Models trained on whole benchmarks", (text,), Table(header, lines, (3, 4)))
+    return Part("Models trained on whole benchmarks", text, header, rows, (3, 4))
 
 
-def _comparison(content):
-    if content is None:
+def _comparison(study):
+    if study.compared is None:
         return None
-    matrices = content["matrices"]
-    benchmarks = [b for b in content["benchmarks"] if b["threshold"] == content["threshold"]]
-    low, high = matrices["spearman_interval"]
-    facts = [
-        f"{matrices['pairs']} pairs of corruptions: Spearman {fixed(matrices['spearman'], 2)} (95 % interval {fixed(low, 2)} to "
-        f"{fixed(high, 2)}), Pearson {fixed(matrices['pearson'], 2)}, mean absolute difference "
-        f"{fixed(matrices['mean_difference'], 3)}; the root mean square difference is {fixed(matrices['standardised'], 1)} standard "
-        "errors, 1 being noise alone."
-    ]
-    facts += [
-        f"Benchmarks at threshold {b['threshold']:g}: {', '.join(b['first'])}; and {', '.join(b['second'])}. "
-        f"{len(b['shared'])} members are shared (Jaccard {b['jaccard']:.2f})."
-        for b in benchmarks
-    ]
-    if content["training_seconds"]:
-        first, second = content["training_seconds"]
-        facts.append(f"Training took {first:.0f} s and {second:.0f} s.")
-    return Part(f"{content['first']} compared with {content['second']}", tuple(facts))
+    first, matrices, benchmark, seconds = study.compared
+    low, high = matrices.spearman_interval
+    text = (
+        f"{matrices.pairs} pairs of corruptions: Spearman {fixed(matrices.spearman, 2)} (95 % interval {fixed(low, 2)} to "
+        f"{fixed(high, 2)}), Pearson {fixed(matrices.pearson, 2)}, mean absolute difference "
+        f"{fixed(matrices.mean_difference, 3)}; the root mean square difference is {fixed(matrices.standardised, 1)} standard "
+        f"errors, 1 being noise alone. Benchmarks at threshold {benchmark.threshold:g}: {', '.join(benchmark.first)}; and "
+        f"{', '.join(benchmark.second)}. {len(benchmark.shared)} members are shared (Jaccard {benchmark.jaccard:.2f})."
+    )
+    text += f" Training took {seconds[0]:.0f} s and {seconds[1]:.0f} s." if seconds else ""
+    return Part(f"{first} compared with {study.workdir.name}", text)
 
 
-def _distances(rows):
-    if rows is None:
+def _distances(study):
+    if not study.distances:
         return None
-    means = mean_distances(rows)
-    lines = []
-    for scheme in dict.fromkeys(row.scheme for row in rows):
+    means, rows = mean_distances(study.distances), []
+    for scheme in dict.fromkeys(row.scheme for row in study.distances):
         by_name = {name: both for (of_scheme, name), both in means.items() if of_scheme == scheme}
         nearest, farthest = (choose(by_name, key=lambda name: by_name[name][0]) for choose in (min, max))
-        average = [sum(both[k] for both in by_name.values()) / len(by_name) for k in range(2)]
+        average = np.mean(list(by_name.values()), axis=0)
         ends = [f"{name} {fixed(by_name[name][0], 3)}" for name in (nearest, farthest)]
-        lines.append((scheme, *(fixed(value, 3) for value in average), *ends))
-    header = ("scheme", "MSD", "MMD", "nearest corruption, MSD", "farthest corruption, MSD")
+        rows.append((scheme, *(fixed(value, 3) for value in average), *ends))
     text = (
-        "Between the features of augmented and of corrupted images in the standard model: the minimal sample distance, to "
-        "the nearest single augmentation, and the distance of the means; both averaged over the corruptions."
+        "Between the features of augmented and of corrupted images in a model of the study: the minimal sample distance, "
+        "to the nearest single augmentation, and the distance of the means; both averaged over the corruptions."
     )
-    return Part("Distances of augmentation schemes to corruptions", (text,), Table(header, lines, (1, 2)))
+    header = ("scheme", "MSD", "MMD", "nearest corruption, MSD", "farthest corruption, MSD")
+    return Part("Distances of augmentation schemes to corruptions", text, header, rows, (1, 2))
 
 
 def _of_project(content, pictures):
-    """Shows the section.json of a project: title, sentences, a table, figures."""
-    header, rows, title = content["header"], content["rows"], content["title"]
-    table = Table(header, rows, tuple(range(1, len(header))), title) if header and rows else None
-    return Part(title, tuple(content["facts"]), table, tuple(pictures.items()))
+    """Makes the part of the section.json of a project."""
+    header, rows = content["header"], content["rows"]
+    numbers = tuple(range(1, len(header)))
+    return Part(content["title"], " ".join(content["facts"]), header, rows, numbers, tuple(pictures.items()))

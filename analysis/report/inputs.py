@@ -1,40 +1,90 @@
-"""The inputs of a report: the answers and result files in a workdir of overlap.py, read strictly."""
+"""The inputs of a report: the answers of a workdir of overlap.py, and everything that follows from them.
 
+Tables are never read. benchmark.json, coverage.json, comparison.json and evaluation.json say what a user chose (a
+threshold, a benchmark, another study, a reference); the numbers are computed again from the answers.
+"""
+
+import functools
 import hashlib
 import pathlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-import pandas as pd
+import numpy as np
 
-from analysis import shapes
+from analysis import answers
 from analysis.distances.results import Distance, read_distances
-from analysis.errors.summary import Summary
+from analysis.errors import reference
+from analysis.errors.reference import REFUSE
+from analysis.errors.scores import ImageErrors
+from analysis.errors.summary import Summary, score
+from analysis.overlap import agreement, mixtures, study
 from analysis.overlap.score import Overlap
-from analysis.overlap.study import read_study
 from analysis.overlap.uncertainty import Errors
+from analysis.selection import algorithm, categories, coverage, select
+from analysis.selection.algorithm import Selection, Stability
+from analysis.selection.coverage import Coverage
+from analysis.tables import CLEAN, RANDOM, STANDARD
+from runtime import artifacts
 from runtime.command import refuse_imports
 from runtime.files import DamagedFileError, read_json
-from runtime.json_shapes import mismatch
+from runtime.json_shapes import NULL, Either, Maybe, mismatch
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")
-OPTIONAL = {  # file -> shape of a JSON file
-    "counts.csv": None,
-    "overlap.csv": None,
-    "overlap_long.csv": None,
-    "scores.csv": None,
-    "errors_summary.csv": None,
-    "mixtures.csv": None,
-    "benchmark.json": shapes.BENCHMARK,
-    "coverage.json": shapes.COVERAGE,
-    "stability.json": shapes.STABILITY,
-    "ranges.json": shapes.RANGES,
-    "comparison.json": shapes.COMPARISON,
-    "timing.json": shapes.TIMING,
-    "samples.png": None,
-    "msd/msd.csv": None,
+_NUMBER, _PAIR, _RUN = Either(float, NULL), (float, float), {"git_revision": Maybe(str), "device": Maybe(str)}
+CALIBRATED = {  # a corruption of ranges.json that tools.calibrate measured
+    "range": _PAIR,
+    "unit": str,
+    "robustness": _PAIR,
+    "robustness_se": (_NUMBER, _NUMBER),
+    "mean_robustness": float,
+    "mean_robustness_se": _NUMBER,
+    "monotone": bool,
+    "capped": (bool, bool),
 }
+CONFIG = {
+    "dataset": Maybe({"image_size": Maybe(int)}),
+    "model": Maybe({}),
+    "train": Maybe(
+        {
+            "milestones": Maybe([float]),
+            "corruption_options": Maybe({str: {"range": Maybe(Either(_PAIR, NULL))}}),
+        }
+    ),
+    "study": Maybe({"threshold": Maybe(float), "mixtures": Maybe([str])}),
+}
+SHAPES = {  # file -> what it must hold; any may hold more
+    "provenance.json": {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])},
+    "benchmark.json": {"threshold": float, "strict": bool, "written": Maybe(str)},
+    "coverage.json": {"benchmark": [str]},
+    "comparison.json": {
+        "first": str,
+        "threshold": float,
+        "workdirs": (str, str),
+        "training_seconds": Either(_PAIR, NULL),
+    },
+    "evaluation.json": {"eval": Maybe({"reference": Maybe(str), "reference_mismatch": Maybe(str)})},
+    "ranges.json": {"corruptions": {str: Either(CALIBRATED, {"range": _PAIR})}},
+    "timing.json": {"training_seconds": {str: float}},
+    "section.json": {"title": str, "facts": [str], "header": [str], "rows": [[str]], "figures": [str]},
+}
+_FILES = (*REQUIRED, *SHAPES, "answers/*.npz", "msd/schemes/*.npz", "*/section.json")
+
+
+class Compared(NamedTuple):
+    """A comparison with the overlaps of another study.
+
+    Attributes:
+      first: name of the other study.
+      matrices: agreement of the overlaps; benchmark: agreement of the benchmarks at the threshold.
+      seconds: of training in each study, or None.
+    """
+
+    first: str
+    matrices: agreement.Agreement
+    benchmark: agreement.BenchmarkAgreement
+    seconds: tuple[float, float] | None
 
 
 class Study(NamedTuple):
@@ -43,53 +93,71 @@ class Study(NamedTuple):
     Attributes:
       workdir: folder.
       config, provenance: as stored.
-      names: corruptions, in the order of overlap.csv; labels: the same, as short as they stay
-        distinct.
-      overlap: the `Overlap`, computed from the answers.
-      seeds: of the trainings.
-      errors: standard errors of all of them.
-      benchmark, coverage, stability, ranges, comparison, timing: contents of the optional JSON files, or
-        None.
-      mixtures: rows of mixtures.csv as dictionaries, or None.
-      samples: bytes of samples.png, or None.
-      error_summaries: rows of errors_summary.csv (`analysis.errors.summary.Summary`), or None.
-      distances: distances of schemes that tools.msd measured, or None.
+      labels: names of the corruptions, as short as they stay distinct.
+      whole: the study of all corruptions.
+      clear: the study of the corruptions without a flag; None of fewer than two. Means over pairs come from it.
+      threshold: largest overlap between two members; chosen_at: the time of that choice, or "".
+      selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is defined.
+      covering, coverage: members of a benchmark, and how it covers the others.
+      categories: clusters of corruptions, or ().
+      mixtures: {mixture: gains over the standard model}; members: {mixture: its corruptions}.
+      summaries: errors of models on benchmarks.
+      compared: with another study, or None.
+      ranges, timing: content of ranges.json and timing.json, or None.
+      distances: of schemes, measured in a present model of the workdir.
       sections: (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
+      omitted: {result: why it is not shown, and the command that mends it}.
       files: (name, bytes, SHA-256) of every file that was read.
-      models: (model/seed, revision, device) of every trained model's own provenance, where
-        recorded.
-      revisions: {table: revision of the code that wrote it}, from provenance.json.
+      models: (model/seed, revision, device) from the provenance of each trained model.
     """
 
     workdir: pathlib.Path
     config: dict
     provenance: dict
-    names: tuple[str, ...]
     labels: tuple[str, ...]
-    overlap: Overlap
-    seeds: tuple[int, ...]
-    errors: Errors
-    benchmark: dict | None
-    coverage: dict | None
-    stability: dict | None
+    whole: study.Study
+    clear: study.Study | None
+    threshold: float
+    chosen_at: str
+    selection: Selection | None
+    stability: Stability | None
+    covering: tuple[str, ...]
+    coverage: Mapping[str, Coverage]
+    categories: tuple[tuple[str, ...], ...]
+    mixtures: Mapping[str, mixtures.Comparison]
+    members: Mapping[str, tuple[str, ...]]
+    summaries: Sequence[Summary]
+    compared: Compared | None
     ranges: dict | None
-    comparison: dict | None
     timing: dict | None
-    mixtures: list[dict] | None
-    samples: bytes | None
-    error_summaries: list[Summary] | None
-    distances: list[Distance] | None
+    distances: Sequence[Distance]
     sections: tuple[tuple[dict, dict[str, bytes]], ...]
+    omitted: Mapping[str, str]
     files: tuple[tuple[str, int, str], ...]
     models: tuple[tuple[str, str, str], ...]
-    revisions: dict[str, str]
 
     @property
-    def threshold(self) -> float:
-        """Gives the threshold of the benchmark, or else of the study's settings."""
-        if self.benchmark:
-            return float(self.benchmark["threshold"])
-        return float(self.config.get("study", {}).get("threshold", 0.1))
+    def names(self) -> tuple[str, ...]:
+        """Lists the corruptions."""
+        return self.whole.overlap.names
+
+    @property
+    def overlap(self) -> Overlap:
+        """Gives the overlaps of all corruptions."""
+        return self.whole.overlap
+
+    @property
+    def errors(self) -> Errors:
+        """Gives the standard errors of all corruptions."""
+        return self.whole.errors
+
+    def weak(self, names: Sequence[str]) -> list[str]:
+        """Lists those of some corruptions that have a weak gain."""
+        return [name for name in names if self.overlap.flags[self.names.index(name)] == "weak"]
+
+    def is_weak(self, selection: Selection) -> bool:
+        """Tells whether the overlaps of a selection rest on a weak gain."""
+        return selection.size > 1 and bool(self.weak(selection.members))
 
     def setting(self, section: str, name: str) -> str:
         """Reads a setting of config.json as text."""
@@ -97,104 +165,207 @@ class Study(NamedTuple):
 
 
 def read(workdir: str | pathlib.Path) -> Study:
-    """Reads a workdir.
+    """Reads a workdir and computes what a report shows.
 
     Raises:
-      FileNotFoundError: no such folder, or one without the required files (all of them named).
-      ValueError: a file that is broken, or files that do not belong together.
+      FileNotFoundError: no such folder, or one without the required files, which are named.
+      ValueError: a file that is broken, or a choice that does not fit the corruptions of the study.
       WorkdirError: a config.json that was edited.
       SettingsError: a module of its config.imports that this process has not imported.
     """
     workdir = pathlib.Path(workdir)
     if not workdir.is_dir():
         raise FileNotFoundError(f"expected a workdir of overlap.py, found no folder {workdir}")
-    missing = [name for name in REQUIRED if not (workdir / name).is_file()]
-    if missing:
+    if missing := [name for name in REQUIRED if not (workdir / name).is_file()]:
         raise FileNotFoundError(
             f"expected a workdir of overlap.py with {', '.join(REQUIRED)}, found {workdir} without {', '.join(missing)}; "
             "run overlap.py to its end"
         )
-    config, provenance = read_config(workdir), read_json(workdir / "provenance.json", shape=shapes.PROVENANCE)
-    if wrong := mismatch(config, shapes.CONFIG):
+    config = read_config(workdir)
+    if wrong := mismatch(config, CONFIG):
         raise DamagedFileError(f"{workdir / 'config.json'}: {wrong}; restore it")
     refuse_imports(config.get("imports", ()), workdir / "config.json")
-    study = read_study(workdir)
-    names = study.overlap.names
-    present = [name for name in (*REQUIRED, *OPTIONAL) if (workdir / name).is_file()]
-    in_workdir = [name for name in OPTIONAL if name.endswith(".json") and "/" not in name]
-    optional = {name: _optional(workdir / name, OPTIONAL[name], names) for name in in_workdir}
-    sections = sorted(workdir.glob("*/section.json"))
+    stored = {name: _json(workdir / name) for name in SHAPES if name != "section.json"}
+    found, omitted = answers.read(workdir), {}
+    names = study.corruptions_of(workdir, found)
+    bits, seeds = found.study(names)
+    whole = study.Study.of(names, bits, seeds, found.conditions["classes"] or None)
+    choice = stored["benchmark.json"] or {}
+    threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))
+    selection, stability = _select(whole, threshold, bool(choice.get("strict")))
+    covering, covered = _coverage(workdir, whole, selection, stored["coverage.json"])
+    of_mixtures, members = _mixtures(workdir, found, config.get("study", {}).get("mixtures", ()), omitted)
     return Study(
         workdir,
         config,
-        provenance,
-        names,
+        stored["provenance.json"],
         short_names(names),
-        study.overlap,
-        study.seeds,
-        study.errors,
-        *optional.values(),
-        _mixtures(workdir / "mixtures.csv"),
-        (workdir / "samples.png").read_bytes() if "samples.png" in present else None,
-        _summaries(workdir / "errors_summary.csv") if "errors_summary.csv" in present else None,
-        read_distances(workdir / "msd") if "msd/msd.csv" in present else None,
-        tuple(map(_section, sections)),
-        tuple(_file(workdir / name) for name in (*present, *sections)),
+        whole,
+        _clear(whole, bits, seeds),
+        threshold,
+        str(choice.get("written", "")),
+        selection,
+        stability,
+        covering,
+        covered,
+        _categories(whole.overlap),
+        of_mixtures,
+        members,
+        _summaries(workdir, found, names, stored["evaluation.json"], omitted),
+        _compare(whole, stored["comparison.json"], omitted),
+        stored["ranges.json"],
+        stored["timing.json"],
+        _distances(workdir, found, omitted),
+        tuple(map(_section, sorted(workdir.glob("*/section.json")))),
+        omitted,
+        tuple(_file(workdir, path) for pattern in _FILES for path in sorted(workdir.glob(pattern))),
         _models(workdir),
-        _revisions(provenance, present),
     )
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shortens `imagenet_c/gaussian_noise` to `gaussian noise`; names that differ only by their
-    benchmark keep it.
-    """
+    """Shortens `imagenet_c/gaussian_noise` to `gaussian noise`; names that differ only by their benchmark keep it."""
     last = [name.split("/", 1)[-1] for name in names]
     return tuple((short if last.count(short) == 1 else name).replace("_", " ") for short, name in zip(last, names))
 
 
-def _optional(path, shape, names):
-    """Reads an optional JSON file, or returns None; refuses another shape, and members outside `names`."""
-    if not path.is_file():
+def _json(path: pathlib.Path) -> dict[str, Any] | None:
+    return read_json(path, shape=SHAPES[path.name]) if path.is_file() else None
+
+
+def _clear(whole: study.Study, bits: np.ndarray, seeds: Sequence[int]) -> study.Study | None:
+    kept = [k for k, flag in enumerate(whole.overlap.flags) if not flag]
+    if len(kept) < 2:
         return None
-    content = read_json(path, shape=shape)
-    unknown = sorted(set(content.get("members", ())) - set(names))
-    if unknown:
+    rows = [0, *(1 + k for k in kept)]
+    return study.Study.of([whole.overlap.names[k] for k in kept], bits[:, rows][:, :, rows], seeds)
+
+
+def _select(whole: study.Study, threshold: float, strict: bool) -> tuple[Selection | None, Stability | None]:
+    if algorithm.undefined(whole.overlap.overlap).all():
+        return None, None
+    overlap, samples = whole.overlap, whole.errors.unclipped_samples
+    selection = select(overlap.overlap, overlap.names, threshold, strict, overlap.unclipped)
+    drawn = algorithm.stability(np.maximum(samples, 0), overlap.names, threshold, strict, samples)
+    return selection, drawn
+
+
+def _coverage(
+    workdir: pathlib.Path, whole: study.Study, selection: Selection | None, chosen: dict | None
+) -> tuple[tuple[str, ...], Mapping[str, Coverage]]:
+    """Tests coverage by the benchmark of coverage.json, as select_noc.py does, or else by the selected one, as
+    overlap.py does; pairs with a weak gain do not count.
+    """
+    members = tuple(chosen["benchmark"]) if chosen else selection.members if selection else ()
+    if unknown := sorted(set(members) - set(whole.overlap.names)):
         raise ValueError(
-            f"{path}: expected members among the corruptions of the study, found {', '.join(unknown)}; make it again"
+            f"{workdir / 'coverage.json'}: expected members among the corruptions of the study, found "
+            f"{', '.join(unknown)}; test the coverage again with select_noc.py --coverage"
         )
-    return content
+    if not 0 < len(members) < len(whole.overlap.names):
+        return (), {}
+    weak = [flag == "weak" for flag in whole.overlap.flags]
+    known = whole.overlap.unclipped.copy()
+    known[weak] = known[:, weak] = np.nan
+    by = {"se": whole.errors.overlap} if chosen else {"samples": whole.errors.unclipped_samples}
+    return members, coverage.coverage(known, whole.overlap.names, members, **by)
 
 
-def _mixtures(path):
-    return pd.read_csv(path, dtype=str).to_dict("records") if path.is_file() else None
+def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
+    try:
+        return categories.categories(overlap.overlap, overlap.names).clusters
+    except ValueError:  # fewer than two corruptions with a defined overlap, or overlaps that do not differ
+        return ()
 
 
-def _summaries(path):
-    return [Summary(*row) for row in pd.read_csv(path).itertuples(index=False, name=None)]
+def _mixtures(
+    workdir: pathlib.Path, found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]
+) -> tuple[dict[str, mixtures.Comparison], dict[str, tuple[str, ...]]]:
+    """Compares the models trained on mixtures with the standard one, as overlap.py does."""
+    if not asked:
+        return {}, {}
+    from corruptions.scoring.conditions import expand  # imports JAX, which takes seconds
+
+    members = {mixture: expand([mixture.removeprefix("mixture=")]) for mixture in asked}
+    conditions = [(CLEAN, 0), *((name, RANDOM) for name in dict.fromkeys(sum(members.values(), ())))]
+    by_model = {}
+    for model in (STANDARD, *asked):
+        cells = {c: [cell for cell in found if cell[0] == model and cell[2:] == c] for c in conditions}
+        if not all(cells.values()):
+            omitted["mixtures"] = f"Answers of {model} are missing: run overlap.py --workdir={workdir} to its end."
+            return {}, {}
+        by_model[model] = {c[0]: np.mean([found.correct(cell) for cell in of], axis=0) for c, of in cells.items()}
+    return mixtures.compare(by_model.pop(STANDARD), by_model), members
 
 
-def _file(path):
-    content = path.read_bytes()
-    return path.name, len(content), hashlib.sha256(content).hexdigest()
+def _summaries(
+    workdir: pathlib.Path, found: answers.Answers, names: Sequence[str], recorded: dict | None, omitted: dict[str, str]
+) -> list[Summary]:
+    """Scores the models on benchmarks as the last command did that evaluated them."""
+    if not found.conditions["image_shape"]:
+        return []
+    asked = (recorded or {}).get("eval", {})
+    conditions = reference.conditions_of(workdir, found)
+    try:
+        choice = reference.choose(asked.get("reference", ""), asked.get("reference_mismatch", REFUSE), conditions)
+    except (OSError, ValueError) as error:
+        omitted["errors"] = (
+            f"The reference of the errors cannot be used any more: {error}. Run eval.py with another one."
+        )
+        return []
+    _, summaries = score(ImageErrors.of(found), choice, conditions, {"study": names}, stored=found.stored)
+    return [summary for summary in summaries if not np.isnan(summary.mean)]
 
 
-def _section(path):
-    content = read_json(path, shape=shapes.SECTION)
+def _compare(whole: study.Study, chosen: dict | None, omitted: dict[str, str]) -> Compared | None:
+    if chosen is None:
+        return None
+    other = pathlib.Path(chosen["workdirs"][0])
+    try:
+        first, second = study.read_study(other).measured, whole.measured.ordered(whole.overlap.names)
+        threshold = chosen["threshold"]
+        matrices, benchmarks = agreement.compare_two(first, second, threshold)
+    except (OSError, ValueError) as error:
+        omitted["comparison"] = (
+            f"The study {other} of comparison.json cannot be compared any more: {error}. Run "
+            "python -m tools.tables WORKDIR WORKDIR --table=overlaps with its present place."
+        )
+        return None
+    at_threshold = next(benchmark for benchmark in benchmarks if benchmark.threshold == threshold)
+    return Compared(chosen["first"], matrices, at_threshold, chosen["training_seconds"])
+
+
+def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str, str]) -> list[Distance]:
+    """Reads the distances of schemes if a model measured them that the workdir holds now."""
+    paths = sorted((workdir / "msd" / "schemes").glob("*.npz"))
+    if not paths:
+        return []
+    measured_in = {artifacts.read(path).made_from.get("model") for path in paths}
+    now = functools.partial(answers.trained_digest, workdir)
+    if not measured_in <= {now(model, seed) for model, seed in dict.fromkeys(cell[:2] for cell in found)}:
+        omitted["distances"] = (
+            f"The distances in {workdir / 'msd'} were measured in an earlier model, which was trained again since: run "
+            f"python -m tools.msd --config=configs/msd.py --workdir={workdir} again."
+        )
+        return []
+    return read_distances(workdir / "msd")
+
+
+def _section(path: pathlib.Path) -> tuple[dict, dict[str, bytes]]:
+    content = read_json(path, shape=SHAPES["section.json"])
     pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
     return content, {name: picture.read_bytes() for name, picture in pictures.items() if picture.is_file()}
 
 
-def _models(workdir):
+def _file(workdir: pathlib.Path, path: pathlib.Path) -> tuple[str, int, str]:
+    content = path.read_bytes()
+    return str(path.relative_to(workdir)), len(content), hashlib.sha256(content).hexdigest()
+
+
+def _models(workdir: pathlib.Path) -> tuple[tuple[str, str, str], ...]:
     models = []
     for path in sorted(workdir.glob("models/*/*/provenance.json")):
-        record = read_json(path, shape=shapes.PROVENANCE)
+        record = _json(path)
         name = f"{path.parts[-3]}/{path.parts[-2]}"
         models.append((name, str(record.get("git_revision", "unknown")), str(record.get("device", "unknown"))))
     return tuple(models)
-
-
-def _revisions(provenance, present):
-    """The revision that wrote each table, where provenance.json tells it."""
-    written = provenance.get("files", {})
-    return {name: written[name]["git_revision"] for name in present if "git_revision" in written.get(name, {})}

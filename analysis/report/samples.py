@@ -1,11 +1,11 @@
-"""Sample pictures of corruptions: one picture clean and at five severities of the range that a
-study used.
+"""Sample images of corruptions: a test image of the study, clean and at five severities of the range in use.
 
-Imports JAX; a report that draws no pictures does without this module.
+Imports JAX and draws on its default device.
 """
 
 import pathlib
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,107 +14,72 @@ from PIL import Image
 from tqdm import tqdm
 
 import corruptions
+import data
 from analysis import gallery
 from corruptions import imagenet_c
-from data import shapes
 
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_PICTURE = 82  # a test image of `shapes`, a striped star
-_SMALL, _LARGE, _GAP = 64, 96, 2  # sides of a cell in pixels
-_BYTES = 60_000  # of one strip, about
+_CANDIDATES = 100  # test images that the most varied one is chosen from
+_CELL, _BYTES = 96, 400_000  # side of a picture on the page; size of all of them, about
 
 
-class Strips(NamedTuple):
-    """Strips by name.
-
-    Attributes:
-      pictures: uint8 [1 + columns, H, W, 3], clean first.
-      images: the same side by side, the bytes of a PNG.
-      columns: texts of the severities.
-      caption: what is shown.
-    """
-
-    pictures: dict[str, np.ndarray]
-    images: dict[str, bytes]
-    columns: dict[str, tuple[str, ...]]
-    caption: str
-
-
-def draw(names, config, image=""):
-    """Strips of the corruptions among `names` that this version knows.
+def draw(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
+    """Draws a row for each corruption that this version knows: (picture, caption).
 
     Args:
       names: qualified names.
-      config: of the study; `dataset.image_size` and `train.corruption_options` (calibrated ranges)
-        are used.
-      image: a photograph to corrupt instead of a test image of `shapes`.
+      config: of the study; `dataset`, `frost` and `train.corruption_options` (ranges in use) are read.
+      image: a photograph in the place of a test image of the study.
+
+    Raises:
+      FileNotFoundError, ValueError: the images of the study, or the photograph, are not there.
     """
-    size = config.get("dataset", {}).get("image_size") or 32
-    picture = gallery.photograph(image, size) if image else _shape(size)
-    options = config.get("train", {}).get("corruption_options", {})
+    dataset = config.get("dataset", {})
+    picture = gallery.photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
     if (folder := config.get("frost")) and pathlib.Path(folder).is_dir():
         imagenet_c.use_photographs(folder)
-    pictures, columns = {}, {}
+    options = config.get("train", {}).get("corruption_options", {})
+    rows = {}
     for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False, disable=None):
         try:
-            pictures[name], columns[name] = corrupted(name, picture, options.get(name, {}))
-        except ValueError:  # not known here, or its photographs or weights are not at hand
+            rows[name] = corrupted(name, picture, options.get(name, {}))
+        except ValueError:  # a corruption that is not known here, or whose photographs or weights are missing
             continue
-    images = {name: _strip(strip) for name, strip in pictures.items()}
-    what = "the photograph given" if image else "a test image of the embedded dataset"
+    if not rows:
+        raise ValueError(f"none of the corruptions {', '.join(names)} can be drawn here")
+    source = image or f"a test image of {dataset.get('name')}"
     caption = (
-        f"Clean, and at five severities: levels, or fractions of the range (0 mild, 1 severe); {what}, {size}\N{MULTIPLICATION SIGN}{size} pixels. "
-        "Along a strip only the severity changes."
+        f"{source}, {picture.shape[1]}\N{MULTIPLICATION SIGN}{picture.shape[0]} pixels, clean and at five severities from 0, "
+        "the mildest, to 1, the most severe. Along a row only the severity changes."
     )
-    return Strips(pictures, images, columns, caption)
+    return gallery.grid(list(rows), _FRACTIONS, rows.values(), picture, _CELL, _BYTES), caption
 
 
-def corrupted(name, image, options):
-    """(uint8 [6, H, W, 3], texts of five severities): the image clean and corrupted, all under one
-    key.
+def test_image(dataset: Mapping[str, Any]) -> np.ndarray:
+    """Reads the most varied of the first test images of a study, uint8 [H, W, 3].
 
-    With a calibrated range in `options` the severities are fractions of it.
+    Args:
+      dataset: settings as `config.dataset`.
+    """
+    given = {name: value for name, value in dataset.items() if name != "placement" and value not in ("", 0)}
+    images = data.load(**given | {"train_limit": 1}).test.images
+    first = np.asarray(images[: min(_CANDIDATES, len(images))])
+    return first[first.std((1, 2, 3)).argmax()]
+
+
+def corrupted(name: str, image: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
+    """Corrupts an image at five severities under one key: uint8 [5, H, W, 3].
+
+    With a range in `options` the severities are fractions of it; else five levels, evenly spaced, or fractions.
     """
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    scale = corruptions.get(name).scale
-    severities, texts = _FRACTIONS, tuple(f"{f:g}" for f in _FRACTIONS)
+    scale, severities = corruptions.get(name).scale, np.array(_FRACTIONS)
     if isinstance(scale, corruptions.Levels):
         if options.get("range"):
             mild, severe = options["range"]
-            severities = tuple(mild + f * (severe - mild) for f in _FRACTIONS)
-            options |= {"interpolate": True}
+            severities, options = mild + severities * (severe - mild), options | {"interpolate": True}
         else:
-            severities = _levels(scale.count)
-            texts = tuple(map(str, severities))
-    number = len(severities)
-    batch = np.repeat(image[None], number, axis=0)
-    index = jnp.zeros(number, jnp.int32)  # the same draws for all
-    out = corruptions.corrupt(
-        jax.random.key(0), batch, name, jnp.asarray(severities, jnp.float32), index=index, **options
-    )
-    return np.concatenate([image[None], np.asarray(out)]), texts
-
-
-def _levels(count):
-    """Five levels from the first to the last, evenly spaced (1, 3, 5, 8, 10 of ten)."""
-    return (
-        tuple(int(1 + (count - 1) * f + 0.5) for f in _FRACTIONS)
-        if count > len(_FRACTIONS)
-        else tuple(range(1, count + 1))
-    )
-
-
-def _shape(size):
-    index = np.array([_PICTURE])
-    return shapes.draw(shapes.split_key("test"), index, index % len(shapes.CLASSES), size)[0]
-
-
-def _strip(pictures):
-    side = pictures.shape[1]
-    shown = min(side, _LARGE) if side >= _SMALL else _SMALL
-    method = Image.BOX if shown < side else Image.NEAREST
-    cells = [gallery.variants(Image.fromarray(picture).resize((shown, shown), method)) for picture in pictures]
-    strip = Image.new("RGB", (len(cells) * (shown + _GAP) - _GAP, shown), "white")
-    for k, cell in enumerate(gallery.fitted(cells, _BYTES)):
-        strip.paste(cell, (k * (shown + _GAP), 0))
-    return gallery.png(strip)
+            severities = np.floor(1 + severities * (scale.count - 1) + 0.5)
+    batch, index = np.repeat(image[None], len(severities), axis=0), jnp.zeros(len(severities), jnp.int32)  # equal draws
+    severities = jnp.asarray(severities, jnp.float32)
+    return np.asarray(corruptions.corrupt(jax.random.key(0), batch, name, severities, index=index, **options))

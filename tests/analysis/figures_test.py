@@ -1,23 +1,31 @@
-"""Figures: the text and colours that are drawn, and the files."""
+"""Figures: values as they are, weak and undefined ones marked, files that are equal for equal figures."""
 
 import io
 import os
+from xml.etree import ElementTree
 
-import matplotlib.image
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from scipy.cluster import hierarchy
 
 from analysis import figures, heatmaps
+from analysis.figures import Panel, Part
 from analysis.selection import algorithm
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
 FIGURE3 = published.FIGURE3[:, :15]
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(axes):
     return [t.get_text() for t in axes.texts]
+
+
+def labels(axes):
+    return [t.get_text() for t in axes.get_yticklabels()]
 
 
 def luminance(rgba):
@@ -29,8 +37,7 @@ def luminance(rgba):
 
 def test_heatmap_prints_every_value_and_greys_the_diagonal():
     axes = heatmaps.heatmap(FIGURE3, IMAGENET_C).axes[0]
-    assert [t.get_text() for t in axes.get_xticklabels()] == list(IMAGENET_C)
-    assert [t.get_text() for t in axes.get_yticklabels()] == list(IMAGENET_C)
+    assert [t.get_text() for t in axes.get_xticklabels()] == labels(axes) == list(IMAGENET_C)
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
     np.testing.assert_array_equal(printed, FIGURE3)
     mesh = axes.collections[0].get_array().reshape(15, 15)
@@ -40,8 +47,7 @@ def test_heatmap_prints_every_value_and_greys_the_diagonal():
 
 def test_heatmap_text_is_readable_on_every_colour():
     values = np.linspace(0, 1, 100).reshape(10, 10)
-    figure = heatmaps.heatmap(values, [str(i) for i in range(10)])
-    axes = figure.axes[0]
+    axes = heatmaps.heatmap(values, [str(i) for i in range(10)]).axes[0]
     mesh = axes.collections[0]
     back = luminance(mesh.cmap(mesh.norm(values)))
     fore = np.array([0.0 if t.get_color() == "black" else 1.0 for t in axes.texts[:100]]).reshape(10, 10)
@@ -52,17 +58,12 @@ def test_heatmap_text_is_readable_on_every_colour():
 def test_heatmap_marks_flags_and_hatches_what_is_undefined():
     matrix = FIGURE3[:4, :4].copy()
     matrix[2] = matrix[:, 2] = np.nan
-    figure = heatmaps.heatmap(
-        matrix, "abcd", flags=("", "weak", "invalid", ""), title="Title", provenance="rev 123, seed 0", se=matrix / 10
-    )
-    axes = figure.axes[0]
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["a", "b *", "c !", "d"]
+    flags = ("", "weak", "invalid", "")
+    axes = heatmaps.heatmap(matrix, "abcd", flags=flags, title="Title", provenance="rev 123", se=matrix / 10).axes[0]
+    assert labels(axes) == ["a", "b *", "c !", "d"]
     hatched = sorted(p.get_xy() for p in axes.patches if p.get_hatch() is not None)
-    undefined, weak = [(0, 2), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2)], [(0, 1), (1, 0), (1, 3), (3, 1)]
-    assert hatched == sorted(undefined + weak)
-    notes = texts(axes)[-4:]
-    why = "hatched colour: weak gain, or standard error above 0.25"
-    assert {"rev 123, seed 0", why, "* weak gain: unreliable", "! no gain: undefined"} == set(notes)
+    assert hatched == [(0, 2), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2)]
+    assert set(texts(axes)[-3:]) == {"rev 123", "* weak gain: unreliable", "! no gain: undefined"}
     assert axes.get_title(loc="left") == "Title"
     assert "1\n±.04" not in texts(axes) and not any("nan" in t for t in texts(axes))
 
@@ -73,24 +74,28 @@ def test_heatmap_hatches_what_is_hardly_known():
     axes = heatmaps.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch() is not None]
     assert sorted(hatched) == [(0, 1), (1, 0)]
-    assert "hatched colour: weak gain, or standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
+    assert "hatched colour: standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_a_pair_with_a_weak_gain_prints_no_number(directed):
-    """Of an overlap either gain may be weak, of a transfer that of the column."""
+@pytest.mark.parametrize("scale", [heatmaps.OVERLAP, heatmaps.TRANSFER])
+def test_a_pair_with_a_weak_gain_prints_no_number_and_has_no_colour(scale):
+    """Either gain may be the weak one of an overlap; of a transfer it is the gain of the column."""
+    directed = scale is heatmaps.TRANSFER
     values, se = np.full((3, 3), 0.5), np.full((3, 3), 0.06)
     values[1], values[:, 1], se[1], se[:, 1] = 48.0, -48.0, 271.0, 271.0
     np.fill_diagonal(values, 1)
     flags = ("", "weak", "")
-    axes = heatmaps.heatmap(values, "abc", flags=flags, se=se, directed=directed, scale=heatmaps.TRANSFER).axes[0]
+    axes = heatmaps.heatmap(values, "abc", flags=flags, se=se, scale=scale).axes[0]
     printed = np.array(texts(axes)[:9]).reshape(3, 3)
-    weak = [[0, 1, 0], [0, 0, 0], [0, 1, 0]] if directed else [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    weak = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]] if directed else [[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
     np.testing.assert_array_equal(printed == "weak", weak)
     np.testing.assert_array_equal(heatmaps.weak_pairs(flags, directed), weak)
+    mask = np.ma.getmaskarray(axes.collections[0].get_array().reshape(3, 3))
+    np.testing.assert_array_equal(mask, weak | np.eye(3, dtype=bool))
     assert printed[0, 2] == printed[2, 0] == ".50\n±.06"
     if not directed:
         assert not any("271" in text or "48" in text for text in texts(axes))
+        np.testing.assert_array_equal(heatmaps.cluster_tree(values, flags)[:, 2], [0.5, 1])
 
 
 def test_clustering_brings_families_together():
@@ -102,28 +107,84 @@ def test_clustering_brings_families_together():
     for family in (IMAGENET_C[:3], IMAGENET_C[3:7]):
         places = sorted(position[name] for name in family)
         assert places[-1] - places[0] == len(family) - 1, family
-    axes = heatmaps.heatmap(FIGURE3[np.ix_(order, order)], names, cluster=True).axes[0]
-    shown = [t.get_text() for t in axes.get_xticklabels()]
-    assert shown == [names[i] for i in found]
+    axes = heatmaps.heatmap(FIGURE3[np.ix_(order, order)], names, tree=True).axes[0]
+    assert labels(axes) == [names[i] for i in found]
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
-    index = [IMAGENET_C.index(name) for name in shown]
+    index = [IMAGENET_C.index(name) for name in labels(axes)]
     np.testing.assert_array_equal(printed, FIGURE3[np.ix_(index, index)])
 
 
-def test_balance_bars_show_the_published_spread():
-    axes = figures.balance_bars(published.TABLE2A, IMAGENET_C, provenance="p").axes[0]
-    heights = [bar.get_height() for bar in axes.patches]
-    assert heights == sorted(published.TABLE2A, reverse=True)
-    assert axes.get_xticklabels()[0].get_text() == "jpeg_compression"
-    assert "mean 76, std 12.1, range 40" in texts(axes)
+def test_branches_join_at_the_mean_overlap_of_their_members_beside_their_rows():
+    axes = heatmaps.heatmap(FIGURE3, IMAGENET_C, tree=True).axes[0]
+    tree, (beside,) = heatmaps.cluster_tree(FIGURE3), axes.child_axes
+    assert labels(axes) == [IMAGENET_C[k] for k in hierarchy.leaves_list(tree)]
+    distance, groups = 1 - FIGURE3, {k: [k] for k in range(15)}
+    for step, (a, b, height, _) in enumerate(tree):
+        groups[15 + step] = groups[int(a)] + groups[int(b)]
+        assert distance[np.ix_(groups[int(a)], groups[int(b)])].mean() == pytest.approx(height)
+    np.testing.assert_allclose(sorted(line.get_xdata()[1] for line in beside.lines), sorted(1 - tree[:, 2]), atol=1e-12)
+    leaves = sorted(y for line in beside.lines for x, y in zip(line.get_xdata(), line.get_ydata()) if x == 1)
+    np.testing.assert_allclose(leaves, np.arange(15) + 0.5)
+    assert not heatmaps.heatmap(FIGURE3[:2, :2], IMAGENET_C[:2], tree=True).axes[0].child_axes
 
 
-def test_sweep_shows_sizes_and_means():
+def test_transfer_keeps_direction_and_sign():
+    transfer = np.array([[1, -0.4, 0.2], [0.7, 1, np.nan], [2.5, 0.1, 1]])
+    axes = heatmaps.heatmap(transfer, "abc", order=[2, 0, 1], scale=heatmaps.TRANSFER).axes[0]
+    assert labels(axes) == ["c", "a", "b"]
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("trained with", "tested on")
+    printed = {t.get_position(): t.get_text().replace("\N{MINUS SIGN}", "-") for t in axes.texts}
+    assert printed[(2.5, 1.5)] == "-.40" and printed[(1.5, 2.5)] == ".70" and printed[(1.5, 0.5)] == "2.50"
+    assert (0.5, 2.5) not in printed and sum(p.get_hatch() is not None for p in axes.patches) == 1
+    image = axes.collections[0]
+    red, _, blue = image.cmap(image.norm(-0.9))[:3]
+    assert red > blue and image.get_clim() == (-1, 1)
+
+
+def test_large_matrices_are_drawn_without_numbers():
+    assert not heatmaps.heatmap(np.eye(31), [f"c{k}" for k in range(31)], se=np.eye(31)).axes[0].texts
+
+
+def test_bars_are_sorted_and_members_marked():
+    shares, percents = np.array([20, 100, np.nan, 50]), ("20 %", "100 %", "weak", "50 %")
+    panels = [Panel("share", shares, percents, np.full(4, 5.0), limit=100), Panel("other", shares[::-1])]
+    figure, order = figures.bars("abcd", panels, members={"b"}, provenance="p", notes=["a note"])
+    first, second = figure.axes
+    assert labels(first) == ["b", "d", "a", "c"] and list(order) == [1, 3, 0, 2]
+    assert [bar.get_width() for bar in first.patches][:3] == [100, 50, 20]
+    np.testing.assert_array_equal([bar.get_width() for bar in second.patches], shares[::-1][order])
+    assert [to_hex(bar.get_facecolor()) for bar in first.patches] == [
+        figures.ORANGE.lower(),
+        *[figures.BLUE.lower()] * 3,
+    ]
+    assert texts(first) == ["100 %", "50 %", "20 %", "weak", "p", "a note"] and first.get_xlim()[1] == 100
+
+
+def test_sweep_shows_sizes_and_means_of_its_selections_or_others():
     swept = algorithm.sweep(FIGURE3, IMAGENET_C, sorted(published.ALGORITHM1))
-    left, right = figures.threshold_sweep(swept).axes
-    np.testing.assert_array_equal(left.lines[0].get_ydata(), [v[0] for _, v in sorted(published.ALGORITHM1.items())])
+    upper, lower = figures.threshold_sweep(swept, mark=0.1).axes
+    np.testing.assert_array_equal(upper.lines[0].get_ydata(), [v[0] for _, v in sorted(published.ALGORITHM1.items())])
     expected = [v[3] for _, v in sorted(published.ALGORITHM1.items())]
-    np.testing.assert_allclose(right.lines[0].get_ydata(), expected, atol=0.0005)
+    np.testing.assert_allclose(lower.lines[0].get_ydata(), expected, atol=0.0005)
+    assert [list(axes.lines[1].get_xdata()) for axes in (upper, lower)] == [[0.1, 0.1]] * 2
+    unknown = figures.threshold_sweep(swept, means=np.full(len(swept), np.nan)).axes[1]
+    assert texts(unknown) == ["weak"]
+
+
+def test_parts_of_an_svg_lie_over_what_they_name():
+    first, second = (heatmaps.heatmap(FIGURE3[:3, :3], ("a", "<b>", "c"), tree=True) for _ in range(2))
+    parts = [Part(x, y, 1, 1, f"{y} <{x}>") for y in range(3) for x in range(3)]
+    text = figures.svg(first, parts)
+    root = ElementTree.fromstring(text)
+    rectangles = list(root.iter(f"{SVG}rect"))[-9:]
+    assert [r.find(f"{SVG}title").text for r in rectangles] == [part.title for part in parts]
+    assert [r.attrib["tabindex"] for r in rectangles] == ["0", *["-1"] * 8]
+    mesh = next(g for g in root.iter(f"{SVG}g") if g.attrib.get("id", "").startswith("QuadMesh"))
+    for path, rectangle in zip(mesh.iter(f"{SVG}path"), rectangles, strict=True):
+        numbers = np.array([float(n) for n in path.attrib["d"].split() if n not in "MLz"]).reshape(-1, 2)
+        x, y, width, height = (float(rectangle.attrib[key]) for key in ("x", "y", "width", "height"))
+        np.testing.assert_allclose([*numbers.min(0), *np.ptp(numbers, 0)], [x, y, width, height], atol=0.02)
+    assert "&lt;b&gt;" in text and figures.svg(second, parts) == text
 
 
 def test_files_are_real_pictures_and_reproducible(tmp_path):
@@ -148,16 +209,19 @@ def test_a_crash_keeps_the_old_picture(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(OSError, match="no space"):
-        figures.save(figures.balance_bars([1, 2], "ab"), tmp_path / "f", formats=("png",))
+        figures.save(figures.bars("ab", [Panel("mCE", [1, 2])])[0], tmp_path / "f", formats=("png",))
     assert (tmp_path / "f.png").read_bytes() == b"old"
 
 
-def test_impossible_inputs_are_refused():
-    with pytest.raises(ValueError, match="matrix of 2 names"):
-        heatmaps.heatmap(np.eye(3), "ab")
-    with pytest.raises(ValueError, match="2 flags"):
-        heatmaps.heatmap(np.eye(2), "ab", flags=("", "odd"))
-    with pytest.raises(ValueError, match="one value for each of 2 names"):
-        figures.balance_bars([1], "ab")
-    with pytest.raises(ValueError, match="at least one selection"):
-        figures.threshold_sweep([])
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: heatmaps.heatmap(np.eye(3), "ab"), "matrix of 2 names"),
+        (lambda: heatmaps.heatmap(np.eye(2), "ab", flags=("", "odd")), "2 flags"),
+        (lambda: figures.bars("ab", [Panel("mCE", [1])]), "one value for each of 2 names"),
+        (lambda: figures.threshold_sweep([]), "at least one selection"),
+    ],
+)
+def test_impossible_inputs_are_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()

@@ -1,6 +1,5 @@
 """A report's HTML in tests: parsing, comparing numbers, and a browser that renders it."""
 
-import csv
 import html.parser
 import shutil
 import subprocess
@@ -83,19 +82,21 @@ class Page(html.parser.HTMLParser):
                     tables[-1][-1].append(" ".join(text.split()))
         return tables
 
-    def cells(self, label):
-        """Cells with a title of the matrix with this label."""
-        start = next(k for k, e in enumerate(self.found) if e[1].get("aria-label") == label)
-        stop = next((k for k in range(start + 1, len(self.found)) if self.found[k][0] in ("table", "section")), None)
-        return [e for e in self.found[start:stop] if e[0] == "td" and "title" in e[1]]
+    def within(self, name, tag, order=0):
+        """Elements in the drawing of a figure; `order` 1 is the second drawing of a matrix."""
+        start = next(k for k, e in enumerate(self.found) if e[1].get("id") == f"figure-{name}")
+        drawings = [k for k in range(start, len(self.found)) if self.found[k][0] == "svg"][: order + 2]
+        ends = {"svg", "figure", "section"}
+        begin = drawings[order]
+        stop = next((k for k in range(begin + 1, len(self.found)) if self.found[k][0] in ends), None)
+        return [e for e in self.found[begin:stop] if e[0] == tag]
+
+    def titles(self, name, order=0):
+        """Titles of the parts of a figure."""
+        return self.within(name, "title", order)
 
 
 def shows(text, value):
     """Whether a printed number is the value, rounded at its last digit."""
     places = len(text.split(".")[1]) if "." in text else 0
     return abs(float(text) - value) <= 0.5001 * 10.0**-places
-
-
-def rows(path):
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))

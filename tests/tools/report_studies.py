@@ -1,20 +1,14 @@
-"""Workdirs of overlap studies for the tests of tools.report: result files without any training."""
+"""Workdirs of overlap studies for the tests of tools.report: answers and records, without any training."""
 
 import json
 import pathlib
-import shutil
 
 import numpy as np
 import pandas as pd
 
-from analysis import answers, frames
-from analysis.overlap import overlap_matrix
-from analysis.overlap.score import compute
-from analysis.overlap.uncertainty import resample_accuracies
-from analysis.selection import algorithm
+from analysis import answers
 from analysis.tables import Count
 from tests.analysis.made_up import write_answers
-from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -44,23 +38,20 @@ def records(workdir):
 
 
 def smoke(workdir):
-    """The results in docs/results/overlap_cifar10_smoke as a workdir."""
+    """A workdir whose answers add up to the counts in docs/results/overlap_cifar10_smoke."""
     workdir.mkdir(parents=True)
-    for path in SMOKE.iterdir():
-        shutil.copy(path, workdir)
     counts = pd.read_csv(SMOKE / "counts.csv", comment="#").itertuples(index=False, name=None)
-    rows = [Count(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts]
-    write_answers(workdir, rows)
+    write_answers(workdir, [Count(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts])
     records(workdir)
-    provenance = PROVENANCE | {"git_revision": "3f60e402a648" + 28 * "0"}
-    (workdir / "provenance.json").write_text(json.dumps(provenance))
     return workdir
 
 
-def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
-    """A study with answers: neighbours in `names` overlap, the last corruption harms the others;
-    images differ in difficulty, which correlates the answers of all models; training on the
-    corruption `harmed` makes it worse. Returns the bits [seeds, 1 + n, 1 + n, number]."""
+def write(workdir, names, seeds=(0,), number=800, harmed=None, weak=()):
+    """Writes a study: neighbours in `names` overlap, the last corruption harms the others.
+
+    Images differ in difficulty, which correlates the answers of all models. Training on the corruption `harmed` makes it
+    worse, on the corruptions `weak` (positions) it hardly helps. Returns the bits [seeds, 1 + n, 1 + n, number].
+    """
     workdir.mkdir(parents=True)
     records(workdir)
     n = len(names)
@@ -72,27 +63,15 @@ def write(workdir, names, seeds=(0,), number=800, resamples=40, harmed=None):
     probability[1:, 1:] = 0.55 + 0.3 * related
     if harmed is not None:
         probability[1 + harmed, 1 + harmed] = 0.35
+    for k in weak:
+        probability[1 + k, 1 + k] = 0.62
     rng = np.random.default_rng(1)
     limit = np.sort(rng.normal(size=100_000))[(100_000 * probability).astype(int)]
     noise = rng.normal(size=(len(seeds), n + 1, n + 1, number)) + rng.normal(size=number)
     bits = noise / np.sqrt(2) < limit[..., None]
     models, conditions = ("standard", *names), (("clean", "0"), *((name, "random") for name in names))
-    counts = []
     for c, (corruption, severity) in enumerate(conditions):
         by_model = {(model, seed): bits[s, m, c] for m, model in enumerate(models) for s, seed in enumerate(seeds)}
         label = 0 if corruption == "clean" else severity
         answers.write(workdir / "answers", by_model, answers.Record(corruption, label, None, number, {}))
-        counts += [(model, seed, corruption, label, int(b.sum()), number) for (model, seed), b in by_model.items()]
-    counts = [Count(*row) for row in counts]
-    frames.write(workdir / "counts.csv", frames.of_counts(counts))
-    frames.write(workdir / "scores.csv", frames.scores(counts))
-    accuracy, number, _ = frames.accuracies(counts, names)
-    found = overlap_matrix(accuracy, names=names, number=number)
-    write_overlap(workdir / "overlap.csv", names, found.overlap)
-    write_pairs(workdir / "overlap_long.csv", found)
-    select_from(workdir / "overlap.csv", 0.1)
-    *_, unclipped = compute(resample_accuracies(bits, resamples))
-    stable = algorithm.stability(np.maximum(unclipped, 0), names, 0.1, unclipped=unclipped)
-    content = {"resamples": stable.resamples, "members": stable.members, "sets": stable.sets, "sizes": stable.sizes}
-    (workdir / "stability.json").write_text(json.dumps(content))
     return bits

@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
@@ -10,12 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from analysis.report.document import document
 from tests import processes
 from tests.tools import report_studies
 from tests.tools.report_pages import NAMES, Page
 from tools import report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIGURES = ("overlap", "transfer", "means", "balance", "sweep", "stability")
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +27,24 @@ def study(tmp_path_factory):
 
 
 def test_the_page_needs_nothing_from_outside(study):
-    found = Page(study.read_text(encoding="utf-8"))
-    addresses = [e[1][k] for e in found.found for k in ("src", "href") if k in e[1]]
+    text = study.read_text(encoding="utf-8")
+    found = Page(text)
+    addresses = [e[1][k] for e in found.found for k in ("src", "href", "xlink:href") if k in e[1]]
     assert all(a.startswith(("#", "data:", "figures/")) for a in addresses) and addresses
-    assert not re.search(r"url\(|@import|https?:", study.read_text(encoding="utf-8"))
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/)", text)
     assert "default-src 'none'" in found.all("meta", **{"http-equiv": "Content-Security-Policy"})[0][1]["content"]
 
 
-def test_figures_open_in_print_quality(study):
-    folder = study.parent / "figures"
+def test_figures_of_the_page_open_in_print_quality(study):
+    folder, page = study.parent / "figures", study.read_text(encoding="utf-8")
     assert {p.name for p in folder.iterdir()} == {
-        f"{stem}.{kind}" for stem in ("overlap", "transfer", "balance", "sweep", "stability") for kind in ("png", "pdf")
+        f"{stem}.{kind}" for stem in FIGURES for kind in ("png", "pdf", "svg")
     }
+    for path in folder.glob("*.svg"):
+        assert path.read_text(encoding="utf-8") in page, path  # one form for page and print
     for path in folder.glob("*.png"):
         with Image.open(path) as picture:
-            assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1) and min(picture.size) > 500
+            assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1) and min(picture.size) > 350
             assert np.asarray(picture.convert("L")).std() > 5
     for path in folder.glob("*.pdf"):
         content = path.read_bytes()
@@ -49,22 +53,30 @@ def test_figures_open_in_print_quality(study):
         assert content[table:].startswith(b"xref") and b"/MediaBox" in content
 
 
-def test_command_without_samples_needs_no_jax(study, tmp_path):
-    workdir = shutil.copytree(study.parent, tmp_path / "work", ignore=shutil.ignore_patterns("report.html", "figures"))
+@pytest.fixture
+def small(tmp_path):
+    report_studies.write(tmp_path / "small", ("imagenet_c/contrast", "noc/border", "noc/hue"), number=300)
+    return tmp_path / "small"
+
+
+def test_command_without_samples_starts_no_device(small, tmp_path):
+    """Another process may train on the accelerator meanwhile."""
     code = (
         "import sys; sys.argv = ['tools.report', *sys.argv[1:]]; import runpy\n"
         "try: runpy.run_module('tools.report', run_name='__main__')\n"
-        "finally: print('jax' in sys.modules)"
+        "finally:\n"
+        "    from jax._src import xla_bridge\n"
+        "    print(xla_bridge.backends_are_initialized())"
     )
     out = tmp_path / "elsewhere" / "page.html"
-    arguments = [f"--workdir={workdir}", f"--out={out}", "--nosamples"]
+    arguments = [f"--workdir={small}", f"--out={out}", "--nosamples"]
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=250
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "False" and str(out) in done.stdout
     assert out.stat().st_size > 50_000 and (out.parent / "figures" / "overlap.pdf").exists()
-    assert not (workdir / "report.html").exists()
+    assert not (small / "report.html").exists()
 
 
 def test_errors_of_the_command_are_one_clear_message(tmp_path):
@@ -73,13 +85,13 @@ def test_errors_of_the_command_are_one_clear_message(tmp_path):
     assert "tools.report: expected a workdir of overlap.py" in done.stderr
 
 
-def test_a_corruption_without_gain_is_undefined_everywhere(tmp_path):
-    names = ("x/a", "x/b", "x/c", "x/d")
-    report_studies.write(tmp_path / "work", names, number=300, resamples=5, harmed=2)
-    page = Page(report.run(tmp_path / "work", samples=False).read_text(encoding="utf-8"))
-    titles = [e[1]["title"] for e in page.cells("Overlap matrix")]
-    assert sum("undefined, training on one of them did not help" in title for title in titles) == 6
-    assert "left out of the selection, without a defined overlap: x/c" in page.text("section", id="warnings")
-    models = {row[0]: row[-1] for row in page.rows(class_="models")[0]}
-    assert models["x/c"] == "no gain !" and models["x/a"] == ""
-    assert not re.search(r"(?<![a-z])nan(?![a-z])", page.text("main").lower())
+def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(small):
+    study = report.inputs.read(small)
+    drawn, caption = report._sample_images(study, "")
+    assert drawn.size[0] > 600 and caption.startswith("a test image of shapes, 32\N{MULTIPLICATION SIGN}32 pixels")
+    page = document(study, samples=report.gallery.png(drawn), caption=caption)
+    assert caption in page and Page(page).all("img", class_="samples")[0][1]["src"].startswith("data:image/png;base64,")
+    assert report._pdf(drawn).startswith(b"%PDF-")
+    elsewhere = study._replace(config=study.config | {"dataset": {"name": "cifar10", "data_dir": "no"}})
+    found, caption = report._sample_images(elsewhere, "")
+    assert found is None and caption.startswith("No sample images: ") and "--image=PHOTOGRAPH" in caption

@@ -1,8 +1,8 @@
-"""A small study to report, and its section of further results."""
+"""A small study to report, and its page."""
 
 import pytest
 
-from analysis.report import inputs
+from analysis.report import charts, inputs
 from analysis.report.document import document
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
@@ -14,6 +14,19 @@ def workdir(tmp_path):
 
 
 @pytest.fixture
-def further():
-    """Gives the function that reads what a report of a workdir shows of further results."""
-    return lambda workdir: Page(document(inputs.read(workdir), None, "No pictures.")).text("section", id="further")
+def small(tmp_path):
+    """A study that is read in a tenth of a second."""
+    report_studies.write(tmp_path / "small", ("noc/hue", "noc/rain", "noc/border"), number=60)
+    return tmp_path / "small"
+
+
+@pytest.fixture
+def page():
+    """Gives the function that renders the page of a workdir; with the figures that are asked for."""
+
+    def render(workdir, drawn=()):
+        study = inputs.read(workdir)
+        selections = charts.sweep(study)
+        return Page(document(study, charts.draw(study, selections, only=drawn), selections))
+
+    return render

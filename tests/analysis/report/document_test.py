@@ -1,48 +1,93 @@
-"""What the page of a study shows: of optional results, of pairs with a weak gain, of warnings."""
+"""What the page of a study shows."""
 
 import json
 import re
 
 import numpy as np
+import pytest
 
-from analysis.report import benchmark, inputs
-from analysis.report.document import document
-from runtime import artifacts
-from tests.analysis.overlap.matrices import select_from
+import corruptions
+from analysis import answers
+from analysis.errors.conditions import Conditions
+from analysis.report import charts, document, inputs
+from analysis.report.inputs import Study
+from analysis.tables import Count
+from tests.analysis.made_up import write_answers
 from tests.tools import report_studies
-from tests.tools.report_pages import Page
+from tests.tools.report_pages import NUMBER, Page, shows
 
 
-def test_missing_results_say_what_to_run(workdir):
-    for name in ("benchmark.json", "stability.json", "scores.csv"):
-        (workdir / name).unlink()
-    found = inputs.read(workdir)
-    text = Page(document(found, benchmark.sweep(found), "No pictures.")).text("main")
+def test_missing_results_say_what_to_run(small, page):
+    text = page(small).text("main")
     for command in (
-        f"python select_noc.py --workdir={workdir}",
-        f"python overlap.py --workdir={workdir}",
-        f"python -m tools.calibrate --workdir={workdir}",
-        "python -m tools.tables",
+        f"python select_noc.py --workdir={small}",
+        f"python -m tools.calibrate --workdir={small}",
+        f"python -m tools.msd --config=configs/msd.py --workdir={small}",
+        f"python -m tools.tables OTHER {small} --table=overlaps",
+        "python overlap.py --config.study.mixtures=",
     ):
         assert command in text, command
 
 
-def test_pairs_with_a_weak_gain_show_no_numbers(workdir):
-    found = inputs.read(workdir)
-    weak = {name for name, flag in zip(found.names, found.overlap.flags) if flag == "weak"}
-    assert 0 < len(weak) < len(found.names)
-    page = Page(document(found, None, "No pictures."))
-    for _, attributes, text in page.cells("Overlap matrix"):
-        pair = set(attributes["title"].partition(":")[0].split(" and "))
-        if len(pair) == 2:
-            assert (text == "weak") == bool(pair & weak), (attributes, text)
-            assert ("±" in text) == ("±" in attributes["title"]) == (not pair & weak)
-    for _, attributes, text in page.cells("Directed transfer"):
-        if ending := re.match(r"(?:T from .* \S|mean incoming transfer of) ([a-z_]+/[a-z_]+)", attributes["title"]):
-            assert (text == "weak") == (ending[1] in weak), (attributes, text)
+def test_warnings_come_first_and_the_command_is_broken_at_its_flags(small, page):
+    found = page(small)
+    sections = [e[1]["id"] for e in found.all("section")]
+    assert sections[0] == "warnings" and [e[1]["href"][1:] for e in found.all("a")][1:9] == sections
+    assert found.all("pre", class_="command")[0][2] == "overlap.py \\\n    --config=configs/overlap_shapes.py"
+    assert document._wrapped("python x.py --a='b c' --d=1") == "python x.py \\\n    '--a=b c' \\\n    --d=1"
 
 
-def test_optional_results_are_shown(workdir):
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory):
+    """A study of five corruptions; the gains of two of them are weak."""
+    workdir = tmp_path_factory.mktemp("weak") / "work"
+    report_studies.write(workdir, tuple(f"x/c{k}" for k in range(5)), number=400, weak=(0, 3))
+    return workdir
+
+
+def test_weak_numbers_are_called_weak_everywhere(weak, page):
+    """An overlap that rests on a weak gain is any number, such as 15.36 or 0 with an error of 40."""
+    study, found = inputs.read(weak), page(weak, drawn=None)
+    assert study.overlap.flags == ("weak", "", "", "weak", "")
+    for name, directed in (("overlap", False), ("transfer", True)):
+        for _, _, title in found.titles(name):
+            pair = re.findall(r"x/c\d", title.partition(":")[0].partition(" =")[0])
+            is_weak = bool(study.weak(pair[1:] if directed else pair)) and len(set(pair)) == 2
+            assert ("weak gain of" in title) == is_weak != ("±" in title) or "itself" in title, title
+    for name in ("balance", "means"):
+        of_name = {title.partition(":")[0]: title for _, _, title in found.titles(name)}
+        assert all(("weak" in of_name[n]) == bool(study.weak([n])) == ("±" not in of_name[n]) for n in study.names)
+    ((_, numbers, means, *_),) = found.rows(class_="sweep")
+    sizes = dict(zip(numbers[1:], means[1:]))
+    assert "weak" in sizes.values()
+    ((_, *rows),) = found.rows(**{"aria-label": "Members"})
+    assert {row[0] for row in rows} == set(study.selection.members)
+    assert all((row[3] == "weak") == bool(study.weak([row[0]])) for row in rows)
+    covered = found.rows(**{"aria-label": "Coverage of the other candidates"})
+    assert all((row[1] == "weak") == bool(study.weak([row[0]])) for table in covered for row in table[1:])
+    texts = [text for tag, _, text in found.found if tag in ("td", "text", "title", "p", "li")]
+    numbers = [number for text in texts for number in re.findall(rf"{NUMBER} ± {NUMBER}", text)]
+    assert len(numbers) > 50 and max(abs(float(number)) for pair in numbers for number in pair) < 2
+
+
+def test_a_benchmark_of_flagged_members_is_not_the_headline(weak, page):
+    study, found = inputs.read(weak), page(weak)
+    flagged = study.weak(study.selection.members)
+    assert flagged
+    head = found.text("header")
+    assert f"No benchmark to use: {len(flagged)} of the {study.selection.size} corruptions" in head
+    assert "Benchmark at an overlap" not in head
+    assert f"selected although a weak gain leaves their overlaps unknown: {', '.join(flagged)}" in found.text("main")
+    good = tuple(name for name, flag in zip(study.names, study.overlap.flags) if not flag)
+    clear = study._replace(selection=study.selection.__class__(**vars(study.selection) | {"members": good}))
+    assert "Benchmark at an overlap of at most 0.1: c1, c2, c4." in " ".join(_head(clear).split())
+
+
+def _head(study: Study) -> str:
+    return re.sub("<[^>]*>", "", document.document(study).partition("<header>")[2].partition("</header>")[0])
+
+
+def test_optional_results_are_shown(small, page):
     entry = {
         "range": [0.1, 0.75],
         "unit": "fraction",
@@ -53,77 +98,134 @@ def test_optional_results_are_shown(workdir):
         "mean_robustness": 0.72,
         "mean_robustness_se": 0.01,
     }
-    (workdir / "ranges.json").write_text(
-        json.dumps({"corruptions": {"noc/hue": entry, "noc/border": {"range": [10, 45]}}})
-    )
-    (workdir / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
-    comparison = {
-        "first": "one", "second": "two", "threshold": 0.1, "training_seconds": None,
-        "matrices": {
-            "pairs": 66, "spearman": 0.81, "spearman_interval": [0.7, 0.9], "pearson": 0.85, "mean_difference": 0.06,
-            "standardised": 1.4,
-        },
-        "benchmarks": [{"threshold": 0.1, "first": ["noc/hue"], "second": ["noc/hue"], "shared": ["noc/hue"], "jaccard": 1.0}],
-    }  # fmt: skip
-    (workdir / "comparison.json").write_text(json.dumps(comparison))
-    distances = {"noc/hue|1": np.array([[0.25], [1.0]]), "noc/rain|1": np.array([[0.75], [3.0]])}
-    artifacts.write(workdir / "msd" / "schemes" / "augmix.npz", distances, {"scheme": "augmix"})
-    (workdir / "msd" / "msd.csv").write_text("")
-    found = inputs.read(workdir)
-    page = Page(document(found, None, "No pictures."))
-    text = page.text("section", id="further")
-    assert all(part in text for part in ("augmix", "0.500", "2.000", "noc/hue 0.250", "noc/rain 0.750"))
-    assert "tools.msd" not in text
-    assert (
-        "given, not calibrated" in text
-        and "0.951 ± 0.004" in text
-        and "severe target out of reach" in text
-        and "Spearman 0.81" in text
-    )
-    assert "tools.calibrate" not in text and "tools.tables" not in text
-    assert "5 minutes for 2 models" in page.text("section", id="study")
+    ranges = {"corruptions": {"noc/hue": entry, "noc/border": {"range": [10, 45]}}}
+    (small / "ranges.json").write_text(json.dumps(ranges))
+    (small / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
+    (small / "coverage.json").write_text(json.dumps({"benchmark": ["noc/hue"]}))
+    found = page(small)
+    text = found.text("section", id="further")
+    for part in ("given, not calibrated", "0.951 ± 0.004", "severe target out of reach", "Coverage by noc/hue."):
+        assert part in text, part
+    assert "tools.calibrate" not in text
+    assert "5 minutes for 2 models" in found.text("section", id="study")
 
 
-def test_coverage_is_shown_from_its_file_and_from_a_benchmark_of_earlier_code(workdir, further):
-    assert f"python select_noc.py --workdir={workdir} --coverage=imagenet_c" in further(workdir)
-    select_from(workdir / "overlap.csv", 0.1, coverage="noc/hue")
-    assert "By noc/hue." in further(workdir)
-    content = json.loads((workdir / "coverage.json").read_text())
-    (workdir / "coverage.json").unlink()
-    old = json.loads((workdir / "benchmark.json").read_text()) | {"coverage": content | {"benchmark": ["noc/rain"]}}
-    (workdir / "benchmark.json").write_text(json.dumps(old))
-    assert "By noc/rain." in further(workdir)
+def test_errors_and_mixtures_are_computed_from_answers(tmp_path, page):
+    names, mixture = ("noc/hue", "noc/border"), "mixture=imagenet_noc"
+    described = {name: {"range": [0, 1]} for name in corruptions.names("imagenet_noc")}
+    conditions, counts = Conditions("shapes", 10, (32, 32, 3), "none", described), []
+    for model, right in (("standard", 40), ("noc/hue", 50), ("noc/border", 45), (mixture, 70)):
+        counts.append(Count(model, 0, "clean", 0, 90, 100))
+        counts += [Count(model, 0, name, "random", right, 100) for name in corruptions.names("imagenet_noc")]
+    work = write_answers(tmp_path / "work", counts, conditions)
+    report_studies.records(work)
+    config = report_studies.CONFIG | {"study": {"corruptions": list(names), "mixtures": [mixture]}}
+    (work / "config.json").write_text(json.dumps(config))
+    found = page(work)
+    (gains,) = found.rows(**{"aria-label": "Models trained on whole benchmarks"})
+    assert [row[:4] for row in gains[1:] if row[1] == "noc/hue"] == [[mixture, "noc/hue", "member", "40.0"]]
+    (errors,) = found.rows(**{"aria-label": "Errors on benchmarks"})
+    assert ["standard", "imagenet_noc (random)", "mean error", "60 ± 5"] in errors
+    assert "AlexNet" not in found.text("main")  # errors under other conditions
+    (work / "evaluation.json").write_text(json.dumps({"eval": {"reference": str(tmp_path / "gone")}}))
+    found = page(work)
+    assert "The reference of the errors cannot be used any more" in found.text("section", id="warnings")
+    answers_of_mixture = work / "answers" / "noc.shear-random.npz"
+    by_model, record = answers.read_file(answers_of_mixture)
+    answers.write(work / "answers", {key: bits for key, bits in by_model.items() if key[0] != mixture}, record)
+    assert f"Answers of {mixture} are missing" in page(work).text("section", id="warnings")
 
 
-def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir):
+def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir, page):
     later = {"git_revision": "feed" * 10, "device": "1 x H200 (gpu)"}
     record = report_studies.PROVENANCE | {"git_revision": "beef" * 10 + "+changes", "continued": [later]}
-    record["files"] = {"counts.csv": {"git_revision": "3f60e402a648"}}
     (workdir / "provenance.json").write_text(json.dumps(record))
     model = workdir / "models" / "standard" / "seed0"
     model.mkdir(parents=True)
     (model / "provenance.json").write_text(json.dumps({"git_revision": "cafe" * 10, "device": "2 x cpu (cpu)"}))
-    found = inputs.read(workdir)
-    text = Page(document(found, None, "No pictures.")).text("section", id="warnings")
+    text = page(workdir).text("section", id="warnings")
     for part in (
         "uncommitted changes",
         "feedfeedfeed",
         "1 of 1 models were trained by another revision",
         "cafecafecafe",
         "1 x H200 (gpu)",
-        "others wrote counts.csv (3f60e402a648)",
-        "noc/quantization and noc/hue, both members, may overlap more than 0.1",
+        "pairs lie within two standard errors of the threshold 0.1",
         "12 other sets have the same size",
         "imagenet_c/pixelate: training on it gives a gain of +0.0106",
+        "one seed: standard errors do not hold",
     ):
         assert part in text, part
 
 
-def test_large_studies_show_colours_and_keep_every_value(tmp_path):
+def test_a_corruption_without_gain_is_undefined_everywhere(tmp_path, page):
+    report_studies.write(tmp_path / "work", ("x/a", "x/b", "x/c", "x/d"), number=300, harmed=2)
+    found = page(tmp_path / "work", drawn=("overlap", "overlap_alphabetical"))
+    titles = [title for *_, title in found.titles("overlap")]
+    assert sum("undefined, training on one of them did not help" in title for title in titles) == 6
+    assert "left out of the selection, without a defined overlap: x/c" in found.text("section", id="warnings")
+    models = {row[0]: row[-1] for row in found.rows(class_="models")[0]}
+    assert models["x/c"] == "no gain !" and models["x/a"] == ""
+    assert not re.search(r"(?<![a-z])nan(?![a-z])", found.text("main").lower())
+
+
+def test_large_studies_show_colours_and_keep_every_value(tmp_path, page):
     names = tuple(f"x/c{k}" for k in range(34))
-    report_studies.write(tmp_path / "work", names, number=60, resamples=2)
-    found = inputs.read(tmp_path / "work")
-    page = Page(document(found, benchmark.sweep(found), "No pictures."))
-    cells = page.cells("Overlap matrix")
-    assert len(cells) == 34**2 and page.all("table", class_="matrix")[0][1]["data-detail"] == "colours"
-    assert all(e[2] for e in cells)
+    report_studies.write(tmp_path / "work", names, number=60)
+    found = page(tmp_path / "work", drawn=("overlap", "overlap_alphabetical"))
+    titles = [title for *_, title in found.titles("overlap")]
+    assert len(titles) == 34**2 and all(titles)
+    assert not any("±" in text[2] for text in found.within("overlap", "text"))
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """(study, page) of the smoke study, read once; two figures are drawn."""
+    study = inputs.read(report_studies.smoke(tmp_path_factory.mktemp("smoke") / "work"))
+    selections = charts.sweep(study)
+    drawn = charts.draw(study, selections, only=("balance", "stability"))
+    return study, Page(document.document(study, drawn, selections))
+
+
+def test_balance_stability_and_members_are_those_of_their_definitions(smoke):
+    study, found = smoke
+    clear = [k for k, flag in enumerate(study.overlap.flags) if not flag]
+    matrix = study.overlap.overlap[np.ix_(clear, clear)]
+    means = dict(zip([study.names[k] for k in clear], (matrix.sum(axis=1) - 1) / (len(clear) - 1)))
+    shown = {title.partition(":")[0]: title for *_, title in found.titles("balance")}
+    for name in study.names:
+        number = re.search(rf"mean overlap {NUMBER} ± ", shown[name])
+        assert bool(number) == (name in means) and (not number or shows(number[1], means[name]))
+    values = np.array(list(means.values()))
+    text = " ".join(text[2] for text in found.within("balance", "text"))
+    spread = re.search(rf"mean {NUMBER}, population standard deviation {NUMBER}, range {NUMBER}", text).groups()
+    assert all(map(shows, spread, (values.mean(), values.std(), np.ptp(values))))
+    shares = study.stability.members
+    of_figure = {t.partition(":")[0]: float(re.search(rf"{NUMBER} %$", t)[1]) for *_, t in found.titles("stability")}
+    assert of_figure == pytest.approx({name: 100 * share for name, share in shares.items()}, abs=0.5001)
+    ((_, *rows),) = found.rows(**{"aria-label": "Members"})
+    assert {row[0]: row[4] for row in rows} == {
+        name: document.percent(shares[name]).replace("\xa0", " ") for name in study.selection.members
+    }
+
+
+def test_the_sweep_finds_the_largest_sets_of_smallest_mean_overlap(smoke):
+    """Against all 4095 sets of the twelve corruptions."""
+    study, found = smoke
+    names, matrix, sets = study.names, study.overlap.overlap, []
+    for bits in range(1, 1 << len(names)):
+        members = [k for k in range(len(names)) if bits >> k & 1]
+        pairs = matrix[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+        sets.append((len(members), pairs.max(initial=0), pairs.mean() if len(pairs) else 0.0))
+    sizes, largest, means = np.array(sets).T
+    ((header, numbers, overlaps, *members),) = found.rows(class_="sweep")
+    labels = dict(zip(study.labels, names))
+    assert list(map(float, header[1:])) == [round(0.05 * k, 2) for k in range(21)]
+    assert {row[0].rstrip(" *") for row in members} == set(labels)
+    for column in range(1, 22):
+        allowed = largest <= float(header[column])
+        best = sizes[allowed].max()
+        chosen = [labels[row[0].rstrip(" *")] for row in members if row[column] == "●"]
+        assert len(chosen) == int(numbers[column]) == best
+        known = not study.weak(chosen)
+        assert shows(overlaps[column], means[allowed & (sizes == best)].min()) if known else overlaps[column] == "weak"

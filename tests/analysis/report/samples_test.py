@@ -1,29 +1,31 @@
-"""Pictures of the corruptions of a study."""
-
-import io
+"""Sample images of the corruptions of a study."""
 
 import numpy as np
-from PIL import Image
+
+import data
+from analysis.report import samples
 
 
 def test_samples_follow_the_range_of_the_study():
-    from analysis.report import samples
-
-    config = {
-        "dataset": {"image_size": 32},
-        "train": {"corruption_options": {"imagenet_c/contrast": {"range": [1.5, 4.0]}}},
-    }
-    found = samples.draw(("noc/border", "imagenet_c/contrast", "x/unknown"), config)
-    assert set(found.images) == {"noc/border", "imagenet_c/contrast"}
-    assert found.columns["noc/border"] == ("0", "0.25", "0.5", "0.75", "1")
-    for pictures in found.pictures.values():
-        change = np.abs(pictures.astype(int) - pictures[0]).mean((1, 2, 3))
+    image = samples.test_image({"name": "shapes", "image_size": 32, "placement": "auto", "data_dir": ""})
+    for name, options in (("noc/border", {}), ("imagenet_c/contrast", {"range": [1.5, 4.0]})):
+        pictures = np.concatenate([image[None], samples.corrupted(name, image, options)]).astype(int)
+        change = np.abs(pictures - image).mean((1, 2, 3))
         assert len(pictures) == 6 and np.all(np.diff(change) > 0)
-    published = samples.draw(("imagenet_c/contrast",), {})
-    assert published.columns["imagenet_c/contrast"] == ("1", "2", "3", "4", "5")
-    spread = [p.std() for p in (published.pictures["imagenet_c/contrast"], found.pictures["imagenet_c/contrast"])]
-    assert spread[0] != spread[1]
-    np.testing.assert_allclose(  # level 4 is the severe end of the calibrated range
-        found.pictures["imagenet_c/contrast"][5].astype(int), published.pictures["imagenet_c/contrast"][4], atol=1
-    )
-    assert all(Image.open(io.BytesIO(png)).size == (6 * 64 + 5 * 2, 64) for png in found.images.values())
+    published = samples.corrupted("imagenet_c/contrast", image, {}).astype(int)
+    assert published.std() != pictures[1:].std()
+    np.testing.assert_allclose(pictures[5], published[3], atol=1)  # level 4 is the severe end of the range
+
+
+def test_the_image_is_a_test_image_of_the_study():
+    image = samples.test_image({"name": "shapes", "seed": 3, "test_limit": 50})
+    images = data.load("shapes", seed=3, test_limit=50, train_limit=1).test.images
+    assert any(np.array_equal(image, other) for other in np.asarray(images))
+
+
+def test_a_corruption_that_is_not_known_has_no_row():
+    config = {"dataset": {"name": "shapes"}}
+    both, caption = samples.draw(("noc/border", "x/unknown"), config)
+    alone, _ = samples.draw(("noc/border",), config)
+    np.testing.assert_array_equal(np.asarray(both), np.asarray(alone))
+    assert caption.startswith("a test image of shapes, 32\N{MULTIPLICATION SIGN}32 pixels")

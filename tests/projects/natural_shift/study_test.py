@@ -140,7 +140,7 @@ def test_one_source_is_asked_for(tmp_path):
 
 def further(workdir):
     """The text of a report's section of further results."""
-    return Page(document(inputs.read(workdir), None, "No pictures.")).text("section", id="further")
+    return Page(document(inputs.read(workdir))).text("section", id="further")
 
 
 def test_a_report_shows_the_section(testbed, tmp_path):
@@ -154,9 +154,9 @@ def test_a_report_shows_the_section(testbed, tmp_path):
         assert plain(interval(row)) in text
     assert "ImageNet-R" in text and found.leaders.corruption[0] in text and "One more category is worth" in text
     assert "projects.natural_shift" not in text
-    page = document(inputs.read(workdir), None, "No pictures.")
+    page = document(inputs.read(workdir))
     assert re.findall(r'alt="Natural shifts: (\w+)"', page) == ["accuracies", "drops", "benchmarks"]
-    assert "section.json" in {name for name, _, _ in inputs.read(workdir).files}
+    assert "natural_shift/section.json" in {name for name, _, _ in inputs.read(workdir).files}
     (workdir / "natural_shift" / "section.json").write_text(json.dumps({"title": "x"}))
     with pytest.raises(ValueError, match=r"section.json: expected facts, found nothing of that name"):
         inputs.read(workdir)
