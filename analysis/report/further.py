@@ -136,13 +136,13 @@ def _mixtures(study):
     rows = [
         (
             mixture,
-            name,
-            "member" if name in study.members[mixture] else "",
-            fixed(gain.model, 1),
-            with_error(gain.gain, gain.se, sign=True),
+            row.Index,
+            "member" if row.Index in study.members[mixture] else "",
+            fixed(row.relative_ce, 1),
+            with_error(row.relative_gain, row.relative_gain_se, sign=True),
         )
-        for mixture, compared in study.mixtures.items()
-        for name, gain in compared.relative.items()
+        for mixture, gains in study.mixtures.items()
+        for row in gains.drop("mean").itertuples()
     ]
     text = "Relative corruption error in percent of the standard model's, and the gain over it."
     header = ("trained on", "tested on", "", "relative CE", "gain")

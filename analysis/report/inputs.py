@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from analysis import answers
 from analysis.distances.results import Distance, read_distances
@@ -18,7 +19,7 @@ from analysis.errors import reference
 from analysis.errors.reference import REFUSE
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import Summary, score
-from analysis.overlap import agreement, mixtures, study
+from analysis.overlap import agreement, study
 from analysis.overlap.score import Overlap
 from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, categories, coverage, select
@@ -100,7 +101,7 @@ class Study(NamedTuple):
       selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is defined.
       covering, coverage: members of a benchmark, and how it covers the others.
       categories: clusters of corruptions, or ().
-      mixtures: {mixture: gains over the standard model}; members: {mixture: its corruptions}.
+      mixtures: {mixture: `study.mixture_gains`}; members: {mixture: its corruptions}.
       summaries: errors of models on benchmarks.
       compared: with another study, or None.
       ranges, timing: content of ranges.json and timing.json, or None.
@@ -124,7 +125,7 @@ class Study(NamedTuple):
     covering: tuple[str, ...]
     coverage: Mapping[str, Coverage]
     categories: tuple[tuple[str, ...], ...]
-    mixtures: Mapping[str, mixtures.Comparison]
+    mixtures: Mapping[str, pd.DataFrame]
     members: Mapping[str, tuple[str, ...]]
     summaries: Sequence[Summary]
     compared: Compared | None
@@ -280,7 +281,7 @@ def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
 
 def _mixtures(
     workdir: pathlib.Path, found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]
-) -> tuple[dict[str, mixtures.Comparison], dict[str, tuple[str, ...]]]:
+) -> tuple[dict[str, pd.DataFrame], dict[str, tuple[str, ...]]]:
     """Compares the models trained on mixtures with the standard one, as overlap.py does."""
     if not asked:
         return {}, {}
@@ -295,7 +296,8 @@ def _mixtures(
             omitted["mixtures"] = f"Answers of {model} are missing: run overlap.py --workdir={workdir} to its end."
             return {}, {}
         by_model[model] = {c[0]: np.mean([found.correct(cell) for cell in of], axis=0) for c, of in cells.items()}
-    return mixtures.compare(by_model.pop(STANDARD), by_model), members
+    standard = by_model.pop(STANDARD)
+    return {mixture: study.mixture_gains(standard, model) for mixture, model in by_model.items()}, members
 
 
 def _summaries(
