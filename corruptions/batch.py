@@ -87,13 +87,12 @@ def corrupt(
     levels, index = levels_and_index(corruption, images.shape[0], severity, index, validate, options)
     if clips:
         levels, index = _repeat_for_frames(key, corruption, images.shape[1], levels, index, fresh_noise, options)
-    static = corruption, checks.static_options(options)
+    static = checks.static_options(options)
+    call = functools.partial(_corrupt, corruption=corruption, options=static)
     if any(map(checks.is_traced, (key, frames, levels, index))):
-        corrupted = _corrupt(key, jnp.asarray(frames), levels, index, *static)
+        corrupted = call(key, jnp.asarray(frames), levels, index)
     else:
-        program = static, frames.shape[1:], str(frames.dtype), levels is None
-        run = lambda key, *rows: _corrupt(key, *rows, *static)  # noqa: E731
-        corrupted = devices.dispatched(run, key, (frames, levels, index), program)
+        corrupted = devices.dispatched(call, key, (frames, levels, index), (corruption, static))
     return corrupted.reshape(images.shape) if clips else corrupted
 
 
@@ -116,23 +115,26 @@ def _corrupt(
         params = sample_checked(own_key, None if drawn else level, corruption, shape, options)
         return from_float(apply_checked(to_float(image), params, corruption), image.dtype, corruption.rounding)
 
-    def corrupt_images(key: jax.Array, *rows: jax.Array) -> jax.Array:
-        return in_chunks(functools.partial(corrupt_image, key), rows, images.shape[1:])
-
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
-    corrupted = devices.sharded(corrupt_images, images)(key, images, index, levels)
+    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape[1:]), images)(key, images, index, levels)
     return jax.lax.optimization_barrier(corrupted)
 
 
 devices.drop_with(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
 
 
-def in_chunks(function: Callable[..., jax.Array], rows: Sequence[Any], shape: Sequence[int]) -> jax.Array:
-    """Maps a function of one image over rows, many images of a shape at once, to bound the temporaries."""
-    number, size = rows[0].shape[0], max(1, _CHUNK // math.prod(shape))
-    if jax.export.is_symbolic_dim(number) or number <= size:
-        return jax.vmap(function)(*rows)
-    return jax.lax.map(lambda row: function(*row), tuple(rows), batch_size=size)
+def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int]) -> Callable[..., jax.Array]:
+    """Makes `(key, *rows)`, which maps `function(key, *row)` of one image over many images of a shape at once, but not so
+    many that the temporaries have no bound.
+    """
+
+    def mapped(key: jax.Array, *rows: Any) -> jax.Array:
+        number, size, one = rows[0].shape[0], max(1, _CHUNK // math.prod(shape)), functools.partial(function, key)
+        if jax.export.is_symbolic_dim(number) or number <= size:
+            return jax.vmap(one)(*rows)
+        return jax.lax.map(lambda row: one(*row), rows, batch_size=size)
+
+    return mapped
 
 
 def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
@@ -202,18 +204,11 @@ def levels_and_index(
 
 
 def _frames(clips: Array, axis: str | None) -> Array:
-    """Reshapes clips [N, T, H, W, C] to images [N T, H, W, C].
-
-    Raises:
-      TypeError: no array.
-      ValueError: another axis than "time", or an array of another rank.
-    """
+    """Checks clips [N, T, H, W, C] and reshapes them to images [N T, H, W, C]."""
+    if axis is None:
+        raise ValueError("expected axis='time' with fresh_noise=True, found axis=None")
     if axis != "time":
-        raise ValueError(
-            "expected axis='time' with fresh_noise=True, found axis=None"
-            if axis is None
-            else f"expected axis=None or 'time', found {axis!r}"
-        )
+        raise ValueError(f"expected axis=None or 'time', found {axis!r}")
     if not hasattr(clips, "shape"):
         raise TypeError(f"expected an array of clips, found {type(clips).__name__}")
     if len(clips.shape) != 5:
@@ -221,8 +216,7 @@ def _frames(clips: Array, axis: str | None) -> Array:
             f"expected clips of shape (number, time, height, width, channels), found shape {tuple(clips.shape)}; "
             "images alone go without axis"
         )
-    number, time, *shape = clips.shape
-    return clips.reshape(number * time, *shape)
+    return clips.reshape(clips.shape[0] * clips.shape[1], *clips.shape[2:])
 
 
 def _repeat_for_frames(
@@ -242,11 +236,7 @@ def _repeat_for_frames(
       ValueError: fresh noise for a corruption made of others, or for an index of more than 31 bits.
     """
 
-    def repeated(row: ArrayLike) -> jax.Array:
-        row = jnp.asarray(row)
-        each = jnp.broadcast_to(row[:, None], (row.shape[0], time, *row.shape[1:]))
-        return each.reshape(row.shape[0] * time, *row.shape[1:])
-
+    repeated = lambda row: jnp.repeat(jnp.asarray(row), time, axis=0)  # noqa: E731
     if fresh_noise and corruption.family in _MADE_OF_OTHERS:
         raise ValueError(f"expected fresh_noise=False for {corruption.qualified_name}, whose parts draw together")
     if not (fresh_noise and corruption.family == "noise"):
@@ -254,12 +244,6 @@ def _repeat_for_frames(
     if index.ndim > 1:
         raise ValueError("expected an index below 2**31 with fresh_noise=True, found more bits")
     if levels is None:
-
-        def drawn(position: Any) -> jax.Array:
-            severity_key, _ = split_key(image_key(key, position))
-            return corruption.scale.draw(severity_key, options)
-
-        levels = jax.vmap(drawn)(index)
-    number = index.shape[0]
-    frame = jnp.broadcast_to(jnp.arange(time, dtype=jnp.uint32), (number, time)).reshape(number * time)
+        levels = jax.vmap(lambda i: corruption.scale.draw(split_key(image_key(key, i))[0], options))(index)
+    frame = jnp.tile(jnp.arange(time, dtype=jnp.uint32), index.shape[0])
     return repeated(levels), jnp.stack([repeated(index).astype(jnp.uint32), frame], axis=1)

@@ -55,7 +55,7 @@ def dispatched(
       call: `(key, *arrays)` to an array [N, ...]; also takes the same rows of each array.
       key: a typed key, or None where the function draws nothing.
       arrays: [N, ...] each, none traced, the images first; a None is passed on as it is.
-      program: identifies the compiled program but for the number of images; its first call runs alone.
+      program: identifies the compiled program but for its arrays; its first call runs alone.
 
     Returns:
       An array [N, ...]; if the images are split over devices, split as they are.
@@ -68,6 +68,7 @@ def dispatched(
     if is_split(images):
         return jax.device_put(call(key, *arrays), images.sharding)
     number, piece = images.shape[0], cpu_piece(images.shape)
+    program = program, images.shape[1:], str(images.dtype), tuple(x is None for x in arrays)
     if number <= piece or platform(key, images) != "cpu":
         with first_call((program, number)):
             return call(key, *arrays)

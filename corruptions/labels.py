@@ -63,12 +63,12 @@ def _coordinates(
     shape: tuple[int, ...],
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
-    def of_image(position: Any, level: Any) -> jax.Array:
+    def of_image(key: jax.Array, position: Any, level: Any) -> jax.Array:
         own_key = batch.image_key(key, position)
         params = sample_checked(own_key, level, corruption, seen_shape(shape), options)
         return corruption.coordinates(shape, params)
 
-    return batch.in_chunks(of_image, (index, severity), shape)
+    return batch.in_chunks(of_image, shape)(key, index, severity)
 
 
 devices.drop_with(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

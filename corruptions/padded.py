@@ -30,7 +30,7 @@ class Padding:
       reach: pixels beyond the border that the corruption reads.
       tables: `(shape, table) -> arrays` computed on the host from the own shape of an image and the option `table`.
       axes: how many of the last axes of these arrays are padded with zeros to the square's side.
-      quick: whether a CPU's program gives the same bits when it is compiled quickly (see `one_image`).
+      quick: whether a CPU's program that is compiled quickly (see `one_image`) gives the same bits and runs as fast.
     """
 
     table_of: TableOf

@@ -65,11 +65,10 @@ def augment(
     index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
+    call = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731
     if any(map(checks.is_traced, (key, images, index))):
-        return _augment(key, jnp.asarray(images), index, scheme.choices, *static)
-    program = static, images.shape[1:], str(images.dtype)
-    run = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731
-    return devices.dispatched(run, key, (images, index), program)
+        return call(key, jnp.asarray(images), index)
+    return devices.dispatched(call, key, (images, index), static)
 
 
 @functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))

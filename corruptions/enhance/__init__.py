@@ -123,8 +123,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     checks.image_batch(images, validate)
     if checks.is_traced(images):
         return _enhance(jnp.asarray(images), name)
-    program = name, images.shape[1:], str(images.dtype)
-    return devices.dispatched(lambda _, part: _enhance(part, name), None, (images,), program)
+    return devices.dispatched(lambda _, part: _enhance(part, name), None, (images,), name)
 
 
 @functools.partial(jax.jit, static_argnames=("name",))

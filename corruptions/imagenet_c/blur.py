@@ -168,7 +168,7 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
     "blur",
     _sample_zoom,
     {"step": "zoom factor", "count": "layers"},
-    padding=padding(tables=_zoom_tables),
+    padding=padding(tables=_zoom_tables, quick=False),
     moves="averages enlarged images",
 )
 def zoom_blur(image: Image, params: Params) -> Image:

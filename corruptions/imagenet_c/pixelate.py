@@ -67,7 +67,13 @@ def _smooth(image: Image, params: Params) -> Image:
     return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
 
 
-@member("digital", _sample, {"scale": "small side / side"}, padding=padding(tables=_tables), straight_through=_smooth)
+@member(
+    "digital",
+    _sample,
+    {"scale": "small side / side"},
+    padding=padding(tables=_tables, quick=False),
+    straight_through=_smooth,
+)
 def pixelate(image: Image, params: Params) -> Image:
     """Averages blocks, columns then rows, each rounded to 8 bits; every pixel shows its block.
 
