@@ -101,13 +101,13 @@ def _parser():
     add("--split", default="test", help="for a tfds source")
     add("--data_dir", "--data-dir", help="for a tfds source")
     add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
-    add("--size", type=int, help="side of the images after --preprocess, in pixels")
+    add("--size", type=_size, help="side of the images after --preprocess, in pixels; or keep, each at its own size")
     add("--limit", type=int, help="take only the first so many images")
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
     add(
         "--verify",
         action="store_true",
-        help="compare all files that are there with their sha256, also those of unchanged size and time",
+        help="compare all files that are there with their sha256, also those of unchanged size and time; say how many",
     )
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser
@@ -119,6 +119,10 @@ def _names(text):
 
 def _severities(text):
     return [part if part == "random" else float(part) for part in text.split(",")]
+
+
+def _size(text):
+    return text if text == decoding.KEEP else int(text)
 
 
 def _quality(text):

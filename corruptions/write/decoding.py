@@ -28,6 +28,8 @@ import numpy as np
 
 LARGE = 2**26
 """Pixels of a file above which it is reduced before anything else; photographs have fewer."""
+KEEP = "keep"
+"""In place of the size: every image keeps its own."""
 WIDE = 2**24
 """Pixels of a resized image above which only the requested box is computed."""
 
@@ -57,18 +59,20 @@ def decode(file: str | os.PathLike | bytes, name: object, prepare: Callable[[Any
         raise ValueError(f"{name} cannot be read as an image ({type(error).__name__}: {error})") from error
 
 
-def recipe(name: str, size: int | None) -> Callable[[Any], Any]:
+def recipe(name: str, size: int | str | None) -> Callable[[Any], Any]:
     """Returns a preprocessing function image -> image, both of Pillow; it resizes bilinearly with antialiasing.
 
     Raises:
-      ValueError: an unknown name, or a size that is missing, below 16, or combined with `none`.
+      ValueError: an unknown name, or a size that is missing, below 16, or, unless it is `KEEP`, combined with `none`.
     """
     if name not in RECIPES:
         raise ValueError(f"expected a preprocess among {', '.join(RECIPES)}, found {name!r}")
-    if name == "none" and size is not None:
-        raise ValueError(f"expected no size with preprocess 'none', found {size}; 'resize' and 'imagenet' use it")
-    if name != "none" and (size is None or size < 16):
-        raise ValueError(f"expected a size of at least 16 pixels for preprocess {name!r}, found {size}")
+    if name == "none" and size not in (None, KEEP):
+        raise ValueError(
+            f"expected no size, or 'keep', with preprocess 'none', found {size}; 'resize' and 'imagenet' use it"
+        )
+    if name != "none" and not (isinstance(size, int) and size >= 16):
+        raise ValueError(f"expected a size of at least 16 pixels for preprocess {name!r}, found {size!r}")
     return lambda image: RECIPES[name](image, size)
 
 

@@ -35,6 +35,7 @@ class Layout:
       manifest: its manifest, kept up to date on disk.
       source: clean images.
       stamps: see `corruptions.write.verifying`; empty to compare all files with their sha256.
+      verified: number of files that were compared so.
     """
 
     suffix = ""  # ends the path of a corruption
@@ -44,6 +45,7 @@ class Layout:
         self.manifest = manifest
         self.source = source
         self.stamps = {} if everything else verifying.load_stamps(self.folder)
+        self.verified = 0
 
     def start(self) -> None:
         """Prepares to write."""
@@ -105,7 +107,8 @@ class Layout:
         raise NotImplementedError
 
     def _is_sound(self, unit):
-        damage, foreign = verifying.compare(self.folder, self.manifest, unit, self.stamps)
+        damage, foreign, number = verifying.compare(self.folder, self.manifest, unit, self.stamps)
+        self.verified += number
         for line in foreign:
             LOG.warning("%s; left as it is", line)
         if damage:

@@ -169,10 +169,11 @@ def entries(
     severities: Any,
     options: Mapping[str, Mapping[str, Any]],
     table: str | None,
-    shape: tuple[int, ...],
+    shape: tuple[int, ...] | None,
     suffix: str,
 ) -> dict[str, Entry]:
-    """Plans the entry of each corruption; `suffix` ends its path, other arguments as in `write_dataset`.
+    """Plans the entry of each corruption; `shape` is None for images of many sizes, each of which chooses its own table;
+    `suffix` ends the path; other arguments as in `write_dataset`.
 
     Raises:
       ValueError: an unknown name, severity, option or table, or two corruptions with one path.
@@ -195,7 +196,7 @@ def entries(
             "path": corruption.name + suffix,
             "severities": listed,
             "levels": None if selected is None else [selected[severity - 1] for severity in listed],
-            "table": corruption.describe(shape, own).get("table"),
+            "table": corruption.describe(shape, own).get("table") if shape else own.get("table"),
             "options": own,
             "rounding": corruption.rounding,
             "written": [],

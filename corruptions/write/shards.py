@@ -165,7 +165,8 @@ def card(manifest: Manifest, suffix: str) -> str:
       manifest: the dataset's manifest.
       suffix: the suffix of its shards.
     """
-    source, (height, width, _), quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
+    source, shape, quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
+    sizes = f"{shape[1]}x{shape[0]} pixels" if shape else "their own sizes"
     name, split = source.get("name", source["kind"]), source.get("split", "all")
     encoded = "PNG, without loss" if quality is None else f"JPEG of quality {quality}, 4:2:0"
     lines = [
@@ -178,7 +179,7 @@ def card(manifest: Manifest, suffix: str) -> str:
         "",
         "# Images under corruptions",
         "",
-        f"{manifest['images']} images of {width}x{height} pixels in {len(manifest['class_names'])} classes, corrupted by "
+        f"{manifest['images']} images of {sizes} in {len(manifest['class_names'])} classes, corrupted by "
         "`jax-corruptions`. A configuration is one corruption at one severity.",
         "",
         "| corruption | severities | levels | table | options |",

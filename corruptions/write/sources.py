@@ -27,19 +27,20 @@ _LONGEST = 200  # bytes of a name, where file systems take 255, suffixes include
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Clean images of one size with their labels.
+    """Clean images with their labels.
 
     Names come from others' files, and become paths: those that are no safe file names are changed, the same way for
     every layout, and stay distinct.
 
     Attributes:
-      read: a function positions -> uint8[n, H, W, 3].
+      read: a function positions -> uint8[n, H, W, 3]; or a list of uint8[H, W, 3], see `many_sizes`.
       labels: int32[N], 0..C-1.
       names: N file names without suffix, unique within a class; may contain `/`.
       class_names: C names, the folders of the classes.
       description: JSON-ready; two sources with equal descriptions have equal pixels and labels. `content_sha256` is the
         digest of encoded images (`files.content_sha256`: of a large folder, a sample).
       encoded: True if reading means decoding; it is then done once, into a temporary file beside the result.
+      many_sizes: True if images keep their own sizes; they are then decoded for each severity.
     """
 
     read: Callable[[Sequence[int]], np.ndarray]
@@ -48,6 +49,7 @@ class Source:
     class_names: tuple[str, ...]
     description: Mapping[str, Any]
     encoded: bool = False
+    many_sizes: bool = False
 
     def __post_init__(self) -> None:
         """Makes the names safe; a warning tells how many were changed."""
@@ -67,7 +69,7 @@ def open_source(
     split: str = "test",
     data_dir: str | None = None,
     preprocess: str = "none",
-    size: int | None = None,
+    size: int | str | None = None,
     limit: int | None = None,
 ) -> Source:
     """Opens the source that a command line names.
@@ -151,14 +153,15 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
 
 
 def from_folder(
-    root: str | os.PathLike, *, preprocess: str = "none", size: int | None = None, limit: int | None = None
+    root: str | os.PathLike, *, preprocess: str = "none", size: int | str | None = None, limit: int | None = None
 ) -> Source:
     """Reads a tree `root/class/*.png|jpg|...`; classes and images in sorted order.
 
     Args:
       preprocess: recipe that makes the images equal in size: `none`, `imagenet` (the shorter side to size * 256 /
         224, then the centre), `resize` (both sides), `inception` (the centre 87.5 %, resized).
-      size: side of the square result in pixels; needed by every `preprocess` but `none`.
+      size: side of the square result in pixels, needed by every `preprocess` but `none`; with `none`, `keep` takes images
+        of many sizes as they are.
       limit: take only the first so many images.
 
     Raises:
@@ -206,7 +209,7 @@ def from_tfds(
     split: str = "test",
     data_dir: str | os.PathLike | None = None,
     preprocess: str = "none",
-    size: int | None = None,
+    size: int | str | None = None,
     limit: int | None = None,
 ) -> Source:
     """Reads a prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g. `cifar10`.
@@ -274,23 +277,28 @@ def _encoded(fetch, labels, names, class_names, description):
         if (label, name) in seen:
             raise ValueError(f"expected one image per name, found two called {name!r} in class {class_names[label]}")
         seen.add((label, name))
-    prepare = decoding.recipe(description["preprocess"], description["size"])
+    prepare, keep = (
+        decoding.recipe(description["preprocess"], description["size"]),
+        description["size"] == decoding.KEEP,
+    )
 
     def read(positions):
         items = fetch(positions)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             images = list(pool.map(lambda item: decoding.decode(*item, prepare), items))
+        if keep:
+            return images
         shape = images[0].shape
         for (_, name), image in zip(items, images):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
-                    f"({name}); choose a preprocess ({', '.join(decoding.RECIPES)}) and a size"
+                    f"({name}); choose a preprocess ({', '.join(decoding.RECIPES)}) and a size, or --size=keep"
                 )
         return np.stack(images)
 
     classes = tuple(map(str, class_names))
-    return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True)
+    return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True, many_sizes=keep)
 
 
 def safe_name(name: str) -> str:

@@ -83,10 +83,14 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
 
 
 class Comparison(NamedTuple):
-    """What is wrong with a unit, in words: its own damage ("" if it has none), and foreign files in it."""
+    """What is wrong with a unit, in words: its own damage ("" if it has none), and foreign files in it.
+
+    `files` counts the files that were compared with their sha256.
+    """
 
     damage: str
     foreign: list[str]
+    files: int = 0
 
     @property
     def lines(self) -> list[str]:
@@ -127,10 +131,10 @@ def compare(folder: pathlib.Path, manifest: Manifest, unit: Unit, stamps: dict[s
         name, digest = wrong[0]
         what = "is missing" if digest is None else f"expected sha256 {digests[name]}, found {digest}"
         more = f"; and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return Comparison(f"{folder / name}{' ' if digest is None else ': '}{what}{more}", foreign)
+        return Comparison(f"{folder / name}{' ' if digest is None else ': '}{what}{more}", foreign, len(digests))
     if not foreign:
         stamps[unit.path] = stamp
-    return Comparison("", foreign)
+    return Comparison("", foreign, len(digests))
 
 
 def stamp_of(folder: pathlib.Path, unit: Unit) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -16,6 +17,7 @@ import numpy as np
 from corruptions import checks, devices
 from corruptions.batch import corrupt
 from corruptions.keys import named_key, prng, seed_key
+from corruptions.one_image import corrupt_each
 from corruptions.write import files, manifests, sources
 from corruptions.write.files import WriteError
 from corruptions.write.layouts import LOG, Folders, Npy
@@ -25,6 +27,7 @@ from corruptions.write.shards import Parquet, WebDataset
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_READ = 64  # images of many sizes that are decoded at a time
 _ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
 
 
@@ -46,7 +49,8 @@ def write_dataset(
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C, or as shards.
 
     Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with the
-    qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size. Severities 1..5 of a
+    qualified name (`imagenet_c/fog`) and i the position in the source, whatever the batch size; of images that keep many
+    sizes (`from_folder(..., size="keep")`), the same of `corrupt_each`. Severities 1..5 of a
     benchmark that selects levels (`cifar10_c_bar`) stand for those levels (`corruptions.severities`).
 
     The same call continues a run that was killed. It skips blocks (one corruption at one severity) that are complete,
@@ -89,8 +93,11 @@ def write_dataset(
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     seed_key(seed)  # refuses a value that is no seed
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
-    shape = source.read(range(1)).shape[1:]
-    checks.image_shape(shape)
+    if source.many_sizes and layout == "npy":
+        raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
+    shape = None if source.many_sizes else source.read(range(1)).shape[1:]
+    if shape:
+        checks.image_shape(shape)
     identity = {
         "layout": layout,
         "seed": int(seed),
@@ -99,7 +106,7 @@ def write_dataset(
         "jpeg_quality": jpeg_quality if layout != "npy" else None,
         "source": dict(source.description),
         "images": len(source),
-        "image_shape": [int(side) for side in shape],
+        "image_shape": shape and [int(side) for side in shape],
         "class_names": list(source.class_names),
     }
     planned = manifests.entries(corruptions, severities, options or {}, table, shape, LAYOUTS[layout].suffix)
@@ -107,9 +114,9 @@ def write_dataset(
         folder = pathlib.Path(out)
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
-            images = _materialised(folder, source, shape, progress)
+            images = source if source.many_sizes else _materialised(folder, source, shape, progress)
             form = LAYOUTS[layout](folder, manifest, source, verify)
-            _write(form, images, list(planned), batch_size, progress)
+            _write(form, images, list(planned), batch_size, progress, verify)
     return folder / manifests.NAME
 
 
@@ -148,7 +155,7 @@ def _materialised(folder, source, shape, progress):
     return np.load(path, mmap_mode="r")
 
 
-def _write(layout, images, names, batch_size, progress):
+def _write(layout, images, names, batch_size, progress, verify):
     """Writes all blocks that are missing."""
     manifest = layout.manifest
     layout.start()
@@ -160,22 +167,24 @@ def _write(layout, images, names, batch_size, progress):
     manifest["complete"] = False
     manifests.save(layout.folder, manifest)
     requested = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
-    LOG.info("%s: %d of %d blocks to write", layout.folder, blocks, requested)
-    size = batch_size or _batch_size(images)
+    verified = f"{layout.verified} files verified, " if verify else ""
+    LOG.info("%s: %s%d of %d blocks to write", layout.folder, verified, blocks, requested)
+    many = isinstance(images, sources.Source)
+    size, parts = (batch_size or _READ, _each) if many else (batch_size or _batch_size(images), _corrupted)
     with (
         bar(blocks * len(images), "corrupting", progress) as counter,
         Background(3 * jax.local_device_count()) as disk,
     ):
 
         def save(entry, severity, start, corrupted, count):
-            layout.write(entry, severity, start, np.asarray(corrupted)[:count])
+            layout.write(entry, severity, start, corrupted if many else np.asarray(corrupted)[:count])
             counter.update(count)
 
         for name, missing in todo.items():
             entry, started = manifest["corruptions"][name], time.perf_counter()
             for severity in missing:
                 disk.run(layout.begin, entry, severity)
-                for start, count, corrupted in _corrupted(images, name, entry, severity, manifest["seed"], size):
+                for start, count, corrupted in parts(images, name, entry, severity, manifest["seed"], size):
                     disk.run(save, entry, severity, start, corrupted, count)
                 disk.run(layout.finish, entry, severity)
             if missing:
@@ -193,7 +202,7 @@ def _corrupted(images, name, entry, severity, seed, size):
     """Yields (start, count, corrupted batch on a device); the last batch is padded to the common shape."""
     key = named_key(seed, name)
     devices = jax.local_devices()
-    options = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
+    options = _options(entry)
     for turn, start in enumerate(range(0, len(images), size)):
         positions = np.minimum(np.arange(start, start + size), len(images) - 1)
         count = min(size, len(images) - start)
@@ -201,6 +210,20 @@ def _corrupted(images, name, entry, severity, seed, size):
         part, index = jax.device_put((part, positions.astype(np.int32)), devices[turn % len(devices)])
         level = manifests.level(entry, severity)
         yield start, count, corrupt(key, part, name, level, index=index, **options)
+
+
+def _each(source, name, entry, severity, seed, size):
+    """The same for images of many sizes: yields (start, count, images); one program serves many sizes."""
+    parts = (source.read(range(start, min(start + size, len(source)))) for start in range(0, len(source), size))
+    images = itertools.chain.from_iterable(parts)
+    found = corrupt_each(named_key(seed, name), images, name, manifests.level(entry, severity), **_options(entry))
+    for start in range(0, len(source), size):
+        few = list(itertools.islice(found, size))
+        yield start, len(few), few
+
+
+def _options(entry):
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
 
 
 def _batch_size(images):

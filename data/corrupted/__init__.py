@@ -58,6 +58,8 @@ def open_corrupted(
             f"expected a folder, or one of the datasets {', '.join(TFDS)} of TensorFlow Datasets, found no {path}"
         )
     manifest = read_manifest(path, verify)
+    if manifest is not None and manifest["image_shape"] is None:
+        raise ValueError(f"{path}: expected images of one size, found those of --size=keep; write it with --preprocess")
     if manifest is None and verify:
         logging.warning("%s has no manifest: there are no checksums to verify it by", path)
     layout = manifest["layout"] if manifest is not None else "npy" if any(path.glob("*.npy")) else "folders"

@@ -7,12 +7,16 @@ import os
 import pathlib
 import shutil
 import sys
+import tarfile
+import zlib
 
+import jax
 import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import Source, WriteError, from_arrays, from_folder, from_tfds, verify, write_dataset
+import corruptions
+from corruptions.write import Source, WriteError, __main__, from_arrays, from_folder, from_tfds, verify, write_dataset
 from data.corrupted import open_corrupted
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 
@@ -79,13 +83,54 @@ def test_folders_that_do_not_fit(tmp_path):
         write_dataset(tmp_path / "out", from_folder(tmp_path, limit=2), corruptions="noc/hue")
     with pytest.raises(ValueError, match="a size of at least 16 pixels"):
         from_folder(tmp_path, preprocess="imagenet")
-    with pytest.raises(ValueError, match="no size with preprocess 'none'"):
+    with pytest.raises(ValueError, match="no size, or 'keep', with preprocess 'none'"):
         from_folder(tmp_path, size=32)
     with pytest.raises(ValueError, match="preprocess among none, imagenet"):
         from_folder(tmp_path, preprocess="crop", size=32)
     save(tmp_path / "a/1.jpg", IMAGES[0])
     with pytest.raises(ValueError, match="two called '1' in class a"):
         from_folder(tmp_path)
+
+
+SIZES = ((40, 30), (32, 32), (50, 70), (32, 32), (33, 90))
+
+
+@pytest.mark.parametrize("layout", ["folders", "webdataset"])
+def test_images_of_many_sizes_keep_them(layout, tmp_path, capsys):
+    images = [smooth(*size) for size in SIZES]
+    for i, image in enumerate(images):
+        save(tmp_path / f"in/{'ab'[i > 2]}/{i}.png", image)
+    flags = [f"--source={tmp_path / 'in'}", f"--out={tmp_path / 'out'}", "--size=keep", f"--layout={layout}"]
+    flags += ["--corruptions=imagenet_c/contrast", "--severities=1,3", "--jpeg_quality=none", "--no-progress"]
+    assert __main__.main(flags) == 0 and __main__.main([*flags, "--verify"]) == 0, capsys.readouterr().err
+    assert verify(tmp_path / "out", everything=True) == []
+    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"imagenet_c/contrast"))
+    expected = list(corruptions.corrupt_each(key, images, "imagenet_c/contrast", 3))
+    if layout == "folders":
+        paths = sorted((tmp_path / "out/contrast/3").rglob("*.png"))
+    else:
+        with tarfile.open(tmp_path / "out/contrast/3/00000.tar") as archive:
+            paths = [io.BytesIO(archive.extractfile(m).read()) for m in archive.getmembers() if m.name.endswith(".png")]
+        assert "5 images of their own sizes in 2 classes" in (tmp_path / "out/README.md").read_text()
+    assert all(np.array_equal(np.asarray(Image.open(path)), image) for path, image in zip(paths, expected, strict=True))
+    with pytest.raises(ValueError, match=r"out: expected images of one size, found those of --size=keep"):
+        open_corrupted(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--layout=npy"],
+            "expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy",
+        ),
+        (["--preprocess=resize"], "a size of at least 16 pixels for preprocess 'resize', found 'keep'"),
+    ],
+)
+def test_what_sizes_that_are_kept_do_not_go_with(flags, message, tmp_path, capsys):
+    save(tmp_path / "in/a/1.png", IMAGES[0])
+    assert __main__.main([f"--source={tmp_path / 'in'}", f"--out={tmp_path / 'out'}", "--size=keep", *flags]) == 1
+    assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_a_damaged_image_is_named(tmp_path):

@@ -123,7 +123,7 @@ def test_rot_at_the_same_size_and_time_is_found_by_verify(copy):
         assert verify(folder, everything=True) == []
 
 
-def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch):
+def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch, caplog):
     np.savez(tmp_path / "source.npz", images=SOURCE[0], labels=SOURCE[1])
     out = tmp_path / "out"
     flags = [f"--source={tmp_path / 'source.npz'}", f"--out={out}", "--corruptions=noc/contrast,noc/hue"]
@@ -135,7 +135,10 @@ def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, mo
     with pytest.raises(ValueError, match=re.escape(named)):
         open_corrupted(out, verify=True)
     assert __main__.main(flags) == 0 and len(verify(out, everything=True)) == 1
-    assert __main__.main([*flags, "--verify"]) == 0 and contents(out) == contents(originals / "npy")
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        assert __main__.main([*flags, "--verify"]) == 0 and contents(out) == contents(originals / "npy")
+    assert "3 files verified, 3 of 6 blocks to write" in caplog.text
 
 
 def test_a_foreign_image_is_named_and_left_alone(copy, caplog):
