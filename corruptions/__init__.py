@@ -6,7 +6,7 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
-from corruptions import augment, cbar, imagenet_c, laion_c, noc, optics
+from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics
 from corruptions.batch import corrupt
 from corruptions.choice import compose, random_choice
 from corruptions.labels import coordinates, move_boxes, move_masks
@@ -36,6 +36,7 @@ __all__ = [
     "Parameter",
     "augment",
     "benchmarks",
+    "camera",
     "cbar",
     "ce_table",
     "compose",

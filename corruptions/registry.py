@@ -155,12 +155,14 @@ def benchmarks() -> tuple[str, ...]:
 def names(benchmark: str | None = None) -> tuple[str, ...]:
     """Lists the qualified names of all corruptions, or of a benchmark's members in published order.
 
+    The list of all has no copies with the options that a benchmark fixes, such as `robodepth/fog`.
+
     Raises:
       ValueError: an unknown benchmark.
     """
     if benchmark is None:
         published = (member for members in _BENCHMARKS.values() for member in members)
-        return tuple(dict.fromkeys((*published, *_CORRUPTIONS)))
+        return tuple(n for n in dict.fromkeys((*published, *_CORRUPTIONS)) if not _CORRUPTIONS[n].fixed)
     return tuple(_members(benchmark))
 
 
@@ -214,7 +216,8 @@ def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
 def get(name: str | Corruption) -> Corruption:
     """Finds a corruption by name: qualified (`imagenet_c/fog`), or alone where unique (`fog`).
 
-    Aliases count as names. A `Corruption` is returned as it is.
+    Aliases count as names; a benchmark that fixes options gives its members qualified names alone. A `Corruption` is
+    returned as it is.
 
     Raises:
       TypeError: no name.
@@ -230,7 +233,7 @@ def get(name: str | Corruption) -> Corruption:
         )
     if name in _CORRUPTIONS:
         return _CORRUPTIONS[name]
-    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c)]
+    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c) and not c.fixed]
     if len(matches) == 1:
         return matches[0]
     if matches:

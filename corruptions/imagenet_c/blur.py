@@ -1,6 +1,7 @@
 """Blurs of ImageNet-C: defocus (a disk), Gaussian and zoom."""
 
 import functools
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -120,12 +121,15 @@ def gaussian_blur(image: Image, params: Params) -> Image:
 
 
 @functools.lru_cache
-def _zoom_offsets(size, table):
-    """Tabulates source minus output position by level, zoom factor and sample: [5, factors, size].
+def zoom_offsets(size: int, rows: tuple[tuple[float, int], ...]) -> np.ndarray:
+    """Tabulates source minus output position by level, zoom factor and sample: [levels, factors, size].
 
     Levels with fewer factors repeat the identity, with weight zero.
+
+    Args:
+      size: samples along the axis.
+      rows: for each level the step between zoom factors and their number; the first factor is 1.
     """
-    rows = _ZOOM[table]
     offsets = np.zeros((len(rows), max(count for _, count in rows), size))
     for level, (step, count) in enumerate(rows):
         # The original's own sequence, floating-point dust included: it decides crops on the edge.
@@ -136,13 +140,12 @@ def _zoom_offsets(size, table):
 
 
 def _zoom_tables(shape, table):
-    table = table_for(shape, table)
-    return {"rows": _zoom_offsets(shape[0], table), "columns": _zoom_offsets(shape[1], table)}
+    rows = _ZOOM[table_for(shape, table)]
+    return {"rows": zoom_offsets(shape[0], rows), "columns": zoom_offsets(shape[1], rows)}
 
 
-def _zoom_weights(table):
-    """Weights n layers by 1 / (n + 1) each; the image counts twice, as itself and as zoom 1."""
-    rows = _ZOOM[table]
+def zoom_weights(rows: Sequence[tuple[float, int]]) -> np.ndarray:
+    """Weights n layers by 1 / (n + 1) each; the image counts twice, as itself and as zoom 1: [levels, factors]."""
     weights = np.zeros((len(rows), max(count for _, count in rows)))
     for level, (_, count) in enumerate(rows):
         weights[level, :count] = 1 / (count + 1)
@@ -158,7 +161,7 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
     """
     offsets = padded.tables(shape, table, _zoom_tables)
     return {
-        "weights": levels.lookup(_zoom_weights(table_for(shape, table)), severity),
+        "weights": levels.lookup(zoom_weights(_ZOOM[table_for(shape, table)]), severity),
         "rows": levels.lookup(offsets["rows"], severity),
         "columns": levels.lookup(offsets["columns"], severity),
     }

@@ -1,0 +1,146 @@
+"""Cameras in little light: RoboDepth's `dark`, `iso_noise`, `color_quant` and its smooth random displacement."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from corruptions import levels, padded, registry
+from corruptions.primitives import color, filters, random, special, warps
+from corruptions.record import Image, Key, Params, Positions, Severity, Shape
+
+padding = padded.Padding(lambda shape, table, side: (None, np.int32(0)))
+member = registry.registrar(
+    "camera", levels.Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
+)
+
+_DARK = ((0.60, 600, 0.008), (0.50, 250, 0.012), (0.40, 120, 0.018), (0.30, 50, 0.026), (0.20, 30, 0.038))
+_ISO_PHOTONS, _ISO = 25.0, (0.056, 0.084, 0.126, 0.182, 0.266)
+_STEPS = (8, 16, 32, 64, 128)  # 2^(8 - bits) for 5, 4, 3, 2 and 1 bits
+_AMPLITUDES = (12.5, 16.25, 21.25, 25, 30)
+_TRUNCATE = 3.0
+
+
+def _sensor(photons, sigma, key, shape):
+    """Draws what a sensor adds: a uniform number for the count of photons and a normal one for the read-out."""
+    count_key, noise_key = jax.random.split(key)
+    return {
+        "photons": photons,
+        "uniform": random.uniform(count_key, shape),
+        "noise": sigma * random.normal(noise_key, shape),
+    }
+
+
+def _exposed(light: Image, params: Params) -> Image:
+    """Counts photons and adds read-out noise: clip(min(K / N, 1) + noise), K ~ Poisson(N light)."""
+    photons = params["photons"]
+    counted = special.poisson_quantile(params["uniform"], photons * light) / photons
+    return jnp.clip(jnp.minimum(counted, 1.0) + params["noise"], 0.0, 1.0)
+
+
+def _smoothly_exposed(light: Image, params: Params) -> Image:
+    """Adds the difference between the exposed and the given light as noise that does not depend on the light."""
+    return jnp.clip(light + jax.lax.stop_gradient(_exposed(light, params) - light), 0.0, 1.0)
+
+
+def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
+    """Looks up `scale` and `photons`; draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each."""
+    scale, photons, sigma = levels.lookup(_DARK, severity)
+    return {"scale": scale, **_sensor(photons, sigma, key, shape)}
+
+
+def _dimmed(image, params):
+    """Stretches the image to [0, 1] by its extremes, squares and scales it; a constant image is squared as it is."""
+    low, high = jnp.min(image), jnp.max(image)
+    constant = high <= low
+    stretched = jnp.where(constant, image, (image - low) / jnp.where(constant, 1.0, high - low))
+    return params["scale"] * stretched**2
+
+
+_MIXES = "stretches by the least and the largest value of all channels"
+_UNITS = {"scale": "light at white", "photons": "photons at full range", "sigma": "intensity, range 0 to 1"}
+
+
+@member(
+    "lighting",
+    _sample_dark,
+    _UNITS,
+    mixes=_MIXES,
+    straight_through=lambda image, params: _smoothly_exposed(_dimmed(image, params), params),
+)
+def dark(image: Image, params: Params) -> Image:
+    """Takes a picture in little light: clip(min(K / N, 1) + noise), K ~ Poisson(N t), t = c ((x - lo) / (hi - lo))^2.
+
+    lo and hi are the least and the largest value of the image. Where they are equal the original divides 0 by 0; here
+    t = c x^2. Source: RoboDepth, dark; RoboBEV, LowLight.
+    """
+    return _exposed(_dimmed(image, params), params)
+
+
+def _sample_iso(key: Key, shape: Shape, severity: Severity) -> Params:
+    """Draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each; `photons` is 25."""
+    return _sensor(jnp.float32(_ISO_PHOTONS), levels.lookup(_ISO, severity), key, shape)
+
+
+@member("noise", _sample_iso, {"photons": "photons at white", "sigma": "intensity"}, straight_through=_smoothly_exposed)
+def iso_noise(image: Image, params: Params) -> Image:
+    """Adds the noise of a sensor at high gain: clip(min(K / 25, 1) + noise), K ~ Poisson(25 x).
+
+    Source: RoboDepth, iso_noise.
+    """
+    return _exposed(image, params)
+
+
+def _sample_quant(key: Key, shape: Shape, severity: Severity) -> Params:
+    """Looks up `step` = 2^(8 - bits), bits 5 to 1; draws nothing."""
+    return {"step": levels.lookup(_STEPS, severity)}
+
+
+@member("digital", _sample_quant, {"step": "grey levels"}, straight_through=lambda image, params: image)
+def color_quant(image: Image, params: Params) -> Image:
+    """Sets the lowest bits of each level to 0: step floor(v / step) / 255, v = 255 x rounded to a whole level.
+
+    Source: RoboDepth and RoboBEV, color_quant.
+    """
+    step = params["step"]
+    return color.from_levels(jnp.floor(color.to_levels(image) / step) * step)
+
+
+def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
+    """Draws `dx` and `dy`, float32 [H, W], pixels to the right and down.
+
+    Each is alpha G(U(-.005 H, .005 H)), G a Gaussian filter of standard deviation .01 H along rows and .01 W along
+    columns, cut at 3, the border mirrored.
+    """
+    height, width = shape[:2]
+    alpha = levels.lookup(_AMPLITUDES, severity)
+    matrices = [
+        filters.mirrored_matrix(side, 0.01 * side, int(_TRUNCATE * 0.01 * side + 0.5), _TRUNCATE)
+        for side in (height, width)
+    ]
+    reach = 0.005 * height
+    fields = (random.uniform(k, (height, width), -reach, reach) for k in jax.random.split(key))
+    dx, dy = (alpha * filters.separable(field, *matrices) for field in fields)
+    return {"dx": dx, "dy": dy}
+
+
+def _elastic_map(shape: Shape, params: Params) -> Positions:
+    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    return rows + params["dy"], columns + params["dx"]
+
+
+@member(
+    "geometry",
+    _sample_elastic,
+    {"dx": "pixels to the right", "dy": "pixels down"},
+    padding=None,
+    moves="moves pixels by a random field",
+    mapper=_elastic_map,
+)
+def elastic_field(image: Image, params: Params) -> Image:
+    """Looks each pixel (y, x) up at (y + dy, x + dx), bilinear, the border mirrored about its edge.
+
+    `elastic_transform` of the package imagecorruptions, which RoboDepth uses: other than ImageNet-C's, without an affine
+    map. Source: imagecorruptions, elastic_transform.
+    """
+    places = warps.displaced(params["dy"], params["dx"])
+    return jnp.clip(warps.mirrored(image, *places, image.shape[:2], "symmetric"), 0.0, 1.0)
