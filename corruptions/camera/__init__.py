@@ -11,17 +11,19 @@ import dataclasses
 from corruptions import imagenet_c
 from corruptions.camera import libero
 from corruptions.camera.sensors import color_quant, dark, elastic_field, iso_noise
+from corruptions.record import Image, Params
 from corruptions.registry import register, register_benchmark
 
-# RoboBEV reads files as BGR; snow's grey is the one place where the order counts.
-snow_bgr = register(
-    dataclasses.replace(
-        imagenet_c.snow,
-        name="snow_bgr",
-        benchmark="camera",
-        applier=lambda image, params: imagenet_c.snow.applier(image[..., ::-1], params)[..., ::-1],
-    )
-)
+
+def _snow_bgr(image: Image, params: Params) -> Image:
+    """Does what `imagenet_c/snow` does to an image whose first channel is blue: RoboBEV reads files as BGR.
+
+    Snow's grey is the one place of the benchmark where the order of the channels counts. Source: RoboBEV, Snow.
+    """
+    return imagenet_c.snow.applier(image[..., ::-1], params)[..., ::-1]
+
+
+snow_bgr = register(dataclasses.replace(imagenet_c.snow, name="snow_bgr", benchmark="camera", applier=_snow_bgr))
 
 _NYU = (
     *("imagenet_c/brightness", "camera/dark", "imagenet_c/contrast"),

@@ -10,6 +10,7 @@ import pytest
 import corruptions
 from corruptions import camera
 from corruptions.camera import libero
+from tests.pages import example_of
 from tests.reference import camera as reference
 from tests.reference.photographs import photograph
 
@@ -166,3 +167,10 @@ def test_benchmarks_take_the_table_of_224_pixels_at_any_size():
     bgr = corruptions.corrupt(key, images, "robobev/snow_bgr", 2)
     rgb = corruptions.corrupt(key, swapped, "imagenet_c/snow", 2, table="imagenet")
     np.testing.assert_array_equal(bgr, np.asarray(rgb)[..., ::-1])
+
+
+def test_the_recipe_of_the_page():
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt the images of robots and cars")
+    found = {"corruptions": corruptions, "key": jax.random.key(0), "images": photograph(32, 32)[None]}
+    exec(recipe.replace('names("robobev")', 'names("robobev")[:1]'), found)
+    np.testing.assert_array_equal(found["corrupted"], found["images"] // 64 * 64)
