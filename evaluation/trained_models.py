@@ -51,9 +51,9 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
 
 def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
-    """Copies the digests of photographs of frost and of weights of style transfer (`cli.use_files`)."""
+    """Copies the digests of photographs of frost, of banks and of weights of style transfer (`cli.use_files`)."""
     given = config.train.corruption_options.to_dict()
-    for name, option, _ in study.FROM_FILES.values():
+    for name, option in ((name, known.option) for known in study.FROM_FILES.values() for name in known.corruptions):
         if option in given.get(name, {}):
             before = trained.train.corruption_options.to_dict()
             options = before.get(name, {}) | {option: given[name][option]}

@@ -35,7 +35,8 @@ PLACES = (  # settings of places and of files beside the results do not determin
     "dataset.placement",
     "ranges",
     "imports",
-    "frost",  # the digest of its photographs is among the options of the corruption
+    "bank",  # its digest, and that of the photographs of frost, is among the options of the corruption
+    "frost",
     "style",
     "train.transforms",
     "train.mix_in.data_dir",

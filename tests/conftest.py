@@ -35,6 +35,14 @@ _FIRST = (
 )
 
 
+def pytest_configure():
+    """Reads the bank of images that corruptions of LAION-C need, for tests that take every corruption by name."""
+    from corruptions import laion_c
+    from tests.reference.photographs import photographs
+
+    laion_c.use_bank(photographs(48, 32, 32))
+
+
 def pytest_collection_modifyitems(items):
     """Puts long files first (workers take whole files, with --no-loadscope-reorder in this order), and gives slow tests
     three times the limit of others.

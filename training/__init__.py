@@ -5,7 +5,7 @@ A training step is in four files: plan.py, batches.py, augmentation.py, steps.py
 sections.py      every setting of a config: default, meaning, range; the typed parts that functions take
 names.py         names of trainings, and the names that settings take
 rules.py         the check of a config: each setting alone, then those that exclude each other
-cli.py           flags of the commands that take a config, their default workdir, imports, ranges, frost and style
+cli.py           flags of the commands that take a config, their default workdir, imports, ranges, frost, bank and style
 study.py         a study: its data, config, name and folder of each of its models, training of the missing ones
 loop.py          the order of events: `train` one model, `train_jobs` many at once, `read_back`
 rows.py          the models that train at the same time, one on each row of the device mesh

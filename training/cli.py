@@ -234,13 +234,13 @@ def use_ranges(config: ConfigDict) -> None:
 
 
 def use_files(config: ConfigDict) -> None:
-    """Reads the files that config.frost and config.style name and puts their digests into train.corruption_options.
+    """Reads the files that config.frost, config.bank and config.style name and puts their digests into train.corruption_options.
 
     Raises:
       FileNotFoundError, DamagedFileError: there is no such file or folder, or it holds something else.
       SettingsError: the options name other files, or no module of config.imports reads the setting.
     """
-    for setting in ("frost", "style"):
+    for setting in ("frost", "bank", "style"):
         if not config.get(setting):
             continue
         if setting not in study.FROM_FILES:
@@ -248,13 +248,14 @@ def use_files(config: ConfigDict) -> None:
                 f"config.{setting}: expected a module that reads it among config.imports, for example "
                 f"('projects.structural.style',), found {tuple(config.imports)!r}"
             )
-        corruption, option, read = study.FROM_FILES[setting]
+        names, option, read = study.FROM_FILES[setting]
         digest = read(config[setting])
-        stored = config.train.corruption_options.to_dict()
-        options = stored.get(corruption, {})
-        if options.get(option, digest) != digest:
-            raise SettingsError(
-                f"config.{setting}: expected the {option} {options[option][:16]} that "
-                f"config.train.corruption_options names, found {digest[:16]} in {config[setting]}"
-            )
-        config.train.corruption_options = stored | {corruption: options | {option: digest}}
+        for corruption in names:
+            stored = config.train.corruption_options.to_dict()
+            options = stored.get(corruption, {})
+            if options.get(option, digest) != digest:
+                raise SettingsError(
+                    f"config.{setting}: expected the {option} {options[option][:16]} that "
+                    f"config.train.corruption_options names, found {digest[:16]} in {config[setting]}"
+                )
+            config.train.corruption_options = stored | {corruption: options | {option: digest}}

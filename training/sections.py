@@ -126,7 +126,7 @@ class TrainSettings(Section):
 
     corruption: str = setting("standard", "corruption applied to `corrupted_fraction` of each batch", _TRAINING)
     corruption_options: Mapping[str, Mapping[str, Any]] = setting(
-        {}, "static options; `ranges`, `frost` and `style` add to them", _OPTIONS
+        {}, "static options; `ranges`, `frost`, `bank` and `style` add to them", _OPTIONS
     )
     corrupted_fraction: float = setting(0.5, "share of each batch that is corrupted", _SHARE)
     reading: str = setting(
@@ -400,6 +400,9 @@ class Settings(Section):
         "",
         "photographs for imagenet_c/frost, such as ImageNet-C's five; '' draws textures",
         text("a folder of images, or ''"),
+    )
+    bank: str = setting(
+        "", "images that laion_c/mosaic and laion_c/stickers are made of", text("a folder of images, or ''")
     )
     style: str = setting("", "weights of structural/style_transfer (projects.structural.train_style_decoder)", _PATH)
     imports: tuple[str, ...] = setting(

@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 
 import corruptions
 import data
-from corruptions import imagenet_c
+from corruptions import imagenet_c, laion_c
 from data.dataset import Dataset, Split, union
 from runtime import meshes, settings
 from runtime.log import bar
@@ -28,20 +28,23 @@ FREE = PLACES
 
 
 class FromFile(NamedTuple):
-    """A corruption that needs files, which a setting of commands names.
+    """Corruptions that need files, which a setting of commands names.
 
     Attributes:
-      corruption: its name.
-      option: the option of the corruption that holds the digest of the files.
+      corruptions: their names.
+      option: the option of the corruptions that holds the digest of the files.
       read: path -> digest; the process uses these files from then on.
     """
 
-    corruption: str
+    corruptions: tuple[str, ...]
     option: str
     read: Callable[[str], str]
 
 
-FROM_FILES = {"frost": FromFile(imagenet_c.frost.qualified_name, "photographs", imagenet_c.use_photographs)}
+FROM_FILES = {
+    "frost": FromFile((imagenet_c.frost.qualified_name,), "photographs", imagenet_c.use_photographs),
+    "bank": FromFile(("laion_c/mosaic", "laion_c/stickers"), "bank", laion_c.use_bank),
+}
 """{setting: FromFile}. A module of config.imports may add a corruption of its own, for `style`."""
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.trained_models reads
 AT_ONCE = 32

@@ -5,13 +5,18 @@ code, for 224x224 images, and scale with the side. The release stores its images
 stored. Its own pixels cannot be made again, apart from glitched and vertical_lines: it draws without a seed.
 """
 
+from corruptions.laion_c.banks import use_bank, used_banks
 from corruptions.laion_c.geometric_shapes import geometric_shapes
 from corruptions.laion_c.glitched import glitched
 from corruptions.laion_c.luminance_checkerboard import luminance_checkerboard
+from corruptions.laion_c.tiles import TABLES, mosaic, stickers
 from corruptions.laion_c.vertical_lines import vertical_lines
 from corruptions.registry import register_benchmark
 
-_PUBLISHED = ("glitched", "vertical_lines", "geometric_shapes", "luminance_checkerboard")
+_PUBLISHED = ("mosaic", "glitched", "vertical_lines", "geometric_shapes", "stickers", "luminance_checkerboard")
 register_benchmark("laion_c", [f"laion_c/{name}" for name in _PUBLISHED])
 
-__all__ = ["geometric_shapes", "glitched", "luminance_checkerboard", "vertical_lines"]
+__all__ = [
+    "TABLES", "geometric_shapes", "glitched", "luminance_checkerboard", "mosaic", "stickers", "use_bank", "used_banks",
+    "vertical_lines",
+]  # fmt: skip

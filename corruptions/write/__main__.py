@@ -17,7 +17,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from corruptions.imagenet_c import frost, use_photographs
+from corruptions.imagenet_c import use_photographs
+from corruptions.laion_c import use_bank
 from corruptions.write import decoding, sources
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             jpeg_quality=flags.jpeg_quality,
             seed=flags.seed,
             table=flags.table,
-            options=_with_frost(flags.options, flags.frost),
+            options=_with_files(flags.options, flags.frost, flags.bank),
             batch_size=flags.batch_size,
             progress=None if flags.progress else False,
             verify=flags.verify,
@@ -98,6 +99,7 @@ def _parser():
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     add("--frost", help="folder of frost photographs, such as ImageNet-C's five; default: procedural textures")
+    add("--bank", help="folder of images that laion_c/mosaic and laion_c/stickers are made of")
     add("--split", default="test", help="for a tfds source")
     add("--data_dir", "--data-dir", help="for a tfds source")
     add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
@@ -136,12 +138,15 @@ def _options(text):
     return options
 
 
-def _with_frost(options, folder):
-    """Adds to the options the digest of the photographs in a folder."""
-    if not folder:
-        return options
+def _with_files(options, frost, bank):
+    """Adds to the options the digests of the photographs and of the bank in two folders."""
     options = dict(options or {})
-    options[frost.qualified_name] = {**options.get(frost.qualified_name, {}), "photographs": use_photographs(folder)}
+    read = [("imagenet_c/frost", "photographs", use_photographs(frost))] if frost else []
+    if bank:
+        digest = use_bank(bank)
+        read += [(f"laion_c/{name}", "bank", digest) for name in ("mosaic", "stickers")]
+    for name, option, digest in read:
+        options[name] = {**options.get(name, {}), option: digest}
     return options
 
 

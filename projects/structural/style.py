@@ -51,4 +51,4 @@ def style_transfer(image, params):
     return jnp.clip(network(image[None], mean, deviation, params["alpha"], used.correction)[0], 0, 1)
 
 
-study.FROM_FILES.setdefault("style", study.FromFile(weights.NAME, "style", weights.use))
+study.FROM_FILES.setdefault("style", study.FromFile((weights.NAME,), "style", weights.use))

@@ -26,6 +26,7 @@ JUMPS = {
     "cbar/color_dither": 1.2,
     "imagenet_c/jpeg_compression": 0.7,
     "imagenet_c/shot_noise": 0.6,
+    "laion_c/mosaic": 1.2,  # other tiles
     "laion_c/vertical_lines": 1.2,  # lines lean by luma
     "noc/quantization": 1.2,
 }

@@ -18,13 +18,14 @@ from tests.corruptions.extremes import BATCH, draw_severities, pictures
 DEFAULT_SHAPES = ((16, 16), (33, 46))
 SLOW_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
 NAMES = corruptions.names()
-_OWN_TABLES = {"cbar": corruptions.cbar.TABLES}  # the other benchmarks with tables have those of ImageNet-C
 
 
 def tables_of(name):
     """The severity tables of a corruption, () where it has none."""
-    benchmark = name.partition("/")[0]
-    return _OWN_TABLES.get(benchmark, corruptions.imagenet_c.TABLES) if "table" in corruptions.get(name).options else ()
+    if "table" not in corruptions.get(name).options:
+        return ()
+    benchmark = getattr(corruptions, name.partition("/")[0], None)
+    return getattr(benchmark, "TABLES", corruptions.imagenet_c.TABLES)  # most have those of ImageNet-C
 
 
 TABULATED = [(name, table) for name in NAMES for table in tables_of(name)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import batch
+from corruptions import batch, checks
 from tests.corruptions.comparing import assert_same
 from tests.corruptions.elsewhere import as_on
 from tests.corruptions.extremes import pictures
@@ -18,13 +18,19 @@ NAMES = corruptions.names()
 KEY = jax.random.key(7)
 
 
+def options(corruption, images):
+    return checks.static_options(corruption.options_for(images.shape[1:], {}))
+
+
 def assert_the_same_pixels(name, images):
     """Compares a batch with its images alone, a part of it, and the batch in pieces and inside
     another program.
     """
     severity, index = corruptions.severities(name)[-1], jnp.arange(len(images))
     corruption, levels = corruptions.get(name), jnp.full(len(images), severity, jnp.float32)
-    whole = batch._corrupt(KEY, jnp.asarray(images), levels, index, corruption, ())  # in one piece
+    whole = batch._corrupt(
+        KEY, jnp.asarray(images), levels, index, corruption, options(corruption, images)
+    )  # one piece
     assert_same(corruptions.corrupt(KEY, images, name, severity), whole)
     alone = [corruptions.corrupt(KEY, images[i : i + 1], name, severity, index=index[i : i + 1]) for i in index]
     assert_same(jnp.concatenate(alone), whole)
@@ -67,9 +73,10 @@ def test_as_on_a_gpu(name, monkeypatch):
     corruption, index = corruptions.get(name), jnp.arange(len(images))
     expected = corruptions.corrupt(KEY, images, name, severity)
     as_on("cuda", monkeypatch)
+    fixed = options(corruption, images)
     levels = jnp.full(len(images), severity, jnp.float32)
     # Compiled, as sums are rounded otherwise operation by operation.
-    found = jax.jit(lambda images: batch._corrupt.__wrapped__(KEY, images, levels, index, corruption, ()))(images)
+    found = jax.jit(lambda images: batch._corrupt.__wrapped__(KEY, images, levels, index, corruption, fixed))(images)
     different = np.abs(np.asarray(found).astype(int) - np.asarray(expected))
     # On surfaces of one colour sums of another order fall on the two sides of a whole level.
     assert different.max() <= 1 and (different > 0).mean() < 1e-2

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions import imagenet_c
+from corruptions import imagenet_c, laion_c
 from corruptions.scoring.conditions import list_conditions
 from corruptions.write.__main__ import main as write
 from data import Split
@@ -117,6 +117,20 @@ def test_a_written_dataset_names_them(folder, digest, images, tmp_path):
     for known, source in ((manifest, f"photographs_{digest[:16]}"), (None, "original_photographs")):
         described = stored_description(stored({"manifest": known}, (32, 32, 3)), FROST)
         assert described["frost"] == source
+
+
+def test_a_bank_reaches_both_of_its_corruptions_and_a_written_dataset(folder, images, tmp_path, monkeypatch):
+    monkeypatch.setattr(laion_c.banks, "_USED", {})
+    config = tiny.config()
+    config.bank = str(folder)
+    cli.use_files(config)
+    digest, names = laion_c.used_banks()[-1], ("laion_c/mosaic", "laion_c/stickers")
+    assert config.train.corruption_options.to_dict() == {name: {"bank": digest} for name in names}
+    np.savez(tmp_path / "images.npz", images=images, labels=np.zeros(4, int))
+    given = [f"--source={tmp_path / 'images.npz'}", f"--out={tmp_path / 'set'}", "--corruptions=laion_c/mosaic"]
+    assert write([*given, "--severities=3", f"--bank={folder}", "--no-progress"]) == 0
+    entry = json.loads((tmp_path / "set" / "manifest.json").read_text())["corruptions"]["laion_c/mosaic"]
+    assert entry["options"] == {"bank": digest}
 
 
 def test_what_is_wrong_is_said_at_once(folder, tmp_path):

@@ -47,6 +47,13 @@ def test_shapes():
         assert uniform(params[name].astype(int), 0, most), name
 
 
+def test_stickers():
+    params = drawn(laion_c.stickers, (48, 64, 3), 5, 30)
+    assert (params["count"] == 1600).all()
+    for name, most in {"row": 48 - 3 - 1, "column": 64 - 3 - 1, "tile": 47}.items():
+        assert uniform(params[name], 0, most), name
+
+
 @pytest.mark.parametrize("side", [pytest.param(224, marks=pytest.mark.slow), 56])
 def test_shapes_cover_the_published_share(side):
     """The facts of LAION-C have 27.6, 48.0, 73.2, 82.0 and 88.0 % at 224, give or take one."""

@@ -49,7 +49,7 @@ def file(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "_CORRUPTIONS", dict(registry._CORRUPTIONS))
         patch.setattr(weights, "_used", [])
-        patch.setattr(study, "FROM_FILES", study.FROM_FILES | {"style": study.FromFile(NAME, "style", weights.use)})
+        patch.setattr(study, "FROM_FILES", study.FROM_FILES | {"style": study.FromFile((NAME,), "style", weights.use)})
         module = importlib.import_module("projects.structural.style")
         registry._CORRUPTIONS[NAME] = module.style_transfer  # where another test had it imported
         yield write(tmp_path_factory.mktemp("style") / "style.npz")
