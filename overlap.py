@@ -18,8 +18,8 @@ from evaluation.evaluate import check_answers, evaluate_models, warn_of_tables
 from evaluation.results import Basis, asked_for, count_answers, write_errors
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
+from runtime.artifacts import provenance
 from runtime.log import log
-from runtime.provenance import provenance
 from training import augmentation, cli, ranges, steps, study
 
 

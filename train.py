@@ -18,8 +18,8 @@ from evaluation import correctness, trained_models
 from evaluation.evaluate import warn_of_tables
 from evaluation.shown import Shown
 from runtime import artifacts, distributed, meshes, workdirs
+from runtime.artifacts import provenance
 from runtime.log import log
-from runtime.provenance import provenance
 from training import augmentation, cli, loop, study
 
 

@@ -21,8 +21,7 @@ import numpy as np
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
 from runtime import artifacts, workdirs
 from runtime.command import refuse_imports
-from runtime.files import DamagedFileError
-from runtime.json_shapes import NULL, Either, mismatch
+from runtime.files import NULL, DamagedFileError, Either, mismatch
 from runtime.log import log
 
 FOLDER = "answers"

@@ -23,7 +23,7 @@ import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
 from models import costs
-from runtime import meshes, provenance
+from runtime import artifacts, meshes
 
 REPETITIONS, SECONDS, FEWEST = 20, 1.0, 3
 PEERS = pathlib.Path(__file__).with_name("peers")
@@ -149,9 +149,9 @@ def machine() -> dict[str, Any]:
         "memory_bytes": stats.get("bytes_limit"),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": platform.platform(),
-        "versions": {name: found for name, found in provenance.versions(PACKAGES).items() if found != "not installed"},
+        "versions": {name: found for name, found in artifacts.versions(PACKAGES).items() if found != "not installed"},
         "optimization_level": jax.config.jax_optimization_level,
-        "revision": provenance.git_revision(),
+        "revision": artifacts.git_revision(),
     }
 
 
@@ -179,7 +179,7 @@ def title() -> str:
     """Describes the machine in a line, for the head of a table."""
     return (
         f"{processor()}, {os.cpu_count()} cores, {jax.devices()[0].device_kind}, JAX {jax.__version__}, "
-        f"Python {platform.python_version()}, revision {provenance.git_revision()[:12]}"
+        f"Python {platform.python_version()}, revision {artifacts.git_revision()[:12]}"
     )
 
 

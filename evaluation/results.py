@@ -19,7 +19,7 @@ from analysis.tables import Count
 from corruptions.scoring.conditions import Condition
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
-from runtime.provenance import provenance
+from runtime.artifacts import provenance
 
 
 @dataclasses.dataclass(frozen=True)

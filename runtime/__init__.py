@@ -1,14 +1,13 @@
 """What every command stands on: devices, processes, folders of results, files. Knows neither models
 nor corruptions.
 
-artifacts.py    state: arrays and a record of what they were made from, refused when damaged or edited
+artifacts.py    state: arrays and a record of what they were made from, refused when damaged or edited; the
+                provenance of results: revision, versions, device, command, inputs
 command.py      flags, foreseen errors and Ctrl-C in one line, the user's modules, the command as a shell takes it
 distributed.py  one program in many processes, and the signals that end it
-files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer
-json_shapes.py  the expected shape of a JSON file, and where its content differs
+files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer, local paths
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it
-provenance.py   where a result comes from: revision, versions, devices, command, inputs
 schema.py       a setting: type, range, meaning; checks and lists
 settings.py     settings that must equal those stored with earlier results
 workdirs.py     the folder of a run or study: lock, config, provenance, results; which process writes

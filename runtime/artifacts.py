@@ -1,23 +1,32 @@
-"""State that a command reads back: arrays and a record of what they were made from, in one file.
+"""State that a command reads back, and records of where results come from.
 
-    write(path, arrays, made_from)        an .npz file
+    write(path, arrays, made_from)        an .npz file: arrays, and the record of what they were made from
     read(path, remedy)                    Artifact(arrays, made_from)
     write_record(path, record)            a .json file of the record alone: final.json, ranges.json
     read_record(path, remedy)             the record
+    provenance(), of_file()               revision, versions, device and command, for results
 
-Every file holds the digest of its content. A file that is damaged, was edited or has no digest is
-refused with `remedy`, the sentence that tells how to mend it. Writing is atomic. Needs no JAX.
+Every file of state holds the digest of its content. A file that is damaged, was edited or has no digest is refused with
+`remedy`, the sentence that tells how to mend it. Writing is atomic. Needs no JAX.
 """
 
+import datetime
+import functools
 import hashlib
+import importlib.metadata
 import json
 import os
-from collections.abc import Mapping
+import pathlib
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from runtime import files
+from runtime.command import command_line
 from runtime.files import DamagedFileError
 
 SEAL = "sha256"
@@ -92,7 +101,7 @@ def read_record(
     Args:
       path: file to read.
       remedy: how to mend the file, for errors.
-      shape: expected shape of the content, see `runtime.json_shapes`; None takes any.
+      shape: expected shape of the content, see `runtime.files.mismatch`; None takes any.
       by_hand: accept a file without a digest, which a user wrote.
 
     Raises:
@@ -123,3 +132,99 @@ def _digest(arrays: Mapping[str, Any], record: Mapping[str, Any]) -> str:
         content.update(_canonical([name, array.dtype.str, np.shape(arrays[name])]))
         content.update(array.reshape(-1).view(np.uint8))
     return content.hexdigest()
+
+
+# Provenance: where a result comes from.
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-pix", "tensorflow-datasets")
+_OF_TABLES = ("numpy", "scipy", "pandas")
+
+
+def provenance() -> dict[str, Any]:
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and
+    of the photographs of frost that were read for it.
+    """
+    import jax
+
+    import corruptions
+
+    frost = corruptions.imagenet_c.used_photographs()
+    return {
+        "git_revision": git_revision(),
+        "versions": versions(_PACKAGES),
+        "device": _device(jax),
+        "processes": jax.process_count(),
+        "machine": platform.platform(),
+        "command": command_line(),
+        "written": _now(),
+    } | ({"frost_photographs": list(frost)} if frost else {})
+
+
+def of_file() -> dict[str, Any]:
+    """Returns the provenance of one table or figure; it names a device if the command uses JAX."""
+    record = {"git_revision": git_revision(), "command": command_line(), "written": _now()}
+    return record | ({"device": _device(sys.modules["jax"])} if "jax" in sys.modules else {})
+
+
+def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
+    """Returns what a table was made from and with, JSON-ready; needs no JAX.
+
+    Args:
+      inputs: {name: file}.
+
+    Returns:
+      {"inputs": {name: sha256}, "versions": of Python and the libraries of tables, "written": time}.
+    """
+    digests = {name: files.sha256(path) for name, path in inputs.items()}
+    return {"inputs": digests, "versions": versions(_OF_TABLES), "written": _now()}
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """Returns device and revision of a record of `provenance`, for one line of text."""
+    return f"{record['device']}, revision {record['git_revision'][:12]}"
+
+
+def code() -> dict[str, str]:
+    """Returns what all processes of a run must have in common: revision and versions."""
+    return {"git_revision": git_revision()} | versions(_PACKAGES)
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Returns the installed versions of some packages, and Python's."""
+    return {name: _version(name) for name in packages} | {"python": platform.python_version()}
+
+
+@functools.lru_cache(maxsize=1)
+def git_revision() -> str:
+    """Returns this checkout's revision, with `+changes` when tracked files differ; outside git the content of its file
+    REVISION, or `unknown`.
+    """
+    packed = _ROOT / "REVISION"
+    if packed.exists():
+        return packed.read_text().strip()
+
+    def git(*arguments):
+        done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _device(jax):
+    devices = jax.devices()
+    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
+
+
+def _now():
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

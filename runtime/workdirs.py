@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from runtime import artifacts, files, settings
+from runtime.artifacts import of_file, provenance
 from runtime.log import log
-from runtime.provenance import of_file, provenance
 from runtime.settings import WorkdirError
 
 TRAINED = "train="

@@ -24,8 +24,8 @@ from evaluation import trained_models
 from evaluation.correctness import Model
 from evaluation.robustness import Robustness
 from runtime import meshes, settings
+from runtime.artifacts import provenance
 from runtime.log import bar, log
-from runtime.provenance import provenance
 from training import augmentation, cli, ranges, study
 from training.checkpoint import digest
 from training.sections import TrainSettings

@@ -55,8 +55,8 @@ from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
+from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
-from runtime.provenance import provenance, summary
 from training import cli, study
 
 

@@ -34,8 +34,8 @@ from evaluation.evaluate import digests
 from evaluation.shown import Shown, file_name
 from models import costs
 from runtime import meshes
+from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
-from runtime.provenance import provenance, summary
 from runtime.workdirs import Workdir
 from training import cli, study
 

@@ -71,8 +71,8 @@ from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
 from evaluation.evaluate import warn_of_tables
 from runtime import workdirs
+from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
-from runtime.provenance import provenance, summary
 from training import cli
 from training.sections import TrainSettings
 

@@ -36,8 +36,8 @@ from evaluation.evaluate import evaluate_models, warn_of_coincidence, warn_of_ta
 from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
+from runtime.artifacts import provenance
 from runtime.log import log
-from runtime.provenance import provenance
 from training import augmentation, cli, names, steps, study
 
 

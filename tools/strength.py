@@ -19,7 +19,7 @@ import data
 from analysis import frames
 from analysis.rounding import with_error
 from evaluation import strength
-from runtime import provenance
+from runtime import artifacts
 from runtime.files import write_atomically
 from runtime.log import bar
 
@@ -77,7 +77,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
                 progress.update()
     source = (
         f"{len(images)} test images of {dataset}, {images.shape[1]}x{images.shape[2]} pixels, seed {seed}; "
-        f"{provenance.summary(provenance.provenance())}"
+        f"{artifacts.summary(artifacts.provenance())}"
     )
     rows = [(benchmark, *row) for benchmark, rows in measured.items() for row in rows]
     frame = frames.of_rows(rows, ("benchmark", *strength.Strength._fields))

@@ -49,9 +49,9 @@ from analysis.errors.scores import Value
 from analysis.errors.summary import Summary, summarise
 from analysis.tables import CLEAN
 from runtime import artifacts, files
+from runtime.artifacts import summary
 from runtime.files import read_json
 from runtime.log import log
-from runtime.provenance import summary
 from runtime.schema import SettingsError
 from runtime.settings import WorkdirError, flatten
 from runtime.workdirs import final_of, read_config

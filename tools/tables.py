@@ -69,8 +69,8 @@ from analysis.overlap.balance import split_by_overlap
 from analysis.overlap.measured import read_overlap
 from analysis.overlap.study import read_study
 from analysis.tables import STANDARD
+from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
-from runtime.provenance import record_inputs
 
 
 def define_flags():

@@ -14,9 +14,9 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 
 from runtime import command, distributed, meshes, schema
+from runtime.artifacts import code
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
-from runtime.provenance import code
 from runtime.schema import SettingsError
 from runtime.settings import flatten
 from training import ranges, rules, study

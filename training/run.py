@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models import condensenet
-from runtime import files, json_shapes, meshes
+from runtime import files, meshes
 from runtime.log import bar, log
 from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
@@ -297,7 +297,7 @@ def _lines(path, shape):
             line = json.loads(text)
         except json.JSONDecodeError:
             return  # no complete line follows
-        if wrong := json_shapes.mismatch(line, shape):
+        if wrong := files.mismatch(line, shape):
             raise _damaged(path, number, wrong)
         yield line
 

@@ -16,8 +16,8 @@ import data
 from corruptions import imagenet_c, laion_c
 from data.dataset import Dataset, Split, union
 from runtime import meshes, settings
+from runtime.artifacts import summary
 from runtime.log import bar
-from runtime.provenance import summary
 from runtime.workdirs import PLACES, TRAINED, Workdir, open_workdir, write_json
 from training import augmentation, loop, names, ranges, run, states, stream
 from training.plan import keeps_levels, scheme_of

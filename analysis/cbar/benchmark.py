@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from analysis import figures
 from analysis.cbar import half_sets, scans, selection
+from runtime.artifacts import record_inputs
 from runtime.files import without_nan, write_json
-from runtime.provenance import record_inputs
 
 TITLE = "Contribution to the distance (* chosen)"
 Ranking = Sequence[tuple[str, float, float]]  # (name, contribution, standard error) of each candidate

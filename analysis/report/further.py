@@ -11,7 +11,7 @@ from analysis.distances.results import mean_distances
 from analysis.errors.summary import NONE, TITLES, notes
 from analysis.report.inputs import CALIBRATED, Study
 from analysis.rounding import fixed, with_error
-from runtime.json_shapes import mismatch
+from runtime.files import mismatch
 
 
 class Part(NamedTuple):

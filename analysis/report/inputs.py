@@ -28,8 +28,7 @@ from analysis.selection.coverage import Coverage
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import artifacts
 from runtime.command import refuse_imports
-from runtime.files import DamagedFileError, read_json
-from runtime.json_shapes import NULL, Either, Maybe, mismatch
+from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")

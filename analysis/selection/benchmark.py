@@ -18,8 +18,8 @@ from analysis.selection.categories import Categories
 from analysis.selection.categories import categories as find_categories
 from analysis.selection.coverage import Coverage
 from analysis.selection.coverage import coverage as find_coverage
+from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
-from runtime.provenance import record_inputs
 
 ALTERNATIVES = 100  # sets as large as the winner that are listed
 RULE = (

@@ -17,8 +17,8 @@ import zipfile
 from absl import flags
 
 from runtime import files
+from runtime.artifacts import git_revision
 from runtime.log import log
-from runtime.provenance import git_revision
 
 LIMIT = 60e6
 PYTHON = "3.12"

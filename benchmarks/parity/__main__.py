@@ -21,7 +21,7 @@ from absl import app, flags
 
 import corruptions
 from benchmarks.parity import measures, report
-from runtime import meshes, provenance
+from runtime import artifacts, meshes
 from runtime.files import write_atomically
 from tests.reference.imagenet_c import expected
 
@@ -58,7 +58,7 @@ def measure(section, names, kept):
 
 def record():
     """Records what the numbers of a run come from."""
-    origin = provenance.provenance()
+    origin = artifacts.provenance()
     return {
         # Where folders are is this machine's business.
         "command": re.sub(_PATHS, r"\1=...", " ".join(["python -m benchmarks.parity", *sys.argv[1:]])),

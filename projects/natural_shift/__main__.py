@@ -27,8 +27,8 @@ from projects.natural_shift import figures
 from projects.natural_shift.benchmarks import categories_of
 from projects.natural_shift.sources import KINDS, read_testbed, read_timm, read_types, read_workdirs, timm_files
 from projects.natural_shift.study import study, text, write
+from runtime.artifacts import record_inputs
 from runtime.log import log
-from runtime.provenance import record_inputs
 
 
 def define_flags():

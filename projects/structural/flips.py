@@ -35,8 +35,8 @@ from evaluation.evaluate import digests
 from projects.structural.flip_rates import BEST, FILE, Flips, divisors, measure, rates, read_flips, text, write_flips
 from projects.structural.sequences import Sequences, list_sequences, open_sequences
 from runtime import artifacts, distributed, meshes
+from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
-from runtime.provenance import provenance, summary
 from training import cli, study
 
 _KEPT = "flips"  # folder of the results of each perturbation

@@ -34,8 +34,8 @@ from ml_collections import ConfigDict
 from projects.structural import adain, pictures, weights
 from projects.structural.adain import READINGS, Reading
 from runtime import distributed, files, workdirs
+from runtime.artifacts import provenance
 from runtime.log import bar, log
-from runtime.provenance import provenance
 from training import cli, states, study
 from training.checkpoint import Checkpoints
 from training.run import MetricsLog, NonFiniteLossError

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runtime import command, provenance
+from runtime import artifacts, command
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = sorted([*ROOT.glob("*.py"), *ROOT.glob("tools/[a-z]*.py")])
@@ -190,7 +190,7 @@ def test_a_command_is_named_as_it_was_called_and_needs_no_jax(run):
 
 def test_the_record_of_inputs_names_each_file_with_its_digest(tmp_path):
     (tmp_path / "a.csv").write_text("abc")
-    record = provenance.record_inputs({"study/a.csv": tmp_path / "a.csv"})
+    record = artifacts.record_inputs({"study/a.csv": tmp_path / "a.csv"})
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, "abc"
     assert record["inputs"] == {"study/a.csv": digest} and set(record["versions"]) == {
         "numpy",
@@ -199,8 +199,8 @@ def test_the_record_of_inputs_names_each_file_with_its_digest(tmp_path):
         "python",
     }
     with pytest.raises(FileNotFoundError):
-        provenance.record_inputs({"b": tmp_path / "b.csv"})
+        artifacts.record_inputs({"b": tmp_path / "b.csv"})
 
 
 def test_provenance_says_how_the_command_was_called():
-    assert provenance.provenance()["command"] == command.command_line()
+    assert artifacts.provenance()["command"] == command.command_line()

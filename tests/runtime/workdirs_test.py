@@ -25,7 +25,7 @@ def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
     it.
     """
     for revision in ("one", "one", "two", "two", "one"):
-        monkeypatch.setattr("runtime.provenance.git_revision", lambda r=revision: r)
+        monkeypatch.setattr("runtime.artifacts.git_revision", lambda r=revision: r)
         with workdirs.open_workdir(tmp_path, {"seed": 3}):
             (tmp_path / "metrics.jsonl").touch()
     record = workdirs.read_json(tmp_path / "provenance.json")

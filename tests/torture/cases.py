@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from runtime.artifacts import git_revision
 from runtime.files import locked
-from runtime.provenance import git_revision
 from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place

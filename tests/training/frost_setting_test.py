@@ -19,7 +19,7 @@ from evaluation.results import conditions_of
 from evaluation.robustness import Robustness
 from evaluation.shown import Shown, stored_description
 from runtime import meshes
-from runtime.provenance import provenance
+from runtime.artifacts import provenance
 from runtime.schema import SettingsError
 from tests.reference.photographs import photograph
 from tests.training import tiny

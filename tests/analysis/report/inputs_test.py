@@ -10,8 +10,7 @@ import pytest
 
 from analysis.report import inputs
 from runtime import artifacts, workdirs
-from runtime.files import DamagedFileError, read_json
-from runtime.json_shapes import mismatch
+from runtime.files import DamagedFileError, mismatch, read_json
 from tests.tools import report_studies
 
 _ENTRY = {

@@ -8,7 +8,7 @@ import pytest
 import corruptions
 from corruptions import laion_c
 from corruptions.laion_c import banks
-from runtime.provenance import provenance
+from runtime.artifacts import provenance
 from tests.reference.laion_c import blocks
 from tests.reference.photographs import photograph, photographs
 
