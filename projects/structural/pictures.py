@@ -4,6 +4,7 @@ import functools
 import hashlib
 import os
 import pathlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,18 +15,20 @@ import numpy as np
 from corruptions.keys import seed_key
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
+from corruptions.write.files import content_sha256
 from corruptions.write.sources import SUFFIXES
-from data import decode
+from data import cache, decode, tree
 
 _LEAST_CELL = 3.0  # pixels
-_MOST = 10_000  # pictures: all are in memory at once, and every program holds the statistics of each
+_PIECE = 512  # pictures of a folder that are in memory at once
 
 
 def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Reads or draws pictures of styles.
 
     Args:
-      folder: folder of image files, at any depth; each gives its largest centre square. "" draws textures.
+      folder: folder of image files, at any depth and as many as there are; each gives its largest centre square. They are
+        decoded once, into `data.cache`. "" draws textures.
       number: number of textures.
       side: side of the pictures in pixels; smaller or damaged files are left out, as for Stylized-ImageNet.
       seed: seed of the textures.
@@ -34,29 +37,42 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
       (uint8 [S, side, side, 3], a JSON-ready record of their origin).
 
     Raises:
-      FileNotFoundError: no such folder, or no picture in it that is large enough.
-      ValueError: more files than are held in memory.
+      FileNotFoundError: no such folder.
+      ValueError: no picture in it is large enough.
     """
     if not folder:
         pictures = np.asarray(_drawn(seed_key(seed), number, side))
-        kind = {"styles": "procedural textures", "seed": seed}
-    else:
-        pictures, kind = _read(pathlib.Path(folder).expanduser(), side), {"styles": folder}
-    digest = hashlib.sha256(np.ascontiguousarray(pictures).data).hexdigest()
-    return pictures, kind | {"pictures": len(pictures), "sha256": digest}
+        digest = hashlib.sha256(np.ascontiguousarray(pictures).data).hexdigest()
+        return pictures, {"styles": "procedural textures", "seed": seed, "pictures": len(pictures), "sha256": digest}
+    entry = _read(pathlib.Path(folder).expanduser(), side)
+    return entry.images, {"styles": folder, "pictures": len(entry.images), "sha256": entry.sha256["images"]}
 
 
-def _read(folder, side):
+def _read(folder, side) -> cache.Entry:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of pictures of styles, found no folder {folder}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    if len(files) > _MOST:
-        raise ValueError(f"{folder}: expected at most {_MOST:,} pictures of styles, found {len(files):,}; name a part")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pictures = [picture for picture in pool.map(lambda path: _square(path, side), files) if picture is not None]
-    if not pictures:
-        raise FileNotFoundError(f"{folder}: expected pictures of at least {side}x{side} pixels, found none")
-    return np.stack(pictures)
+    listed = [(str(path.relative_to(folder)), *tree.size_and_time(path)) for path in files]
+    key = cache.fingerprint(str(folder.resolve()), side, listed, content_sha256(files))
+
+    def pieces(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
+        del notes
+        count = 0
+        for start in range(0, len(files), _PIECE):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                squares = pool.map(lambda path: _square(path, side), files[start : start + _PIECE])
+                large = [picture for picture in squares if picture is not None]
+            if large:
+                yield (
+                    np.stack(large),
+                    np.zeros(len(large), np.int32),
+                    np.arange(count, count + len(large), dtype=np.int32),
+                )
+            count += len(large)
+        if not count:
+            raise ValueError(f"{folder}: expected pictures of at least {side}x{side} pixels, found none")
+
+    return cache.cached(f"styles-{side}", key, pieces)
 
 
 def _square(path, side):

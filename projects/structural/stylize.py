@@ -1,14 +1,14 @@
-"""Writes a copy of a dataset in other styles: Stylized-ImageNet, or style_transfer's severities.
+"""Writes a copy of a dataset in other styles: Stylized-ImageNet, or style_transfer's severities beside other corruptions.
 
     python -m projects.structural.stylize --style=runs/style/style.npz --source=IMAGENET --preprocess=imagenet \
         --size=224 --out=SIN
     python -m projects.structural.stylize --style=runs/style/style.npz --source=IMAGENET/val --preprocess=imagenet \
-        --size=224 --severities=1,2,3,4,5 --jpeg_quality=85 --out=ImageNet-Style
+        --size=224 --severities=1,2,3,4,5 --jpeg_quality=85 --corruptions=imagenet_c,style_transfer --out=ImageNet-C
 
 From a folder that holds train/ and val/ the first command writes SIN/style_transfer/5/{train,val}/CLASS/NAME.png, the
 layout of Stylized-ImageNet: severity 5, the full share of a style, drawn for each image. `python -m data.prepare
---source` and config.train.mix_in take that folder. The second command writes all severities in the layout of
-ImageNet-C. Both go through `corruptions.write`: with a manifest, and after a kill the same command continues.
+--source` and config.train.mix_in take that folder. `--seed` draws other styles: Stylized-ImageNet's authors made a copy for
+each training. The second command writes all severities in the layout of ImageNet-C. Both go through `corruptions.write`: with a manifest, and after a kill the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -25,6 +25,7 @@ def define_flags():
     flags.DEFINE_string("style", None, "Weights, a file of projects.structural.train_style_decoder (required).")
     flags.DEFINE_string("source", None, "A folder of images, FILE.npz or tfds:NAME (required).")
     flags.DEFINE_string("out", None, "Folder to write (required).")
+    flags.DEFINE_list("corruptions", [weights.NAME], "Corruptions and benchmarks.")
     flags.DEFINE_list("severities", ["5"], "1 to 5.")
     flags.DEFINE_enum("layout", "folders", sorted(LAYOUTS), "Layout of the copy.")
     flags.DEFINE_integer("jpeg_quality", None, "1 to 95, for all layouts but npy; by default PNG, without loss.")
@@ -46,7 +47,9 @@ def stylize(given):
     written = {name: getattr(given, name) for name in ("layout", "jpeg_quality", "seed", "batch_size", "verify")}
     severities = [int(severity) for severity in given.severities]
     source = open_source(given.source, **opened)
-    return write_dataset(given.out, source, corruptions=weights.NAME, severities=severities, options=options, **written)
+    return write_dataset(
+        given.out, source, corruptions=given.corruptions, severities=severities, options=options, **written
+    )
 
 
 def main(argv):

@@ -157,11 +157,12 @@ def test_a_stylised_copy_is_made_whole_again_and_mixed_in(file, tmp_path):
         Image.fromarray(picture).save(folder / f"{number}.png")
     given = types.SimpleNamespace(
         style=str(file), source=str(tmp_path / "plain"), out=str(tmp_path / "out"), severities=["5"], layout="folders",
-        jpeg_quality=None, split="test", data_dir=None, preprocess="none", size=None, limit=None, batch_size=2, seed=0,
+        corruptions=[NAME, "imagenet_c/contrast"], jpeg_quality=None, split="test", data_dir=None, preprocess="none", size=None, limit=None, batch_size=2, seed=0,
         verify=False,
     )  # fmt: skip
     manifest = json.loads(stylize.stylize(given).read_text())
     assert manifest["corruptions"][NAME]["options"] == {"style": weights.in_use().digest} and manifest["complete"]
+    assert len(list((tmp_path / "out/contrast/5").rglob("*.png"))) == 8
     styled = tmp_path / "out" / "style_transfer" / "5"
     files = {path.relative_to(styled): path.read_bytes() for path in styled.rglob("*.png")}
     assert set(files) == {p.relative_to(tmp_path / "plain") for p in (tmp_path / "plain").rglob("*.png")}

@@ -1,5 +1,6 @@
 """The trainer of the decoder: its losses, its pictures, and a run that was stopped."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -24,7 +25,8 @@ def test_the_loss_of_style_is_zero_for_the_style_itself_and_sums_as_its_reading_
     np.testing.assert_allclose(train_style_decoder.style_loss(maps, others, reading), expected, rtol=1e-5)
 
 
-def test_styles_are_the_centres_of_what_is_large_enough(tmp_path, monkeypatch):
+def test_styles_are_the_centres_of_what_is_large_enough(tmp_path_factory, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
     (tmp_path / "deep").mkdir()
     picture = np.zeros((20, 40, 3), np.uint8)
     picture[:, 10:30] = 200
@@ -33,13 +35,17 @@ def test_styles_are_the_centres_of_what_is_large_enough(tmp_path, monkeypatch):
     (tmp_path / "broken.jpg").write_bytes(b"none")
     styles, described = pictures.styles(str(tmp_path), 0, 16, 0)
     assert styles.shape == (1, 16, 16, 3) and (styles[:, :, 1:-1] == 200).all() and described["pictures"] == 1
-    with pytest.raises(FileNotFoundError, match="of at least 24x24 pixels, found none"):
+    with pytest.raises(ValueError, match="of at least 24x24 pixels, found none"):
         pictures.styles(str(tmp_path), 0, 24, 0)
     with pytest.raises(FileNotFoundError, match="found no folder"):
         pictures.styles(str(tmp_path / "gone"), 0, 24, 0)
-    monkeypatch.setattr(pictures, "_MOST", 2)
-    with pytest.raises(ValueError, match="expected at most 2 pictures of styles, found 3"):
-        pictures.styles(str(tmp_path), 0, 16, 0)
+    monkeypatch.setattr(pictures, "_PIECE", 2)
+    for number in range(5):
+        Image.fromarray(np.full((20, 20, 3), number, np.uint8)).save(tmp_path / f"{number}.png")
+    styles, described = pictures.styles(str(tmp_path), 0, 16, 0)
+    assert isinstance(styles, np.memmap) and described["pictures"] == 6  # not in memory, however many there are
+    assert styles[:, 8, 8, 0].tolist() == [0, 1, 2, 3, 4, 200]
+    assert described["sha256"] == hashlib.sha256(np.ascontiguousarray(styles)).hexdigest()
 
 
 def config(**adain):
