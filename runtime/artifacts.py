@@ -142,14 +142,17 @@ _OF_TABLES = ("numpy", "scipy", "pandas")
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and
-    of the photographs of frost that were read for it.
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of the photographs of
+    frost and the banks of LAION-C that were read for it.
     """
     import jax
 
     import corruptions
 
-    frost = corruptions.imagenet_c.used_photographs()
+    read = {
+        "frost_photographs": list(corruptions.imagenet_c.used_photographs()),
+        "banks": list(corruptions.laion_c.used_banks()),
+    }
     return {
         "git_revision": git_revision(),
         "versions": versions(_PACKAGES),
@@ -158,7 +161,7 @@ def provenance() -> dict[str, Any]:
         "machine": platform.platform(),
         "command": command_line(),
         "written": _now(),
-    } | ({"frost_photographs": list(frost)} if frost else {})
+    } | {name: digests for name, digests in read.items() if digests}
 
 
 def of_file() -> dict[str, Any]:
