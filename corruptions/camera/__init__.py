@@ -10,6 +10,7 @@ import dataclasses
 
 from corruptions import imagenet_c
 from corruptions.camera import libero
+from corruptions.camera.rigs import camera_crash, frame_lost
 from corruptions.camera.sensors import color_quant, dark, elastic_field, iso_noise
 from corruptions.record import Image, Params
 from corruptions.registry import register, register_benchmark
@@ -48,4 +49,4 @@ register_benchmark("robodepth_nyu", [name.replace("imagenet_c", "robodepth") for
 register_benchmark("robobev", _LEVELS, levels=_LEVELS, options=_TABLE)
 register_benchmark("libero_plus_noise", [corruption.qualified_name for corruption in libero.MEMBERS])
 
-__all__ = ["color_quant", "dark", "elastic_field", "iso_noise", "snow_bgr"]
+__all__ = ["camera_crash", "color_quant", "dark", "elastic_field", "frame_lost", "iso_noise", "snow_bgr"]

@@ -169,8 +169,59 @@ def test_benchmarks_take_the_table_of_224_pixels_at_any_size():
     np.testing.assert_array_equal(bgr, np.asarray(rgb)[..., ::-1])
 
 
+RIG = np.ones((5, 6, 16, 16, 3), np.uint8)
+
+
+def black(rig):
+    """Which cameras of which samples are black, bool [N, M]; the others are as they were."""
+    rig = np.asarray(rig)
+    lost = (rig == 0).all((2, 3, 4))
+    assert (rig[~lost] == 1).all()
+    return lost
+
+
+def test_crashed_cameras_are_those_of_the_key():
+    """The same in all samples and batches; the published law of the number of different ones among six."""
+    found = black(camera.camera_crash(jax.random.key(3), RIG, 4))
+    assert (found == found[0]).all()
+    np.testing.assert_array_equal(black(camera.camera_crash(jax.random.key(3), RIG[:2], 4)), found[:2])
+    sample = np.ones((1, 6, 16, 16, 1), np.uint8)
+    crash = jax.jit(jax.vmap(lambda key: (camera.camera_crash(key, sample, 4) == 0).all((0, 2, 3, 4)).sum()))
+    numbers = np.bincount(crash(jax.random.split(jax.random.key(0), 10_000)), minlength=5)[1:] / 10_000
+    np.testing.assert_allclose(numbers, [0.005, 0.162, 0.556, 0.278], atol=0.02)
+    assert black(camera.camera_crash(jax.random.key(0), RIG, 4, replace=False))[0].sum() == 4
+
+
+def test_frames_are_lost_one_by_one():
+    key, index = jax.random.key(1), np.arange(4000)
+    rig = np.ones((4000, 6, 16, 16, 1), np.uint8)
+    for severity in (2, 5):
+        found = black(camera.frame_lost(key, rig, severity))
+        assert abs(found.mean() - severity / 6) < 5 * 0.5 / found.size**0.5
+        assert np.abs(np.corrcoef(found.T) - np.eye(6)).max() < 5 / 4000**0.5
+    some = black(camera.frame_lost(key, rig[:3, :4], 5, index=index[[7, 0, 99]]))
+    np.testing.assert_array_equal(some, found[[7, 0, 99], :4])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: camera.camera_crash(jax.random.key(0), RIG[0], 2), r"\(number, cameras, height, width, channels\)"),
+        (lambda: camera.frame_lost(jax.random.key(0), RIG[:, :0], 2), "at least one camera, found shape"),
+        (lambda: camera.camera_crash(jax.random.key(0), RIG, 6), "expected a severity level 1..5, found 6"),
+        (lambda: camera.camera_crash(jax.random.key(0), RIG[:, :3], 5, replace=False), "at most 3 different cameras"),
+        (lambda: corruptions.severities("camera/iso_noise", "robobev"), "expected a member of robobev"),
+    ],
+)
+def test_bad_rigs_are_refused_in_one_line(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
 def test_the_recipe_of_the_page():
     recipe = example_of("docs/howto/corrupt.md", "Corrupt the images of robots and cars")
     found = {"corruptions": corruptions, "key": jax.random.key(0), "images": photograph(32, 32)[None]}
+    found |= {"np": np, "positions": np.arange(1)}
     exec(recipe.replace('names("robobev")', 'names("robobev")[:1]'), found)
     np.testing.assert_array_equal(found["corrupted"], found["images"] // 64 * 64)
+    assert found["crashed"].shape == found["lost"].shape == (1, 6, 32, 32, 3)
