@@ -1,4 +1,6 @@
-"""What is traced does not ask for the platform at hand: it may be compiled for another one."""
+"""What is traced does not ask for the platform at hand, for it may be compiled for another one, and promotes no rank or
+dtype silently: the tests are traced strictly (tests/conftest.py).
+"""
 
 import ast
 import pathlib
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import corruptions
 import models
 from corruptions import augment
 from corruptions import enhance as enhancements
@@ -86,3 +89,19 @@ def test_networks_and_enhancements_are_traced_without_asking(unknown):
     logits, _ = jax.eval_shape(lambda state, images: nnx.merge(graphdef, state)(images, train=False), state, IMAGES)
     assert logits.dtype == jnp.float32
     assert jax.eval_shape(lambda images: enhancements.enhance(images, "clahe"), IMAGES).shape == IMAGES.shape
+
+
+def test_promotion_is_an_error():
+    with pytest.raises(ValueError, match="rank_promotion"):
+        jnp.ones((2, 3)) + jnp.ones(3)
+    with pytest.raises(ValueError, match="dtype_promotion=strict"):
+        jnp.ones(3) + jnp.ones(3, jnp.int32)
+
+
+@pytest.mark.parametrize("name", {name.split("/")[0]: name for name in corruptions.names()}.values())
+def test_severities_that_are_drawn_are_traced_strictly(name):
+    """One corruption of each benchmark; tests/corruptions/contract_test.py traces all, with severities that are given."""
+    found = jax.eval_shape(
+        lambda key: corruptions.corrupt(key, np.zeros(IMAGES.shape, np.uint8), name), jax.random.key(0)
+    )
+    assert (found.shape, found.dtype) == (IMAGES.shape, np.uint8)
