@@ -21,13 +21,7 @@ _MEETS = {
     "train": ("train", "eval", "adapt"),
     "eval": ("eval",),
     "overlap": ("overlap", "calibrate", "msd", "select", "report"),
-    "calibrate": ("calibrate",),
-    "msd": ("msd",),
-    "write_npy": ("write_npy",),
-    "write_folders": ("write_folders",),
-    "stored": ("stored",),
-    "folder": ("folder",),
-    "select": ("select",),
+    **{name: (name,) for name in ("calibrate", "msd", "write_npy", "write_folders", "stored", "folder", "select")},
 }
 _NUMBER = re.compile(rb"(?<![\w.-])\d+(\.\d+)?(?![\w-])")
 

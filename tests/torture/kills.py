@@ -12,20 +12,8 @@ from tests.torture.outcomes import Outcome
 from tests.torture.places import Place
 
 _WEIGHTS = {  # small for those that take long
-    "train": 3,
-    "eval": 3,
-    "overlap": 2,
-    "judge": 2,
-    "stream": 1,
-    "write_npy": 5,
-    "write_folders": 4,
-    "calibrate": 1,
-    "msd": 1,
-    "adapt": 2,
-    "select": 1,
-    "report": 1,
-    "folder": 2,
-    "stored": 2,
+    **{"train": 3, "eval": 3, "overlap": 2, "judge": 2, "stream": 1, "write_npy": 5, "write_folders": 4},
+    **{"calibrate": 1, "msd": 1, "adapt": 2, "select": 1, "report": 1, "folder": 2, "stored": 2},
 }
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _STATUS = {  # signal -> exit statuses of a process it ended

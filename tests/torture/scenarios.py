@@ -3,23 +3,14 @@
 import dataclasses
 from collections.abc import Mapping
 
-_SMALL = tuple(
-    f"--config.{setting}"
-    for setting in (
-        "dataset.image_size=16",
-        "dataset.train_limit=320",
-        "dataset.test_limit=120",
-        "train.batch_size=32",
-        "train.epochs=3",
-        "train.schedule=cosine",
-        "train.learning_rate=0.05",
-        "eval.batch_size=120",
-    )
+_SMALL = (
+    *("--config.dataset.image_size=16", "--config.dataset.train_limit=320", "--config.dataset.test_limit=120"),
+    *("--config.train.batch_size=32", "--config.train.epochs=3", "--config.train.schedule=cosine"),
+    *("--config.train.learning_rate=0.05", "--config.eval.batch_size=120"),
 )
 _PAIR = "('imagenet_c/impulse_noise','noc/salt_pepper')"
 _WORKDIR = "--workdir={case}/work"
 _WRITE = ("-m", "corruptions.write", "--out={case}/out", "--severities=0.5,1", "--corruptions=noc/contrast,noc/hue")
-_MSD = ("images=8", "transforms=20", "draws=4", "halves=2", f"corruptions={_PAIR}", "severity=1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,92 +31,46 @@ class Scenario:
 
 
 _TABLES = ("answers", "counts.csv", "scores.csv", "overlap.csv", "overlap_long.csv", "benchmark.json", "overlap.png")
+_TRAIN = ("train.py", "--config=configs/aug.py:noc/border", *_SMALL, _WORKDIR)
+_ASKED = "('noc/border','noc/hue','imagenet_c/contrast')"
+_EVAL = ("eval.py", f"--config.eval.corruptions={_ASKED}", "--config.eval.severity=random", _WORKDIR)
+_OVERLAP = ("overlap.py", "--config=configs/default.py", *_SMALL, f"--config.study.corruptions={_PAIR}", _WORKDIR)
+_STREAM = (
+    *("train.py", "--config=configs/scheme.py:augmix", "--config.dataset.name=shapes", *_SMALL, _WORKDIR),
+    *("--config.model.name=small_resnet", "--config.dataset.placement=stream", "--config.train.jsd_weight=0.0"),
+)
+_FOLDERS = ("--source={material}/tree", "--preprocess=resize", "--size=16", "--layout=folders")
+_STORED = ("eval.py", "--config.eval.stored={case}/out", "--config.eval.batch_size=200", _WORKDIR)
+_CALIBRATE = (
+    *("-m", "tools.calibrate", f"--config.calibrate.corruptions={_PAIR}", "--config.calibrate.images=120"),
+    *("--config.eval.batch_size=120", _WORKDIR),
+)
+_MSD = (
+    *("-m", "tools.msd", "--config=configs/msd.py", "--config.msd.schemes=('standard','patch_gaussian')", _WORKDIR),
+    *("--config.msd.images=8", "--config.msd.transforms=20", "--config.msd.draws=4", "--config.msd.halves=2"),
+    *(f"--config.msd.corruptions={_PAIR}", "--config.msd.severity=1"),
+)
+_ADAPT = (
+    *("-m", "tools.adapt", "--source={case}/work", "--workdir={case}/adapted", "--config.adapt.scheme="),
+    *("--config.adapt.images=64", "--config.adapt.batch_size=32"),
+)
+_FOLDER = (
+    *("train.py", "--config=configs/default.py", *_SMALL, "--config.train.epochs=1", _WORKDIR),
+    *("--config.dataset.name=image_folder", "--config.dataset.data_dir={material}/tree"),
+)
 SCENARIOS = {
-    "train": Scenario(("train.py", "--config=configs/aug.py:noc/border", *_SMALL, _WORKDIR)),
-    "eval": Scenario(
-        (
-            "eval.py",
-            "--config.eval.corruptions=('noc/border','noc/hue','imagenet_c/contrast')",
-            "--config.eval.severity=random",
-            "--config.eval.batch_size=40",
-            _WORKDIR,
-        ),
-        start=("train",),
-    ),
-    "overlap": Scenario(
-        ("overlap.py", "--config=configs/default.py", *_SMALL, f"--config.study.corruptions={_PAIR}", _WORKDIR)
-    ),
-    "judge": Scenario(
-        ("overlap.py", "--config=configs/default.py", *_SMALL, f"--config.study.corruptions={_PAIR}", _WORKDIR),
-        start=("overlap",),
-        without=_TABLES,
-    ),
-    "stream": Scenario(
-        (
-            "train.py",
-            "--config=configs/scheme.py:augmix",
-            "--config.dataset.name=shapes",
-            "--config.model.name=small_resnet",
-            *_SMALL,
-            "--config.dataset.placement=stream",
-            "--config.train.jsd_weight=0.0",
-            _WORKDIR,
-        )
-    ),
+    "train": Scenario(_TRAIN),
+    "eval": Scenario((*_EVAL, "--config.eval.batch_size=40"), start=("train",)),
+    "overlap": Scenario(_OVERLAP),
+    "judge": Scenario(_OVERLAP, start=("overlap",), without=_TABLES),
+    "stream": Scenario(_STREAM),
     "write_npy": Scenario((*_WRITE, "--source={material}/source.npz", "--layout=npy")),
-    "write_folders": Scenario(
-        (*_WRITE, "--source={material}/tree", "--preprocess=resize", "--size=16", "--layout=folders")
-    ),
-    "stored": Scenario(
-        ("eval.py", "--config.eval.stored={case}/out", "--config.eval.batch_size=200", _WORKDIR),
-        start=("train", "write_npy"),
-    ),
-    "calibrate": Scenario(
-        (
-            "-m",
-            "tools.calibrate",
-            f"--config.calibrate.corruptions={_PAIR}",
-            "--config.calibrate.images=120",
-            "--config.eval.batch_size=120",
-            _WORKDIR,
-        ),
-        start=("overlap",),
-    ),
-    "msd": Scenario(
-        (
-            "-m",
-            "tools.msd",
-            "--config=configs/msd.py",
-            "--config.msd.schemes=('standard','patch_gaussian')",
-            *(f"--config.msd.{setting}" for setting in _MSD),
-            _WORKDIR,
-        ),
-        start=("overlap",),
-    ),
-    "adapt": Scenario(
-        (
-            "-m",
-            "tools.adapt",
-            "--source={case}/work",
-            "--workdir={case}/adapted",
-            "--config.adapt.scheme=",
-            "--config.adapt.images=64",
-            "--config.adapt.batch_size=32",
-        ),
-        start=("train",),
-    ),
+    "write_folders": Scenario((*_WRITE, *_FOLDERS)),
+    "stored": Scenario(_STORED, start=("train", "write_npy")),
+    "calibrate": Scenario(_CALIBRATE, start=("overlap",)),
+    "msd": Scenario(_MSD, start=("overlap",)),
+    "adapt": Scenario(_ADAPT, start=("train",)),
     "select": Scenario(("select_noc.py", "--overlap={case}/work/overlap.csv", "--sweep"), start=("overlap",)),
     "report": Scenario(("-m", "tools.report", _WORKDIR, "--nosamples"), start=("overlap",)),
-    "folder": Scenario(
-        (
-            "train.py",
-            "--config=configs/default.py",
-            *_SMALL,
-            "--config.train.epochs=1",
-            "--config.dataset.name=image_folder",
-            "--config.dataset.data_dir={material}/tree",
-            _WORKDIR,
-        ),
-        environment={"JAXC_CACHE_DIR": "{case}/cache"},
-    ),
+    "folder": Scenario(_FOLDER, environment={"JAXC_CACHE_DIR": "{case}/cache"}),
 }

@@ -5,21 +5,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import batch, cbar
+from corruptions import cbar
 from corruptions.cbar import displacement, lenses
 from tests.corruptions.cbar.agreement import WARPS, compiled
-from tests.reference.photographs import photograph, photographs
-
-
-@pytest.mark.parametrize("name", WARPS)
-def test_batches_equal_single_images(name):
-    images, levels, key = photographs(4, 38, 24), np.array([1, 4, 7, 10]), jax.random.key(5)
-    together = np.asarray(batch.corrupt(key, images, getattr(cbar, name), levels))
-    run = compiled(name, images.shape[1:])
-    for i, level in enumerate(levels):
-        _, alone = run(jax.random.fold_in(key, i), images[i], level)
-        assert np.abs(together[i].astype(int) - np.asarray(alone)).max() <= 1
-        assert not np.array_equal(alone, images[i])
+from tests.reference.photographs import photograph
 
 
 def without_strength(name, image):
