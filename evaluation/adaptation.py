@@ -3,15 +3,14 @@
     mu    = N / (N + n) mu_source  + n / (N + n) mu_target
     var   = N / (N + n) var_source + n / (N + n) var_target
 
-with the pseudo-count N (0: full replacement) and n target images. S. Schneider et al., "Improving
-robustness against common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun,
-A. Kirillov, S. Xie (2021), supplement B.3, take N = 0 and augmented training data.
+with the pseudo-count N (0: full replacement) and n target images. S. Schneider et al., "Improving robustness against
+common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun, A. Kirillov, S. Xie (2021), supplement
+B.3, take N = 0 and augmented training data.
 
-The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean
-and variance, so what a layer sees depends on earlier layers normalised by their batches; the
-moments of all batches are then pooled, so that var_target is the variance over all n images and not
-a mean of variances within batches. With one batch of all n images this is exact: each layer has the
-statistics of its input when all earlier layers use theirs.
+The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean and variance, so
+what a layer sees depends on earlier layers normalised by their batches; the moments of all batches are then pooled, so
+that var_target is the variance over all n images and not a mean of variances within batches. With one batch of all n
+images this is exact: each layer has the statistics of its input when all earlier layers use theirs.
 """
 
 import dataclasses

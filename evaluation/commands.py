@@ -31,8 +31,7 @@ from training import study
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     """Evaluates every finished model of `workdir` under config.eval.
 
-    Everything is opened and checked before the first image is shown: models, datasets, earlier
-    answers, the reference.
+    Everything is opened and checked before the first image is shown: models, datasets, earlier answers, the reference.
 
     Returns:
       The rows of counts.csv in process 0, None in others.
@@ -95,28 +94,26 @@ def evaluate(
     workdir: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> list[tables.Count]:
-    """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and
-    compares its errors as eval.py does those of trained models.
+    """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and compares its errors as
+    eval.py does those of trained models.
 
         counts = evaluate(logits, images, labels, corruptions=("imagenet_c/fog",), workdir="runs/mine")
 
-    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption,
-    severity, index).
+    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
 
     Args:
       predict, images, labels, corruptions, severity, batch_size, dtype, seed, index, options: see
         `corruptions.evaluate`.
       num_classes: of the dataset; None is max(labels) + 1.
-      dataset: name of the dataset, for errors that are compared with others': "imagenet"
-        says ImageNet's, at 224 pixels with the shorter side resized to 256 and the centre cropped,
-        which AlexNet's published errors hold for. "" is not known, and compared with nothing.
-      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir,
-        or "" for AlexNet's where they hold.
+      dataset: name of the dataset, for errors that are compared with others': "imagenet" says ImageNet's, at 224 pixels
+        with the shorter side resized to 256 and the centre cropped, which AlexNet's published errors hold for. "" is
+        not known, and compared with nothing.
+      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir, or "" for AlexNet's
+        where they hold.
       reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
-      name: of the classifier in the tables. What is known of this name in the workdir is not
-        evaluated again.
-      workdir: keeps every finished condition there, so that the same call resumes, and writes
-        counts.csv, scores.csv, errors.csv and errors_summary.csv; None writes nothing.
+      name: of the classifier in the tables. What is known of this name in the workdir is not evaluated again.
+      workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv,
+        errors.csv and errors_summary.csv; None writes nothing.
       progress: show a progress bar on a terminal, and print the errors.
 
     Returns:

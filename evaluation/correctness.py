@@ -1,8 +1,7 @@
 """Which images each model answers correctly; nothing is dropped, whatever the batch size.
 
-`of_models` shows the same images to several models, `of_model` classifies images at hand,
-`correct_answers` is the program that all models of an architecture share, compiled once for a
-shape.
+`of_models` shows the same images to several models, `of_model` classifies images at hand, `correct_answers` is the
+program that all models of an architecture share, compiled once for a shape.
 """
 
 import functools
@@ -89,8 +88,8 @@ def correct_answers(
       graphdef, params, statistics: the network.
       images: uint8 [M, B, H, W, 3], padded to whole batches.
       labels: int32 [M, B], -1 where padded (never correct).
-      groups: int32 [classes], the label that each class counts as; a class of -1 is never an answer.
-        None counts each class as itself.
+      groups: int32 [classes], the label that each class counts as; a class of -1 is never an answer. None counts each
+        class as itself.
       enhance: enhancement of answers (`enhance.averaged`); images were enhanced before.
 
     Returns:
@@ -113,8 +112,8 @@ def correct_answers(
 
 
 def place_batches(array: jax.Array, batch_size: int, fill: int, mesh: jax.sharding.Mesh) -> jax.Array:
-    """Cuts [N, ...] into batches (`pad_to_batches`), of a size rounded up to a multiple of the
-    devices, over which each batch is split.
+    """Cuts [N, ...] into batches (`pad_to_batches`), of a size rounded up to a multiple of the devices, over which each
+    batch is split.
     """
     batch_size += -batch_size % mesh.shape["data"]
     return meshes.place_tree(pad_to_batches(array, batch_size, fill), meshes.batch_sharding(mesh, axis=1))
@@ -157,8 +156,8 @@ class ExitAnswers(NamedTuple):
 
 
 def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> ExitAnswers:
-    """Answers as `of_exits` does, unless the file holds the answers of this model to these images;
-    writes them there; `digest` is that of the model's state.
+    """Answers as `of_exits` does, unless the file holds the answers of this model to these images; writes them there;
+    `digest` is that of the model's state.
 
     Raises:
       DamagedFileError: the file cannot be read.

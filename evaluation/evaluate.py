@@ -1,7 +1,7 @@
 """Every model under every condition; answers that the workdir holds are not evaluated again.
 
-Images are corrupted once for all models that lack answers, stay split over a mesh of devices and go
-through one program in blocks; a model may be prepared for each condition.
+Images are corrupted once for all models that lack answers, stay split over a mesh of devices and go through one program
+in blocks; a model may be prepared for each condition.
 """
 
 import os
@@ -32,8 +32,7 @@ _LISTED = 10  # conditions that a refusal names
 
 
 class Store:
-    """The files of answers to some conditions in a workdir. Of many processes only process 0 reads
-    and writes files.
+    """The files of answers to some conditions in a workdir. Of many processes only process 0 reads and writes files.
 
     Args:
       workdir: directory.
@@ -53,8 +52,8 @@ class Store:
         Answers of a model that was trained again since are left out with a warning.
 
         Raises:
-          WorkdirError: answers are to other images than those of their record; names the conditions
-            and what differs. Answers to other conditions do not matter.
+          WorkdirError: answers are to other images than those of their record; names the conditions and what differs.
+            Answers to other conditions do not matter.
           DamagedFileError: a file is damaged or was edited.
         """
         known, other = {}, []
@@ -94,8 +93,8 @@ class Store:
         return self._workdir / f"{record.stem}.npz"
 
     def _content(self, record):
-        """Returns the bytes of a file, None without one; of several sets of levels it becomes the
-        newest, which tables take.
+        """Returns the bytes of a file, None without one; of several sets of levels it becomes the newest, which tables
+        take.
         """
         path = self._path(record)
         if not path.exists():
@@ -165,8 +164,7 @@ def networks(prepare: Callable[[Model, Shown], Model] | None = None, enhance: st
 
     Args:
       prepare: gives the model for a condition from its images, such as one adapted to them.
-      enhance: enhancement that the models work with (`corruptions.enhance`); their names tell
-        which, see `marked`.
+      enhance: enhancement that the models work with (`corruptions.enhance`); their names tell which, see `marked`.
     """
 
     def ask(models, shown):

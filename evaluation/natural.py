@@ -3,8 +3,8 @@
     natural/imagenet_r    on ImageNet-R, answers among its 200 classes
     clean/imagenet_r      clean test images of these classes, answers among them
 
-The second is there where a set has some of the model's classes alone, or counts several as one;
-else the clean images are those of the row `clean`.
+The second is there where a set has some of the model's classes alone, or counts several as one; else the clean images
+are those of the row `clean`.
 """
 
 import os
@@ -32,8 +32,7 @@ def open_evaluations(
 
     Args:
       models: {(name, seed): (graphdef, state)}.
-      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of
-        the models.
+      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of the models.
       dataset: that the models were trained for; its class names tell which logits count.
       shown: its test images.
       workdir: directory that keeps the answers.
@@ -72,9 +71,7 @@ def _conditions(
 
 
 def _shown(split, labels, groups, shown, source):
-    """The images whose label is not -1; what the other classes of a set are, the model cannot
-    say.
-    """
+    """The images whose label is not -1; what the other classes of a set are, the model cannot say."""
     index = np.flatnonzero(labels >= 0)
     whole = len(index) == len(split)
     labelled = (
@@ -84,9 +81,7 @@ def _shown(split, labels, groups, shown, source):
 
 
 def choose(split: Split, index: np.ndarray, labels: np.ndarray) -> Split:
-    """Chooses images of a split and gives them other labels; images on the host are read when they
-    are asked for.
-    """
+    """Chooses images of a split and gives them other labels; images on the host are read when they are asked for."""
     images = split.images[index] if stream.on_device(split) else _Chosen(split.images, index)
     return Split(images, labels.astype(np.int32), np.asarray(split.index)[index])
 

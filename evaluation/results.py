@@ -106,8 +106,8 @@ _EMPTY = {"dataset": "", "classes": 0, "image_shape": (), "preprocessing": ""}
 
 
 def asked_for(*configs: ConfigDict) -> dict[str, Any]:
-    """Lists the settings of a command, for evaluation.json: the `eval` settings of the first config,
-    and the modules that all of them import.
+    """Lists the settings of a command, for evaluation.json: the `eval` settings of the first config, and the modules
+    that all of them import.
     """
     imports = dict.fromkeys(name for config in configs for name in config.get("imports", ()))
     return configs[0].eval.to_dict() | {"imports": tuple(imports)}
@@ -159,8 +159,7 @@ def write_errors(
     comment: str,
     own: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
-    """Writes errors.csv, errors_summary.csv, and evaluation.json with their conditions; returns the
-    errors as text.
+    """Writes errors.csv, errors_summary.csv, and evaluation.json with their conditions; returns the errors as text.
 
     Args:
       path: directory of the tables, with `answers`.

@@ -20,9 +20,9 @@ from evaluation.shown import Shown
 class Robustness:
     """v -> R(v) = A(v) / A(clean) of one model and corruption, every image at severity v.
 
-    All else that is random is drawn from fixed keys, the same for every v. NOC candidates: v is the
-    parameter, within `corruptions.noc.severities.domain`; corruptions with levels: v is a real
-    level (parameters interpolated linearly between two published levels).
+    All else that is random is drawn from fixed keys, the same for every v. NOC candidates: v is the parameter, within
+    `corruptions.noc.severities.domain`; corruptions with levels: v is a real level (parameters interpolated linearly
+    between two published levels).
 
     Args:
       mesh: device mesh.
@@ -78,17 +78,13 @@ class Robustness:
         return self._accuracy(condition, {"range": tuple(bounds)}) / self.clean
 
     def error(self, value: float) -> float:
-        """Computes the binomial standard error of R = `value`, both accuracies taken as
-        independent.
-        """
+        """Computes the binomial standard error of R = `value`, both accuracies taken as independent."""
         corrupted = min(max(value * self.clean, 1e-9), 1.0)
         relative = (1 - self.clean) / self.clean + (1 - corrupted) / corrupted
         return value * float(np.sqrt(relative / len(self._shown)))
 
     def calibrated(self, targets: tuple[float, float]) -> dict[str, Any]:
-        """Finds the range over which R falls from one target to the other, as ranges.json has
-        it.
-        """
+        """Finds the range over which R falls from one target to the other, as ranges.json has it."""
         noise = 2 * self.error(1.0)  # two standard errors of a difference hardly differ from this
         calibration = calibrate(self, self.domain, integer=self.integer, targets=targets, noise=noise)
         mean = self.over(calibration.range)

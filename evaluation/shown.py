@@ -41,9 +41,8 @@ def file_name(condition: Condition) -> str:
 class Shown:
     """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
 
-    Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch
-    size, devices and pieces do not change a pixel. It comes in pieces of whole batches, see
-    `training.stream.pieces`.
+    Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch size, devices and pieces
+    do not change a pixel. It comes in pieces of whole batches, see `training.stream.pieces`.
 
     Attributes:
       split: the test images, on the devices or on the host.
@@ -169,13 +168,12 @@ class ShownStored:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShownNatural:
-    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it
-    for its `Piece`s.
+    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it for its `Piece`s.
 
     Attributes:
       split: images, with labels as `groups` counts them.
-      groups: int32 [classes of the model], see `evaluation.correctness.correct_answers`; None where
-        labels are the model's classes.
+      groups: int32 [classes of the model], see `evaluation.correctness.correct_answers`; None where labels are the
+        model's classes.
       mesh: devices that classify.
       batch_size: images that are classified at once.
       source: where the pixels come from, for JSON.
@@ -256,8 +254,8 @@ def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[st
 def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
     """Describes a corruption of a dataset on disk.
 
-    A dataset that was published without a manifest has the published severities for its image size
-    and, if it is ImageNet-C, the original photographs of frost.
+    A dataset that was published without a manifest has the published severities for its image size and, if it is
+    ImageNet-C, the original photographs of frost.
     """
     manifest = stored.provenance.get("manifest")
     entry = (manifest or {}).get("corruptions", {}).get(name, {})
@@ -280,9 +278,7 @@ def stored_source(stored: CorruptedDataset, condition: Condition) -> dict[str, A
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:
-    """Tells in words how a dataset's test images were preprocessed; `none` if they are as they were
-    published.
-    """
+    """Tells in words how a dataset's test images were preprocessed; `none` if they are as they were published."""
     words = provenance.get("preprocess") or provenance.get("made_from", {}).get("preprocess") or _NONE
     return words.rpartition("test: ")[2]
 

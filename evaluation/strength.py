@@ -1,8 +1,7 @@
-"""How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each
-severity.
+"""How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each severity.
 
-Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few
-pixels has a low PSNR and is still read by people at once.
+Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few pixels has a low PSNR and
+is still read by people at once.
 """
 
 import functools
@@ -52,10 +51,9 @@ class Strength(NamedTuple):
 def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Compares images pair by pair.
 
-    PSNR is -10 log10 of the mean squared error of all pixels and channels. SSIM (Z. Wang et al.,
-    "Image Quality Assessment: From Error Visibility to Structural Similarity", 2004) takes a
-    Gaussian window of 11 pixels, standard deviation 1.5, where it fits in the image, and is
-    averaged over places and channels.
+    PSNR is -10 log10 of the mean squared error of all pixels and channels. SSIM (Z. Wang et al., "Image Quality
+    Assessment: From Error Visibility to Structural Similarity", 2004) takes a Gaussian window of 11 pixels, standard
+    deviation 1.5, where it fits in the image, and is averaged over places and channels.
 
     Args:
       originals, corrupted: [N, H, W, 3], uint8 or float32 in [0, 1], H and W at least 11.
@@ -101,8 +99,7 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
       name: of a corruption.
       severity: level, or fraction of the range.
       seed: of the draws.
-      table: severity table, where the corruption has several; by default chosen from the image
-        size.
+      table: severity table, where the corruption has several; by default chosen from the image size.
 
     Raises:
       ValueError: as `corruptions.corrupt` and `summary`.
@@ -115,8 +112,7 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
 
 
 def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
-    """Lists (corruption, severity) for each member of a benchmark and each of its severities,
-    mildest first.
+    """Lists (corruption, severity) for each member of a benchmark and each of its severities, mildest first.
 
     Raises:
       ValueError: an unknown benchmark.
@@ -125,9 +121,7 @@ def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
 
 
 def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
-    """Measures every condition of a benchmark, in the ranges its levels come from; see
-    `strength`.
-    """
+    """Measures every condition of a benchmark, in the ranges its levels come from; see `strength`."""
     measured = functools.partial(strength, images, seed=seed, table=corruptions.cbar.BENCHMARK_TABLE.get(benchmark))
     for name, severity in conditions(benchmark):
         yield measured(name, severity)
@@ -140,10 +134,9 @@ def steps(rows: Sequence[Strength]) -> list[int | None]:
       rows: strengths of one corruption on the same images, mildest severity first.
 
     Returns:
-      For all rows but the first: 1 where the PSNR is higher than before, by more than two standard
-      errors of the difference (taken as independent, which is cautious: the images are the same), 0
-      where PSNR and SSIM are the same to the last bit, -1 where the PSNR is lower by as much, None
-      where the two cannot be told apart.
+      For all rows but the first: 1 where the PSNR is higher than before, by more than two standard errors of the
+      difference (taken as independent, which is cautious: the images are the same), 0 where PSNR and SSIM are the same
+      to the last bit, -1 where the PSNR is lower by as much, None where the two cannot be told apart.
     """
     signs = []
     for before, row in itertools.pairwise(rows):

@@ -28,9 +28,9 @@ _EVAL_ONLY = ("adapt", "enhance", "natural", "stored")
 def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDict]:
     """Locks a workdir that holds models and yields the config they were trained with.
 
-    Images, photographs of frost and weights of style transfer are where `config` says, and images are
-    placed as it says: machine and device may be others than those of training. With
-    config.model.checkpoint the workdir is first made of those weights (`import_weights`).
+    Images, photographs of frost and weights of style transfer are where `config` says, and images are placed as it
+    says: machine and device may be others than those of training. With config.model.checkpoint the workdir is first
+    made of those weights (`import_weights`).
 
     Raises:
       FileNotFoundError: no such directory.
@@ -84,8 +84,8 @@ def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
 
 
 def take_ranges(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the options of `config` over into `trained` where it has calibrated ranges: these, and
-    the photographs of frost.
+    """Takes the options of `config` over into `trained` where it has calibrated ranges: these, and the photographs of
+    frost.
     """
     if config.ranges:
         trained.train.corruption_options = config.train.corruption_options
@@ -162,8 +162,8 @@ def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
 def model_name(config: ConfigDict) -> str:
     """Names a model by what its config says it was trained with.
 
-    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency
-    loss); `+bn=SCHEME` when its BatchNorm statistics were adapted by tools.adapt.
+    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss); `+bn=SCHEME`
+    when its BatchNorm statistics were adapted by tools.adapt.
     """
     return study.name_of(TrainSettings.of(config.train)) + (
         f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else ""
@@ -189,20 +189,18 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
 def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free: Iterable[str] = ()) -> None:
     """Makes `workdir` that of a finished model with imported weights, unless it is that already.
 
-    config.json names the file, its sha256 and the stride under `imported`: other weights in the
-    same workdir are refused. final.json holds the number of classes.
+    config.json names the file, its sha256 and the stride under `imported`: other weights in the same workdir are
+    refused. final.json holds the number of classes.
 
     Args:
-      config: of one model (`study.model_config`). Its training settings say nothing here, so its
-        epochs become 0.
-      weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and
-        `class_stride`; see `models.torchvision.load`.
+      config: of one model (`study.model_config`). Its training settings say nothing here, so its epochs become 0.
+      weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
+        `models.torchvision.load`.
       workdir: directory, made when missing.
       free: dotted keys of the config that may change later.
 
     Raises:
-      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the
-        model.
+      ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
       WorkdirError: `workdir` holds something else.
     """
     checkpoint = pathlib.Path(weights.checkpoint).expanduser()
@@ -278,19 +276,18 @@ def check_start(config: ConfigDict) -> None:
 def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh) -> states.TrainState:
     """Reads what a run of `config` starts from.
 
-    With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`,
-    however many the model has.
+    With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`, however many the model
+    has.
 
     Args:
-      start: a workdir, of whose models the only, or the standard, one is read; or a file of weights
-        of the network of config.model (`models.torchvision.load`).
+      start: a workdir, of whose models the only, or the standard, one is read; or a file of weights of the network of
+        config.model (`models.torchvision.load`).
       config: of the run.
       dataset: what it is trained on.
       mesh: a workdir's model is replicated over its devices.
 
     Raises:
-      ValueError: the model there is of another architecture or has other classes, or which one is
-        meant is not clear.
+      ValueError: the model there is of another architecture or has other classes, or which one is meant is not clear.
     """
     size, frozen = dataset.image_shape[0], config.train.frozen
     graphdef, params, statistics = _network(start, config, None if frozen else dataset.num_classes, size, mesh)

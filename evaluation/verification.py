@@ -1,7 +1,7 @@
 """The state of a workdir that is not as its writer left it: damaged, edited or stale files.
 
-Nothing is changed. A damaged file is a line of the findings, whatever is in it. Tables and figures
-are not checked: they follow from state, and no command reads them.
+Nothing is changed. A damaged file is a line of the findings, whatever is in it. Tables and figures are not checked:
+they follow from state, and no command reads them.
 """
 
 import contextlib
@@ -47,16 +47,12 @@ class Findings:
 
 
 def is_workdir(path: pathlib.Path) -> bool:
-    """Tells whether a folder is a workdir: of train.py, overlap.py, tools.adapt or
-    `eval.evaluate`.
-    """
+    """Tells whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
     return any((path / name).exists() for name in ("config.json", "final.json", "models", answers.FOLDER))
 
 
 def verify(workdir: pathlib.Path) -> Findings:
-    """Checks config, checkpoints, answers, features and ranges of a workdir, and of the models in
-    it.
-    """
+    """Checks config, checkpoints, answers, features and ranges of a workdir, and of the models in it."""
     findings = Findings()
     try:
         with files.locked(workdir):

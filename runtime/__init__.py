@@ -1,5 +1,4 @@
-"""What every command stands on: devices, processes, folders of results, files. Knows neither models
-nor corruptions.
+"""What every command stands on: devices, processes, folders of results, files. Knows neither models nor corruptions.
 
 artifacts.py    state: arrays and a record of what they were made from, refused when damaged or edited; the
                 provenance of results: revision, versions, device, command, inputs

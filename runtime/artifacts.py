@@ -142,8 +142,8 @@ _OF_TABLES = ("numpy", "scipy", "pandas")
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of the photographs of
-    frost and the banks of LAION-C that were read for it.
+    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of the photographs
+    of frost and the banks of LAION-C that were read for it.
     """
     import jax
 

@@ -160,9 +160,7 @@ def refuse_positional(argv: list[str]) -> None:
 
 
 def program() -> str:
-    """Returns the name of the running command: `overlap.py`, or `tools.report` of `python -m
-    tools.report`.
-    """
+    """Returns the name of the running command: `overlap.py`, or `tools.report` of `python -m tools.report`."""
     return _module() or pathlib.Path(sys.argv[0]).name
 
 
@@ -179,12 +177,11 @@ def _module():
 
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
-    """Turns foreseen errors into one message on standard error and exit status 1, without a
-    traceback.
+    """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
 
-    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any
-    other error is a mistake of ours: its traceback ends with where to report it.
-    JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback of every error.
+    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any other error is a
+    mistake of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows
+    the traceback of every error.
     """
     try:
         yield
@@ -278,9 +275,7 @@ def _stopped():
 
 
 def _end_interrupted(kind, error, traceback):
-    """Ends an interrupted process in one line where `errors` does not reach: while modules are
-    imported.
-    """
+    """Ends an interrupted process in one line where `errors` does not reach: while modules are imported."""
     if not issubclass(kind, KeyboardInterrupt) or os.environ.get(_TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return

@@ -1,9 +1,8 @@
 """One program in many processes, usually one for each host, and the signals that end it.
 
-Every process runs the same script and asks for the same computations in the same order; arrays lie
-over the devices of all of them. Process 0 alone reads and writes a run's files and tells the others
-what it found; only checkpoints are written by all (`training.checkpoint`). With a single process
-each function here is a plain call that costs nothing.
+Every process runs the same script and asks for the same computations in the same order; arrays lie over the devices of
+all of them. Process 0 alone reads and writes a run's files and tells the others what it found; only checkpoints are
+written by all (`training.checkpoint`). With a single process each function here is a plain call that costs nothing.
 """
 
 import contextlib
@@ -48,8 +47,7 @@ def initialize(
 ) -> None:
     """Connects this process with the others of its run. Call it before JAX starts.
 
-    Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU,
-    Kubernetes.
+    Without arguments JAX finds the others in the environment: SLURM, Open MPI, Cloud TPU, Kubernetes.
 
     Args:
       coordinator: `HOST:PORT` of process 0, any free port.
@@ -88,9 +86,7 @@ def initialize(
 
 
 def _client():
-    """Returns JAX's key-value store between processes, None if there is one process. JAX has no
-    public name for it.
-    """
+    """Returns JAX's key-value store between processes, None if there is one process. JAX has no public name for it."""
     from jax._src import distributed
 
     return distributed.global_state.client
@@ -107,8 +103,8 @@ def is_main() -> bool:
 
 
 def from_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` in process 0 and returns its value in every process; its error is raised in
-    every process. The others wait, however long.
+    """Calls `function()` in process 0 and returns its value in every process; its error is raised in every process. The
+    others wait, however long.
 
     Args:
       function: without arguments; called in process 0 only. Returns bytes or a JSON-ready value.
@@ -152,8 +148,7 @@ def _unpack(content):
 
 
 def on_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` in process 0 while the others wait; returns its value there and None
-    elsewhere.
+    """Calls `function()` in process 0 while the others wait; returns its value there and None elsewhere.
 
     Raises:
       ProcessError: in the other processes, when `function` raised.
@@ -200,8 +195,7 @@ def anyone(flag: Any) -> bool:
 
 
 def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns a function that all processes call once per block: was `flag()` true in any of them at
-    the call before?
+    """Returns a function that all processes call once per block: was `flag()` true in any of them at the call before?
 
     The answer is one call late, so that nobody waits for it. A single process gets `flag()` itself.
     """
@@ -240,9 +234,7 @@ def lost_another(error: BaseException) -> bool:
 
 
 def abandon(error: BaseException) -> NoReturn:
-    """Ends this process with status 1 after `error`; one of many does not wait for the others, as JAX
-    does at exit.
-    """
+    """Ends this process with status 1 after `error`; one of many does not wait for the others, as JAX does at exit."""
     if lost_another(error):
         log.error(
             "Another process of this run has probably stopped, its own output tells why; this one cannot go on "
@@ -311,8 +303,7 @@ class Watch:
 def watch_signals() -> Iterator[Watch]:
     """Yields a `Watch`; within the block SIGTERM and a first Ctrl-C do not end the process.
 
-    Outside the main thread Python allows no handler: the signals keep their meaning, and the answer
-    is always no.
+    Outside the main thread Python allows no handler: the signals keep their meaning, and the answer is always no.
     """
     watched = Watch()
     if threading.current_thread() is not threading.main_thread():

@@ -1,9 +1,7 @@
-"""Files that are complete or absent, readers that say which file is damaged, and folders with one
-writer.
+"""Files that are complete or absent, readers that say which file is damaged, and folders with one writer.
 
-Every writer goes through `writing`: the content goes to a file beside, is forced to disk and takes
-the name in one rename, so that a crash at any moment leaves the old file or the new one. Needs no
-JAX.
+Every writer goes through `writing`: the content goes to a file beside, is forced to disk and takes the name in one
+rename, so that a crash at any moment leaves the old file or the new one. Needs no JAX.
 """
 
 import contextlib
@@ -30,9 +28,7 @@ _JSON_TYPES = {dict: "object", list: "list"}
 
 
 class DamagedFileError(ValueError):
-    """A file is not what its writer left; the message names the file, what was found in it and the
-    remedy.
-    """
+    """A file is not what its writer left; the message names the file, what was found in it and the remedy."""
 
 
 def local(path: str | os.PathLike, what: str = "path") -> str:
@@ -68,14 +64,12 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Yields a binary file that becomes `path` when the block ends without an error, and vanishes
-    otherwise.
+    """Yields a binary file that becomes `path` when the block ends without an error, and vanishes otherwise.
 
     Missing folders are made. The file has the permissions of an ordinary new one (by the umask).
 
     Raises:
-      OSError: it cannot be written; names `path`, also where the system names no file (a full
-        disk).
+      OSError: it cannot be written; names `path`, also where the system names no file (a full disk).
     """
     path = Path(local(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -211,9 +205,7 @@ def sha256(path: str | os.PathLike) -> str:
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Lets errors of writing name `path`: those of a file that is open already (a full disk) name
-    none.
-    """
+    """Lets errors of writing name `path`: those of a file that is open already (a full disk) name none."""
     try:
         yield
     except OSError as error:
@@ -243,9 +235,7 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
 
 
 def take_lock(file: IO | int) -> bool:
-    """Locks an open file (or folder) until it is closed or this process dies; False when another
-    process has it.
-    """
+    """Locks an open file (or folder) until it is closed or this process dies; False when another process has it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -24,8 +24,8 @@ def open_closed_streams() -> None:
 
 
 def configure(process: int = 0) -> None:
-    """Sends messages of this project to standard error; processes other than process 0 send errors
-    only. absl's log, which Orbax fills with every step of a save, stays at warnings.
+    """Sends messages of this project to standard error; processes other than process 0 send errors only. absl's log,
+    which Orbax fills with every step of a save, stays at warnings.
     """
     import absl.logging
 

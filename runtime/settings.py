@@ -13,8 +13,7 @@ class WorkdirError(RuntimeError):
 
 
 def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Stores `settings` in the JSON file `path`, after checking them against what an earlier run
-    stored there.
+    """Stores `settings` in the JSON file `path`, after checking them against what an earlier run stored there.
 
     Raises:
       WorkdirError: they differ, see `check_equal`.

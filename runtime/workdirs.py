@@ -4,9 +4,9 @@
     with open_existing(path) as workdir:            locked
     Workdir(path)                                   any folder for tables and figures
 
-One run uses a workdir at a time. If a run has many processes, only process 0 touches the workdir:
-the others need not see its disk. Only this module asks which process this is. It starts no JAX: a
-command that imports no JAX has one process.
+One run uses a workdir at a time. If a run has many processes, only process 0 touches the workdir: the others need not
+see its disk. Only this module asks which process this is. It starts no JAX: a command that imports no JAX has one
+process.
 """
 
 import contextlib
@@ -80,16 +80,14 @@ class Workdir:
         return Workdir(self.path / name)
 
     def on_main(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls `function(*args)` in process 0 while the others wait; returns its value there and
-        None elsewhere. Its error is raised in every process.
+        """Calls `function(*args)` in process 0 while the others wait; returns its value there and None elsewhere. Its
+        error is raised in every process.
         """
         distributed = _distributed()
         return function(*args) if distributed is None else distributed.on_main(lambda: function(*args))
 
     def for_all(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls `function(*args)` in process 0 and returns its value, bytes or JSON-ready, in every
-        process.
-        """
+        """Calls `function(*args)` in process 0 and returns its value, bytes or JSON-ready, in every process."""
         distributed = _distributed()
         return function(*args) if distributed is None else distributed.from_main(lambda: function(*args))
 
@@ -267,22 +265,19 @@ def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] |
 def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()) -> Iterator[Workdir]:
     """Locks a workdir, checks that it belongs to this config, and records config and provenance.
 
-    A workdir without results takes any config: a run that failed before its first step binds
-    nobody.
+    A workdir without results takes any config: a run that failed before its first step binds nobody.
 
     Args:
       path: directory; created when missing.
       config: plain nested dict that determines the results.
-      free: dotted keys that may differ from the stored config (where the data are, a longer list of
-        corruptions).
+      free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
 
     Yields:
       The `Workdir`.
 
     Raises:
-      WorkdirError: not a directory, not writable, in use by another process, holding foreign files,
-        holding a run with another config (the differing keys are named), or with a config.json that
-        was edited.
+      WorkdirError: not a directory, not writable, in use by another process, holding foreign files, holding a run with
+        another config (the differing keys are named), or with a config.json that was edited.
     """
     workdir = Workdir(path)
     workdir.on_main(_make, workdir.path)
@@ -325,9 +320,7 @@ def _enter_lock(stack, path):
 
 
 def _own_folders(path):
-    """Lists the workdir and its folders, without checkpoints and workdirs inside, which have their
-    own locks.
-    """
+    """Lists the workdir and its folders, without checkpoints and workdirs inside, which have their own locks."""
     yield path
     for folder in path.iterdir():
         if folder.is_dir() and folder.name != "checkpoints" and not (folder / ".lock").exists():
@@ -376,8 +369,8 @@ def _has_results(path):
 
 
 def _record_run(folder, seed, digests):
-    """Keeps the provenance of the first run, adds runs with other code, versions or devices under
-    `continued`, and records the digests that config.json may have.
+    """Keeps the provenance of the first run, adds runs with other code, versions or devices under `continued`, and
+    records the digests that config.json may have.
     """
     path = folder / "provenance.json"
     record = provenance() | {"seed": seed}

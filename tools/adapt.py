@@ -3,12 +3,11 @@
     python -m tools.adapt --source=runs/baseline --workdir=runs/baseline_bn_augmix --config.adapt.scheme=augmix
     python eval.py --config=configs/scheme.py --workdir=runs/baseline_bn_augmix
 
-Makes a workdir with the adapted model, which every other script takes like one of train.py; the
-model is called MODEL+bn=SCHEME. Only the `adapt` settings of the config are used: the images are
-mirrored, cropped and augmented as for training with the scheme, config.adapt.images of them in
-batches of config.adapt.batch_size (evaluation.adaptation says what is averaged). E. Mintun, A.
-Kirillov, S. Xie (2021), supplement B.3, adapt a model trained with mirror and crop alone, with a
-pseudo-count of 0; they state neither number of images nor batch size.
+Makes a workdir with the adapted model, which every other script takes like one of train.py; the model is called
+MODEL+bn=SCHEME. Only the `adapt` settings of the config are used: the images are mirrored, cropped and augmented as for
+training with the scheme, config.adapt.images of them in batches of config.adapt.batch_size (evaluation.adaptation says
+what is averaged). E. Mintun, A. Kirillov, S. Xie (2021), supplement B.3, adapt a model trained with mirror and crop
+alone, with a pseudo-count of 0; they state neither number of images nor batch size.
 """
 
 from runtime import command  # isort: skip

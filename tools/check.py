@@ -2,9 +2,9 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write.
-Reads every file that has a digest and prints a line for each that is wrong. Tables and figures
-follow from these files and are not read. Changes nothing. The exit status is 1 when something is wrong, else 0.
+Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads every file that
+has a digest and prints a line for each that is wrong. Tables and figures follow from these files and are not read.
+Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip
@@ -56,9 +56,7 @@ def check(path: pathlib.Path) -> Findings:
 
 
 def run(paths: list[pathlib.Path]) -> int:
-    """Prints what is wrong with each folder and how much was verified; returns how much is
-    wrong.
-    """
+    """Prints what is wrong with each folder and how much was verified; returns how much is wrong."""
     wrong = 0
     for path in paths:
         findings = check(path)

@@ -2,18 +2,17 @@
 
     python -m tools.exits --config=configs/imagenet.py:msdnet --workdir=runs/imagenet/msdnet
 
-The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the
-config matter, of which `adapt`, `enhance`, `natural` and `stored` are refused. Shows the test
-images under config.eval.corruptions and writes to the workdir
+The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the config matter, of
+which `adapt`, `enhance`, `natural` and `stored` are refused. Shows the test images under config.eval.corruptions and
+writes to the workdir
 
     exits.csv       right answers of each exit, and the multiply-adds up to it
     adaptive.csv    right answers and mean multiply-adds where each image stops at the first exit
                     that is sure enough, for several budgets (`analysis.exits`)
 
-How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is
-of the other half, clean and corrupted. Under a corruption a network is less sure, and goes on to
-later exits. Prints both as tables, means over the corruptions. What was answered is kept in
-WORKDIR/exits: stopped anywhere, the same command continues.
+How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is of the other half,
+clean and corrupted. Under a corruption a network is less sure, and goes on to later exits. Prints both as tables, means
+over the corruptions. What was answered is kept in WORKDIR/exits: stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -102,8 +101,7 @@ def _write(workdir, source, alone, adaptive):
 
 
 def _table(column, rows):
-    """A line for each network and exit, or budget: accuracy and multiply-adds, clean and
-    corrupted."""
+    """A line for each network and exit, or budget: accuracy and multiply-adds, clean and corrupted."""
     lines = [
         f"| model, seed | {column} | clean, % | million multiply-adds | corrupted, % | the same |",
         "|---" * 6 + "|",

@@ -3,14 +3,13 @@
     python -m tools.weights --config=configs/imagenet.py:resnet50 --config.dataset.data_dir=IMAGENET \\
         --weights=standard=resnet50-0676ba61.pth --weights=augmix=checkpoint.pth.tar --workdir=runs/robust
 
-Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py
---config.model.checkpoint=FILE`, all of them before the first is evaluated under config.eval. Then
-the table of tools.tables over all of them is printed and written to WORKDIR/table. What was
-imported and evaluated before is not again: with more files, or other corruptions, the same command
-adds what is missing.
+Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py --config.model.checkpoint=FILE`,
+all of them before the first is evaluated under config.eval. Then the table of tools.tables over all of them is printed
+and written to WORKDIR/table. What was imported and evaluated before is not again: with more files, or other
+corruptions, the same command adds what is missing.
 
-The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`):
-wrapped ones (`state_dict`, `model_state_dict`, `model`, `module.`) are opened by the safe loader.
+The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`): wrapped ones
+(`state_dict`, `model_state_dict`, `model`, `module.`) are opened by the safe loader.
 """
 
 from runtime import command  # isort: skip

@@ -4,8 +4,8 @@
     centre = measured.centre(condition)                    mean features of a corruption at a severity
     distances = measured.scheme_distances(scheme, centres)
 
-What is measured goes to a folder of the workdir and is read back by the next run with the same
-settings, network and images; each file tells their digests, and what has others is measured again.
+What is measured goes to a folder of the workdir and is read back by the next run with the same settings, network and
+images; each file tells their digests, and what has others is measured again.
 """
 
 import dataclasses
@@ -64,9 +64,7 @@ class Measured:
     _said: set[str] = dataclasses.field(default_factory=set)
 
     def with_images(self, rows: np.ndarray, weights: np.ndarray) -> features.Extractor:
-        """Gives the network with other training images, `rows` of the split, and weights [G, rows]
-        over them.
-        """
+        """Gives the network with other training images, `rows` of the split, and weights [G, rows] over them."""
         return dataclasses.replace(
             self.extractor, images=cut(self.split, rows, self.extractor.images.shape[1]), weights=weights
         )
@@ -115,9 +113,7 @@ class Measured:
         return named_key(self.asked.seed, name)
 
     def centre(self, condition: Condition) -> np.ndarray:
-        """Measures the mean features of a corruption at a severity: [1 + halves, D], all images
-        first.
-        """
+        """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
         return self.once(f"centres/{file_name(condition)}.npz", "centre", lambda: self._centre(condition))
 
     def _centre(self, condition):
@@ -131,9 +127,7 @@ class Measured:
         return np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
 
     def features(self, condition: Condition) -> np.ndarray:
-        """Measures the features of each draw of a corruption at a severity: float32 [transforms,
-        D].
-        """
+        """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
 
         def measure():
             name = f"toy {file_name(condition)}"
@@ -149,11 +143,10 @@ class Measured:
         centres: Mapping[Target, np.ndarray],
         saw: Callable[[int], object] = lambda images: None,
     ) -> dict[Target, np.ndarray]:
-        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images
-        first.
+        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images first.
 
-        What was measured of a scheme is saved every minute: stopped, it continues from there, to
-        the same bits as long as the chunks are the same.
+        What was measured of a scheme is saved every minute: stopped, it continues from there, to the same bits as long
+        as the chunks are the same.
 
         Args:
           scheme: the distribution.
@@ -197,9 +190,7 @@ class Measured:
         return self.asked.transforms if scheme.random else 1
 
     def once(self, file: str, name: str, measure: Callable[[], np.ndarray]) -> np.ndarray:
-        """Reads an array that an earlier run left in a file of the folder; measures and writes what
-        is not there.
-        """
+        """Reads an array that an earlier run left in a file of the folder; measures and writes what is not there."""
         path = self.folder / file
         known = self._kept(path)
         if name not in known:
@@ -208,9 +199,7 @@ class Measured:
         return known[name]
 
     def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
-        """{name: array} of a file of results; nothing of one that was made from something else,
-        which is said once.
-        """
+        """{name: array} of a file of results; nothing of one that was made from something else, which is said once."""
         if not path.exists():
             return {}
         arrays, made_from = artifacts.read(path, _REMEDY)

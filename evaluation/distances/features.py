@@ -2,17 +2,16 @@
 
     f_g(t) = sum_i w_gi phi(t(x_i)),   phi: the feature `penultimate` in eval mode, not normalised
 
-The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirillov, S. Xie 2021,
-section 4). Weights w [G, N] give several averages at once, e.g. over all images and over halves of
-them (`analysis.distances.msd_mmd.half_weights`).
+The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirillov, S. Xie 2021, section 4). Weights w
+[G, N] give several averages at once, e.g. over all images and over halves of them
+(`analysis.distances.msd_mmd.half_weights`).
 
 A call works on `chunk` transforms x N images, spread over the devices of a mesh. It needs about
 
     chunk N (12 H W + T + A) bytes over all devices
 
-with 12 H W bytes of an image in float32, T the temporaries of the transform and A the network's
-activations, both for one image; on a CPU T counts for N images at a time only, as the transforms of
-a device follow one another there.
+with 12 H W bytes of an image in float32, T the temporaries of the transform and A the network's activations, both for
+one image; on a CPU T counts for N images at a time only, as the transforms of a device follow one another there.
 """
 
 import collections
@@ -97,8 +96,8 @@ def find(names: Iterable[str], options: Mapping[str, Mapping[str, Any]] | None =
     """Finds the distributions called `names`, each once.
 
     Args:
-      names: `standard` (images as they are), schemes, `augmix=*`, corruptions and benchmarks (their
-        members); corruptions at severities drawn for each transform.
+      names: `standard` (images as they are), schemes, `augmix=*`, corruptions and benchmarks (their members);
+        corruptions at severities drawn for each transform.
       options: corruption -> its static options.
 
     Raises:
@@ -169,8 +168,7 @@ class Extractor:
       graphdef, state: a model as `training.loop.read_back` returns it.
       images: uint8 [N, H, W, 3].
       weights: float32 [G, N].
-      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the
-        devices.
+      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the devices.
     """
 
     mesh: jax.sharding.Mesh
@@ -207,8 +205,7 @@ class Extractor:
     ) -> Iterator[np.ndarray]:
         """Yields the features of `number` transforms in turn, float32 [k, G, D], k <= chunk.
 
-        Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the
-        devices.
+        Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the devices.
 
         Args:
           transform: the distribution they are drawn from.

@@ -25,8 +25,8 @@ from runtime.log import bar, log
 def centre(measured: Measured, condition: Condition) -> np.ndarray:
     """Measures the mean feature of the images of `measured` under a condition: float64 [D].
 
-    Image i has the draw i of the condition's corruption, the same at every severity, whatever the
-    batches are. `chunk` of the settings counts images here.
+    Image i has the draw i of the condition's corruption, the same at every severity, whatever the batches are. `chunk`
+    of the settings counts images here.
     """
 
     def measure():
@@ -103,9 +103,9 @@ def pair_distances(
 ) -> np.ndarray:
     """Measures |f(a) - fbar(c)| of one transform a and one corruption c in every resampling.
 
-    Each resampling takes max(images) training images without replacement and max(draws) draws of
-    the corruption; smaller numbers take the first of both, so that the resamplings of any cell are
-    independent of each other. a and c are shown to the same images.
+    Each resampling takes max(images) training images without replacement and max(draws) draws of the corruption;
+    smaller numbers take the first of both, so that the resamplings of any cell are independent of each other. a and c
+    are shown to the same images.
 
     Args:
       measured: the network and where its images come from.
