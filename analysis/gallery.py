@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 import corruptions
+import data
 from analysis.scene import scene
 from runtime.files import write_atomically
 
@@ -157,6 +158,7 @@ def main(argv=None):
     parser.add_argument("--out", required=True, help="PNG file to write")
     parser.add_argument("--severity", type=float, help="level or fraction: one picture for each corruption")
     parser.add_argument("--image", default="", help="photograph to corrupt; by default a scene of our own")
+    parser.add_argument("--bank", default="", help="folder of images for laion_c; by default drawn shapes")
     parser.add_argument("--size", type=int, default=224, help="side of the corrupted image")
     parser.add_argument("--cell", type=int, default=96, help="side of a picture in the table")
     parser.add_argument("--kilobytes", type=int, default=650, help="size of the file at most, or nearly")
@@ -164,6 +166,8 @@ def main(argv=None):
     flags = parser.parse_args(argv)
     image = photograph(flags.image, flags.size)
     names = corruptions.names(flags.benchmark)
+    if any("bank" in corruptions.get(name).options for name in names):
+        corruptions.laion_c.use_bank(flags.bank or data.load("shapes").train.images)
     if flags.severity is None:
         severities = corruptions.severities(names[0], flags.benchmark)
         rows = (corrupted(name, image, corruptions.severities(name, flags.benchmark), flags.seed) for name in names)

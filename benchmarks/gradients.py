@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 import corruptions
 from runtime.files import write_atomically
-from tests.reference.photographs import photograph
+from tests.reference.photographs import crops, photograph
 
 _STEP = 6 / 255
 _SIDE = 64
@@ -73,6 +73,7 @@ def distance(name, gradient):
 
 def main(argv):
     given = command.given(argv, {"out": "FILE.md"})
+    corruptions.laion_c.use_bank(crops(5000))
     rows = []
     for name in tqdm(sorted(corruptions.names()), unit="corruption", dynamic_ncols=True):
         rounds = corruptions.get(name).straight_through is not None

@@ -37,7 +37,7 @@ from corruptions.enhance import clahe
 from evaluation import correctness
 from runtime import meshes
 from tests.reference.cbar import blur_definitions, definitions, warp_definitions
-from tests.reference.photographs import photographs
+from tests.reference.photographs import crops, photographs
 
 HEADER = ("work", "compile CPU s", "ms/image", "CPU ms/image", "images/s", "MiB")
 _PEER = ("peer ms/image", "peer CPU ms/image", "peer / ours", "CPU, peer / ours")
@@ -52,6 +52,7 @@ def define_flags():
     flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
     flags.DEFINE_bool("numpy", False, "Compare C-bar candidates with NumPy definitions.")
     flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
+    flags.DEFINE_integer("tiles", 5000, "Images in the bank of laion_c/mosaic and laion_c/stickers.", lower_bound=1)
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
 
 
@@ -156,6 +157,7 @@ def main(argv):
     names, shape = names_of(given.works), [int(side) for side in given.size.split("x")]
     height, width = shape if len(shape) == 2 else shape * 2
     batch = given.batch or max(24, min(1024, 2**22 // (height * width * 3) // 8 * 8))
+    corruptions.laion_c.use_bank(crops(given.tiles))
     few = photographs(min(batch, 16), height, width)
     images = jax.device_put(np.resize(few, (batch, *few.shape[1:])))
     for name in names:

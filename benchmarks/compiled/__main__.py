@@ -20,6 +20,7 @@ import corruptions
 from benchmarks.compiled import hlo, programs
 from benchmarks.compiled.chips import TARGETS
 from corruptions import augment
+from tests.reference.photographs import crops
 
 LEGEND = """Compiled for a described chip, run on none: all numbers are by the compiler's model, none is measured. Numbers of one batch on
 one chip. `compile CPU s`: of all the compiler's threads; `loop trips`: inner loops count in each trip of outer ones (after `<=` a loop
@@ -74,6 +75,7 @@ def main():
         f"{f', optimization level {level}' if level else ''}, JAX {jax.__version__}, {target.compiler()}\n"
     )
     print(LEGEND.format(model=target.model, bandwidth=target.bandwidth / 1e9, peak=target.peak / 1e12))
+    corruptions.laion_c.use_bank(crops(5000))
     listed, header = {"corruptions": corruptions.names(), "schemes": augment.names()} | programs.NETWORKS, True
     for name in flags.names or [name for name in listed[flags.programs] if math.prod(chips(name)) in target.topologies]:
         build = functools.partial(programs.build, flags.programs, name, flags.size, flags.batch)

@@ -22,10 +22,12 @@ import jax
 import numpy as np
 from absl import flags
 
+import corruptions
 from benchmarks import timing
 from benchmarks.device import contract, pixels, works
 from runtime import files, meshes
 from runtime.log import log
+from tests.reference.photographs import crops
 
 
 def define_flags():
@@ -137,6 +139,7 @@ def _say(name, record, number):
 def main(argv):
     given = command.given(argv, {"out": "DIR"})
     end = time.monotonic() + 60 * given.minutes
+    corruptions.laion_c.use_bank(crops(5000))
     meshes.use_all_cores()
     meshes.enable_compilation_cache()
     machine = timing.machine()

@@ -9,6 +9,7 @@ from corruptions.laion_c.banks import use_bank, used_banks
 from corruptions.laion_c.geometric_shapes import geometric_shapes
 from corruptions.laion_c.glitched import glitched
 from corruptions.laion_c.luminance_checkerboard import luminance_checkerboard
+from corruptions.laion_c.superclasses import SUPERCLASSES, superclass_labels, superclass_scores
 from corruptions.laion_c.tiles import TABLES, mosaic, stickers
 from corruptions.laion_c.vertical_lines import vertical_lines
 from corruptions.registry import register_benchmark
@@ -17,6 +18,6 @@ _PUBLISHED = ("mosaic", "glitched", "vertical_lines", "geometric_shapes", "stick
 register_benchmark("laion_c", [f"laion_c/{name}" for name in _PUBLISHED])
 
 __all__ = [
-    "TABLES", "geometric_shapes", "glitched", "luminance_checkerboard", "mosaic", "stickers", "use_bank", "used_banks",
-    "vertical_lines",
+    "SUPERCLASSES", "TABLES", "geometric_shapes", "glitched", "luminance_checkerboard", "mosaic", "stickers",
+    "superclass_labels", "superclass_scores", "use_bank", "used_banks", "vertical_lines",
 ]  # fmt: skip

@@ -23,3 +23,10 @@ def photograph(height, width, seed=0):
 def photographs(number, height, width):
     """Draws uint8 [number, height, width, 3], a different scene each."""
     return np.stack([photograph(height, width, seed) for seed in range(number)])
+
+
+def crops(number, side=32):
+    """Cuts squares at random places of 64 photographs, uint8 [number, side, side, 3]: a bank of tiles."""
+    whole, rng = photographs(64, 128, 128), np.random.default_rng(0)
+    places = rng.integers(0, 129 - side, (number, 2))
+    return np.stack([whole[k % 64, y : y + side, x : x + side] for k, (y, x) in enumerate(places)])
