@@ -124,7 +124,7 @@ def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 def _elastic_map(shape: Shape, params: Params) -> Positions:
-    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    rows, columns = np.arange(shape[0], dtype=np.float32)[:, None], np.arange(shape[1], dtype=np.float32)[None]
     return rows + params["dy"], columns + params["dx"]
 
 

@@ -22,6 +22,9 @@ KEY = jax.random.key(7)
 # How far a straight-through gradient may be from finite differences over several levels, where not .15. JPEG drops
 # coefficients, photons are counted, and values that overflow 8 bits or steps of quantisation jump.
 JUMPS = {
+    "camera/color_quant": 1.2,
+    "camera/dark": 0.3,
+    "camera/iso_noise": 0.8,
     "cbar/bleach_bypass": 1.2,
     "cbar/color_dither": 1.2,
     "imagenet_c/jpeg_compression": 0.7,
@@ -30,7 +33,12 @@ JUMPS = {
     "laion_c/vertical_lines": 1.2,  # lines lean by luma
     "noc/quantization": 1.2,
 }
-OF_THE_IMAGE_ITSELF = ("noc/quantization", "cbar/color_dither", "imagenet_c/shot_noise")  # their gradient is 1
+OF_THE_IMAGE_ITSELF = (
+    "noc/quantization",
+    "cbar/color_dither",
+    "imagenet_c/shot_noise",
+    "camera/color_quant",
+)  # their gradient is 1
 ROUNDS_IN_PART = ("cbar/color_balance",)  # its gradient is not zero as it is
 HALVES = ("noc/elastic", "noc/thumbnail_resize")  # means on half a level, which padding may round either way
 
