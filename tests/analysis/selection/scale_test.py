@@ -11,7 +11,7 @@ import pytest
 
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies
-from analysis.selection import algorithm, cliques, select
+from analysis.selection import algorithm, select
 from tests.analysis.published import IMAGENET_C
 from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric
 
@@ -75,11 +75,11 @@ def test_maximum_cliques_match_networkx():
         adjacent = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined]
         maximal = list(networkx.find_cliques(networkx.from_numpy_array(joined)))
         size = max(map(len, maximal))
-        assert cliques.maximum_size(adjacent) == size
-        found, complete = cliques.maximum_cliques(adjacent, size, 10**6)
+        assert algorithm.maximum_size(adjacent) == size
+        found, complete = algorithm.maximum_cliques(adjacent, size, 10**6)
         expected = {tuple(sorted(c)) for c in maximal if len(c) == size}
         assert complete and len(found) == len(expected)
-        assert {tuple(cliques.bits(c)) for c in found} == expected
+        assert {tuple(algorithm.bits(c)) for c in found} == expected
 
 
 def test_stability_counts_winners():
@@ -94,6 +94,25 @@ def test_stability_counts_winners():
     assert found.resamples == 3
     assert found.sets == ((("a", "b"), 2 / 3), (("a",), 1 / 3))
     assert found.members == {"a": 1.0, "b": 2 / 3} and found.sizes == {1: 1 / 3, 2: 2 / 3}
+
+
+@pytest.mark.parametrize("limit", [algorithm._LISTED, 1])
+def test_stability_selects_in_each_resample_as_select_does(monkeypatch, limit):
+    monkeypatch.setattr(algorithm, "_LISTED", limit)
+    rng = np.random.default_rng(7)
+    unclipped = np.stack([symmetric(np.round(rng.normal(0.05, 0.15, (7, 7)), 1)) for _ in range(250)])
+    unclipped[::5, 2] = unclipped[::5, :, 2] = np.nan
+    samples, names = np.maximum(unclipped, 0), ("d", "b", "a", "c", "g", "f", "e")
+    for free in (None, unclipped):
+        found = algorithm.stability(samples, names, 0.1, unclipped=free)
+        each = [
+            select(sample, names, 0.1, unclipped=None if free is None else other).members
+            for sample, other in zip(samples, unclipped)
+        ]
+        assert dict(found.sets) == pytest.approx({members: each.count(members) / 250 for members in set(each)})
+    unclipped[3, 0, 1] = unclipped[3, 1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN for \(d, b\)"):
+        algorithm.stability(np.maximum(unclipped, 0), names, 0.1)
 
 
 def test_stability_of_a_resampled_study():
