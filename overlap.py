@@ -15,7 +15,7 @@ from runtime import command  # isort: skip
 from analysis.overlap import study as overlap_study
 from corruptions.scoring.conditions import RANDOM, expand, list_conditions
 from evaluation.evaluate import check_answers, evaluate_models, warn_of_tables
-from evaluation.results import Basis, asked_for, count_answers, write_errors
+from evaluation.results import Basis, asked_for, write_errors
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.artifacts import provenance
@@ -46,42 +46,37 @@ def run(config, workdir):
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.Trainings(config, trainings, config.study.seeds, workdir, dataset, train_split, mesh).train()
-        answers = evaluate_models(models, shown, conditions, workdir)
+        evaluate_models(models, shown, conditions, workdir)
         mixed = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)}
-        to_mixtures = evaluate_models(mixed, shown, of_mixtures, workdir) if mixtures else {}
+        if mixtures:
+            evaluate_models(mixed, shown, of_mixtures, workdir)
         # How often this run compiled the programs all models share: once, where nothing changes
         # their shapes.
         workdir.write_json("compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
-        return workdir.on_main(_write, workdir, config, dataset, names, mixtures, basis, answers, to_mixtures, models)
+        return workdir.on_main(_write, workdir, config, dataset, names, mixtures, basis, models)
 
 
-def _write(workdir, config, dataset, names, mixtures, basis, answers, to_mixtures, keys):
+def _write(workdir, config, dataset, names, mixtures, basis, keys):
     """Writes and prints every table and figure; returns the overlap."""
-    path = workdir.path
+    path, seeds = workdir.path, config.study.seeds
     study.write_timing(config, path, keys)
     comment = study.comment(config, workdir.read_json("provenance.json"))
-    overlap = overlap_study.write_results(
+    overlap, counts = overlap_study.write_results(
         path,
-        _by_corruption(answers),
         names,
+        seeds,
         dataset=config.dataset.name,
         num_classes=dataset.num_classes,
         threshold=config.study.threshold,
         origin=comment,
     )
-    counts, record = count_answers(answers), provenance()
-    print(write_errors(path, counts, basis, asked_for(config), record, comment, {"study": names}))
+    print(write_errors(path, counts, basis, asked_for(config), provenance(), comment, {"study": names}))
     if mixtures:
         members = {name: augmentation.members(name) for name in mixtures}
-        overlap_study.write_mixtures(path, _by_corruption(to_mixtures), members, comment)
+        overlap_study.write_mixtures(path, members, seeds, comment)
     else:
         workdir.remove("mixtures.csv")
     return overlap
-
-
-def _by_corruption(answers):
-    """Keys the answers by name: a study shows every corruption under one condition."""
-    return {condition.corruption: by_model for condition, by_model in answers.items()}
 
 
 def main(argv):

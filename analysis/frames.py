@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis import tables
-from analysis.tables import CLEAN, RANDOM, STANDARD, Count
+from analysis.tables import CLEAN, Count
 from runtime.workdirs import Workdir
 
 SEVERITY = "severity"  # a level, a fraction or `random`: a column that keeps the type of each value
@@ -69,45 +69,6 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
     columns = {"accuracy": value, "accuracy_se": se, "error": 1 - value, "error_se": se}
     columns |= {"R": tables.robustness(value, base), "R_se": np.where(frame.corruption == CLEAN, 0.0, ratio_se)}
     return frame.assign(**columns)
-
-
-def accuracies(counts: Iterable[Count], names: Sequence[str]) -> tuple[np.ndarray, int, tuple[int, ...]]:
-    """Arranges the accuracies of a study at random severities for `analysis.overlap.overlap_matrix`.
-
-    Args:
-      counts: models, corruptions, severities and seeds that are not needed are ignored.
-      names: corruptions of the study. Its models are `standard` and one for each name; all were shown clean images
-        and every corruption.
-
-    Returns:
-      (accuracy float64 [seeds, 1 + n, 1 + n], number int, seeds): row 0 is the standard model, column 0 the clean
-      images; `number` is the count of test images (the smallest, when they differ); the seeds are those of the
-      standard model for which every model is complete.
-
-    Raises:
-      ValueError: every seed lacks a measurement; the first one of each seed is named.
-    """
-    models, conditions = (STANDARD, *names), (CLEAN, *names)
-    cells = {
-        (count.seed, count.model, count.corruption): count
-        for count in counts
-        if count.corruption == CLEAN or count.severity == RANDOM
-    }
-    started = sorted({seed for seed, model, _ in cells if model == STANDARD})
-    missing = {seed: [(m, c) for m in models for c in conditions if (seed, m, c) not in cells] for seed in started}
-    complete = [seed for seed in started if not missing[seed]]
-    if not complete:
-        absent = "; ".join(
-            f"seed {seed} lacks {len(pairs)}, first model {pairs[0][0]} on {pairs[0][1]}"
-            for seed, pairs in missing.items()
-        )
-        raise ValueError(
-            f"expected counts of standard and {len(names)} models on clean and {len(names)} corruptions at severity "
-            f"{RANDOM!r}, found {absent or 'no row of the standard model'}"
-        )
-    found = [[[cells[seed, m, c] for c in conditions] for m in models] for seed in complete]
-    accuracy = np.array([[[cell.correct / cell.total for cell in row] for row in study] for study in found])
-    return accuracy, min(cell.total for study in found for row in study for cell in row), tuple(complete)
 
 
 def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd.DataFrame:

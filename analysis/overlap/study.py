@@ -19,12 +19,10 @@ from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, standard_errors
 from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, select_benchmark, stability_text
-from analysis.selection.coverage import coverage
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime import workdirs
 from runtime.log import log
 
-Correctness = Mapping[str, Mapping[tuple[str, int], np.ndarray]]  # {corruption: {(model, seed): bool [N]}}
 GAINS = ("raw_ce", "raw_gain", "raw_gain_se", "relative_ce", "relative_gain", "relative_gain_se")
 _LISTED_SETS = 20  # most frequent sets that stability.json holds
 
@@ -104,49 +102,48 @@ def _trained_with(found):
     return tuple(model for model in models if model in shown)
 
 
-def counts_of(correctness: Correctness) -> list[Count]:
-    """Counts the correct answers of a study, whose corruptions were all shown at random severities."""
-    shown = {(name, 0 if name == CLEAN else RANDOM): by_model for name, by_model in correctness.items()}
-    return answers.count_correct(shown)
-
-
-def bits_of(correctness: Correctness, names: Sequence[str]) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Arranges answers as `Study.of` takes them: (correctness, seeds for which every model is complete)."""
-    _, _, seeds = frames.accuracies(counts_of(correctness), names)
-    models, conditions = (STANDARD, *names), (CLEAN, *names)
-    return np.array([[[correctness[c][m, seed] for c in conditions] for m in models] for seed in seeds]), seeds
+def counts_of(found: answers.Answers, names: Sequence[str], seeds: Sequence[int]) -> list[Count]:
+    """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`."""
+    place = {(CLEAN, 0): 0} | {(name, RANDOM): number for number, name in enumerate(names, 1)}
+    kept = (c for c in found.counts if (c.corruption, c.severity) in place and c.seed in seeds)
+    return sorted(kept, key=lambda count: place[count.corruption, count.severity])
 
 
 def write_results(
     path: pathlib.Path,
-    correctness: Correctness,
     names: Sequence[str],
+    seeds: Sequence[int],
     *,
     dataset: str,
     num_classes: int,
     threshold: float,
     origin: str,
-) -> Overlap:
+) -> tuple[Overlap, list[Count]]:
     """Writes every table and figure of a study, and prints them.
 
     Args:
-      path: workdir.
-      correctness: {corruption: {(model, seed): bool [N]}} of clean images and of each of `names` at
-        random severities, of models trained with `standard` and with each of `names`.
+      path: workdir, with the answers of `standard` and of a model trained with each of `names` to clean images and to
+        each of `names` at random severities.
       names: qualified names of the corruptions.
+      seeds: of the trainings.
       dataset: its name, for titles.
       num_classes: of the dataset.
       threshold: largest overlap between two members of the selected benchmark.
       origin: where the tables come from, for provenance.json and above the picture.
 
+    Returns:
+      (the overlap, the rows of counts.csv).
+
     Raises:
       ValueError: a model or corruption is missing.
     """
-    counts = counts_of(correctness)
+    found = answers.read(path)
+    counts = counts_of(found, names, seeds)
     frames.write(path / "counts.csv", frames.of_counts(counts), origin)
     frames.write(path / "scores.csv", frames.scores(counts), origin)
-    bits, seeds = bits_of(correctness, names)
-    study = Study.of(names, bits, seeds, num_classes)
+    bits, complete = found.study(names)
+    kept = [k for k, seed in enumerate(complete) if seed in seeds]
+    study = Study.of(names, bits[kept], [complete[k] for k in kept], num_classes)
     overlap, se = study.overlap, study.errors.overlap
     frames.write(path / "overlap.csv", matrix_frame(names, overlap.overlap), origin)
     frames.write(path / "overlap_long.csv", pairs_frame(overlap, se), origin)
@@ -162,7 +159,7 @@ def write_results(
     figures.save(heatmap, path / "overlap")
     print(f"\n{overlap_text(overlap, se)}\n")
     _write_selection(path, study, threshold)
-    return overlap
+    return overlap, counts
 
 
 def _write_selection(path, study, threshold):
@@ -182,23 +179,31 @@ def _write_selection(path, study, threshold):
     workdirs.write_json(path / "stability.json", content)
     print(f"\n{stability_text(stability, names, members)}")
     if 0 < len(members) < len(names):
+        from analysis.selection.coverage import coverage
+
         covered = coverage(study.overlap.unclipped, names, members, samples=samples)
         print(f"\n{coverage_text(covered, members, 0.0)}")
 
 
-def write_mixtures(
-    path: pathlib.Path, correctness: Correctness, members: Mapping[str, Sequence[str]], origin: str
-) -> None:
+def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], seeds: Sequence[int], origin: str) -> None:
     """Writes mixtures.csv, the gains of models trained on whole benchmarks on each corruption, and prints it.
 
     Args:
-      path: workdir.
-      correctness: as `write_results` takes it, of `standard` and of the mixtures.
+      path: workdir, with the answers of `standard` and of the mixtures to clean images and to all corruptions of the
+        mixtures at random severities.
       members: {mixture: names of its corruptions}.
+      seeds: of the trainings, which are averaged.
       origin: where the table comes from, for provenance.json.
     """
-    standard = _mean_over_seeds(correctness, STANDARD)
-    found = {name: mixture_gains(standard, _mean_over_seeds(correctness, name)) for name in members}
+    read, names = answers.read(path), dict.fromkeys(name for of in members.values() for name in of)
+
+    def correct(model):
+        """{corruption: fraction of the seeds that answer each image correctly [N]}."""
+        conditions = {CLEAN: 0} | dict.fromkeys(names, RANDOM)
+        return {c: np.mean([read.correct((model, s, c, at)) for s in seeds], axis=0) for c, at in conditions.items()}
+
+    standard = correct(STANDARD)
+    found = {name: mixture_gains(standard, correct(name)) for name in members}
     rows = [
         (mixture, row.Index, int(row.Index in members[mixture]), *row[1:])
         for mixture, gains in found.items()
@@ -249,14 +254,6 @@ def mixture_gains(
         gain = values[0] - values[1]
         columns += [values[1].mean(axis=-1), gain.mean(axis=-1), gain.std(axis=-1, ddof=1) / np.sqrt(gain.shape[-1])]
     return pd.DataFrame(dict(zip(GAINS, columns, strict=True)), index=[*names, "mean"])
-
-
-def _mean_over_seeds(correctness, model):
-    """{corruption: fraction of the seeds of `model` that answer each image correctly [N]}."""
-    return {
-        corruption: np.mean([bits for (name, _), bits in by_model.items() if name == model], axis=0)
-        for corruption, by_model in correctness.items()
-    }
 
 
 def overlap_text(overlap: Overlap, se: np.ndarray) -> str:

@@ -26,7 +26,9 @@ MAX_NODES = 1_000_000  # a few minutes; real studies need fewer than a thousand
 _CLAMP = 100.0
 _LISTED = 500  # sets listed in a resample, where only the winner matters
 _CHUNK = 100  # resamples that are compared at once
-_INFINITE = 1 << 54  # above the cost of all pairs of 60 vertices (each at most _CLAMP / RESOLUTION); 60 of it fit into int64
+_INFINITE = (
+    1 << 54
+)  # above the cost of all pairs of 60 vertices (each at most _CLAMP / RESOLUTION); 60 of it fit into int64
 
 
 @dataclass(frozen=True)

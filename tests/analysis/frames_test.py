@@ -99,38 +99,6 @@ def test_scores_by_hand():
         frames.scores(COUNTS)
 
 
-def study_counts(seeds=(0,), number=1000):
-    names = ("x/a", "x/b")
-    return names, [
-        Count(m, s, c, 0 if c == "clean" else "random", number - 100 * i - 10 * j - s, number)
-        for s in seeds
-        for i, m in enumerate(("standard", *names))
-        for j, c in enumerate(("clean", *names))
-    ]
-
-
-def test_counts_become_an_array_of_accuracies():
-    names, counts = study_counts(seeds=(3, 5))
-    extra = [Count("standard", 3, "x/a", 5, 1, 1000), Count("x/other", 3, "x/a", "random", 1, 1000)]
-    accuracy, number, seeds = frames.accuracies([*reversed(counts), *extra], names)
-    expected = [[[(1000 - 100 * i - 10 * j - s) / 1000 for j in range(3)] for i in range(3)] for s in (3, 5)]
-    np.testing.assert_allclose(accuracy, expected)
-    assert (number, seeds) == (1000, (3, 5))
-
-
-def test_incomplete_seeds_are_left_out_and_incomplete_studies_refused():
-    names, counts = study_counts(seeds=(0, 1))
-    partial = [c for c in counts if c.key != ("x/b", 1, "x/a", "random")]
-    assert frames.accuracies(partial, names)[2] == (0,)
-    broken = [c for c in partial if c.key != ("standard", 0, "clean", 0)]
-    with pytest.raises(
-        ValueError, match=r"seed 0 lacks 1, first model standard on clean; seed 1 lacks 1, .*x/b on x/a"
-    ):
-        frames.accuracies(broken, names)
-    with pytest.raises(ValueError, match="found no row of the standard model"):
-        frames.accuracies([], names)
-
-
 @pytest.mark.parametrize(("correct", "number"), [(0, 13), (13, 13), (5, 20), (1, 1)])
 def test_the_ends_of_the_interval_are_shares_that_are_just_not_excluded(correct, number):
     """At both ends s, |p - s| is 1.96 standard errors sqrt(s (1 - s) / n) of s itself."""
