@@ -1,13 +1,11 @@
-"""The overlap study: train what is missing, evaluate, measure which corruptions overlap, select a
-benchmark.
+"""The overlap study: train what is missing, evaluate, measure which corruptions overlap, select a benchmark.
 
     python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 
-Trains a standard model and one on each of config.study.corruptions (half of each batch corrupted),
-shows all of them the same corrupted test images, and writes counts.csv, scores.csv, errors.csv with
-errors_summary.csv (mean error, CE relative to config.eval.reference), overlap.csv (with
-overlap_long.csv for standard errors and directed transfers), overlap.png and benchmark.json.
-Stopped anywhere, the same command continues.
+Trains a standard model and one on each of config.study.corruptions (half of each batch corrupted), shows all of them
+the same corrupted test images, and writes counts.csv, scores.csv, errors.csv with errors_summary.csv (mean error, CE
+relative to config.eval.reference), overlap.csv (with overlap_long.csv for standard errors and directed transfers),
+overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -24,9 +22,7 @@ from training import augmentation, cli, ranges, steps, study
 
 
 def run(config, workdir):
-    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` in process 0,
-    None in others.
-    """
+    """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` in process 0, None in others."""
     study.refuse_unnamed(config)
     names, mixtures = expand(config.study.corruptions), tuple(config.study.mixtures)
     if len(names) < 2:
@@ -50,8 +46,7 @@ def run(config, workdir):
         mixed = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)}
         if mixtures:
             evaluate_models(mixed, shown, of_mixtures, workdir)
-        # How often this run compiled the programs all models share: once, where nothing changes
-        # their shapes.
+        # How often this run compiled the programs all models share: once, where nothing changes their shapes.
         workdir.write_json("compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return workdir.on_main(_write, workdir, config, dataset, names, mixtures, basis, models)
 

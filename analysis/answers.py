@@ -3,8 +3,8 @@
     WORKDIR/answers/noc.border-random.npz              a corruption at a severity, `/` written as `.`
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
-A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1:
-correct), packed as `numpy.packbits` does: uint8 [ceil(N / 8)]. Its record is a `Record`.
+A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1: correct), packed as
+`numpy.packbits` does: uint8 [ceil(N / 8)]. Its record is a `Record`.
 
 Counts, scores, errors, overlaps and selections follow from answers. Needs no JAX.
 """
@@ -41,10 +41,10 @@ class Record(NamedTuple):
       severity: a level, a fraction or `random`; 0 for `clean`.
       levels: levels that random severities are drawn from, where a benchmark selects some.
       number: N, test images.
-      shown: what the pixels depend on: digests of the test images and, if they are corrupted, the
-        seed and the options of this corruption.
-      about: names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described`
-        (see `analysis.errors.conditions`), `stored`, `imports`.
+      shown: what the pixels depend on: digests of the test images and, if they are corrupted, the seed and the options
+        of this corruption.
+      about: names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
+        `analysis.errors.reference`), `stored`, `imports`.
       models: {(model, seed): digest of its state}.
     """
 
@@ -151,15 +151,15 @@ def count_correct(answers: Mapping[tuple[str, str | int | float], Mapping[Key, n
 class Answers:
     """The answers of models under conditions.
 
-    A table calls severities `random` that are drawn from any set of a corruption's levels. If there
-    are answers for several sets, those of the newest file count.
+    A table calls severities `random` that are drawn from any set of a corruption's levels. If there are answers for
+    several sets, those of the newest file count.
 
     Args:
       files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
 
     Attributes:
-      counts: correct answers of every cell: clean images first, then by corruption and severity,
-        models in the order of their evaluation. A model without answers to clean images has none.
+      counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
+        of their evaluation. A model without answers to clean images has none.
     """
 
     def __init__(self, files: Iterable[tuple[Record, Mapping[Key, np.ndarray]]]):
@@ -192,7 +192,7 @@ class Answers:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Describes what the errors were measured under, as `analysis.errors.conditions` reads it."""
+        """Describes what the errors were measured under, as `analysis.errors.reference` reads it."""
         described, whole = {}, {"dataset": "", "classes": 0, "image_shape": [], "preprocessing": ""}
         for cell in self._cells:
             about, corruption = self.record(cell).about, cell[2]
@@ -219,8 +219,8 @@ class Answers:
         Severities are random, drawn from all levels. The models are `standard` and one by each name.
 
         Returns:
-          (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (standard first), condition (clean
-          first), image; seeds for which every model has all answers.
+          (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (standard first), condition (clean first), image; seeds
+          for which every model has all answers.
 
         Raises:
           ValueError: answers are missing for every seed; names the first of each.
@@ -293,8 +293,8 @@ def read(workdir: str | os.PathLike) -> Answers:
 
 
 def is_stale(before: str | None, now: str | None) -> bool:
-    """Tells whether a digest that answers were made with differs from that of the model now; an
-    unknown digest differs from none.
+    """Tells whether a digest that answers were made with differs from that of the model now; an unknown digest differs
+    from none.
     """
     return bool(before and now and before != now)
 
@@ -304,8 +304,8 @@ def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
 
     Args:
       workdir: of the model, or of its study.
-      name: of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not
-        count. A model `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study.
+      name: of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
+        `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study.
       seed: of the model.
 
     Raises:

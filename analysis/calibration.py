@@ -1,9 +1,7 @@
-"""Severity calibration: the range of a corruption over which a standard model's robustness R falls
-from .95 to .50.
+"""Severity calibration: the range of a corruption over which a standard model's robustness R falls from .95 to .50.
 
-Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
-Using Non-Overlapping Corruptions", appendix A. R(v) = A(v) / A(clean) with every image at severity
-v.
+Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+Non-Overlapping Corruptions", appendix A. R(v) = A(v) / A(clean) with every image at severity v.
 """
 
 import itertools
@@ -22,10 +20,9 @@ class Calibration(NamedTuple):
     Attributes:
       range: (mild, severe).
       robustness: R at both ends.
-      capped: for both ends, whether the target lies outside the domain: the mildest value is
-        already below it, or the most severe one still above.
-      monotone: whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest
-        crossing.
+      capped: for both ends, whether the target lies outside the domain: the mildest value is already below it, or the
+        most severe one still above.
+      monotone: whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest crossing.
       evaluations: (v, R) of every evaluation, from mild to severe.
     """
 
@@ -45,8 +42,7 @@ def calibrate(
     tolerance: float = TOLERANCE,
     noise: float = 0.0,
 ) -> Calibration:
-    """Finds the values at which R reaches two targets: a coarse grid, then bisection (whole values:
-    the nearest).
+    """Finds the values at which R reaches two targets: a coarse grid, then bisection (whole values: the nearest).
 
     Args:
       robustness: v -> R(v), deterministic (common random numbers), evaluated once for each v.
@@ -141,8 +137,6 @@ class _Search:
         return min((mild, severe), key=lambda v: abs(self.value(v) - target)), False
 
     def apart(self, v):
-        """Two neighbouring whole values, `v` and a more severe one, or a milder one where `v` is
-        the most severe.
-        """
+        """Two neighbouring whole values, `v` and a more severe one, or a milder one where `v` is the most severe."""
         step = 1 if self._domain[1] > self._domain[0] else -1
         return (v - step, v) if v == self._domain[1] else (v, v + step)

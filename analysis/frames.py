@@ -91,8 +91,8 @@ def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd
 def wilson_interval(correct: int, number: int) -> tuple[float, float]:
     """Computes Wilson's 95 % interval of a share, which holds for few images, too.
 
-    With p = correct / number and z = 1.96: (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n).
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
+    With p = correct / number and z = 1.96: (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n). E. B.
+    Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
     """
     share, extra = correct / number, _QUANTILE**2 / number
     middle = share + extra / 2

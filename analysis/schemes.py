@@ -195,9 +195,9 @@ def _cell_text(cell):
 
 
 def panels(table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
-    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the largest
-    mean error of the last one up, schemes without it on top. Bars are standard errors of the mean
-    over seeds, with one seed over test images.
+    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the largest mean error of the
+    last one up, schemes without it on top. Bars are standard errors of the mean over seeds, with one seed over test
+    images.
     """
     names = [name for name in columns(table) if not name.startswith("gap_")]
     last = names[-1]
@@ -231,8 +231,8 @@ def points(table: Sequence[Row]) -> list[Point]:
 
 
 def transform_panels(found: Sequence[Point], table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
-    """Draws error against the number of transforms, a panel for each benchmark, a line for each
-    kind, with the errors of whole schemes as levels.
+    """Draws error against the number of transforms, a panel for each benchmark, a line for each kind, with the errors
+    of whole schemes as levels.
 
     Args:
       found: of `points`, not empty.

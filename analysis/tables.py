@@ -22,8 +22,7 @@ class Count(NamedTuple):
       model: name of the corruption it was trained with, or `standard`.
       seed: seed of the training run, >= 0.
       corruption: qualified name of the test corruption, or `clean`.
-      severity: integer level, fraction of the range (float), or `random` (drawn per image);
-        0 for `clean`.
+      severity: integer level, fraction of the range (float), or `random` (drawn per image); 0 for `clean`.
       correct: images classified correctly, 0..total.
       total: images shown, >= 1.
     """
@@ -50,8 +49,8 @@ def check_count(count: Count) -> Count:
     """Checks a count and normalises its severity (None is `random`, or 0 for clean).
 
     Raises:
-      ValueError: a name that a table cannot hold, a severity that does not fit, or counts outside
-        0 <= correct <= total, total >= 1.
+      ValueError: a name that a table cannot hold, a severity that does not fit, or counts outside 0 <= correct <=
+        total, total >= 1.
     """
     model, seed, corruption, severity, correct, total = count
     for what, name in (("model", model), ("corruption", corruption)):
@@ -110,8 +109,8 @@ def robustness_standard_error(
 ) -> np.ndarray:
     """Computes SE(R), SE^2 = R^2 [(1 - A_c) / (N A_c) + (1 - A_0) / (N_0 A_0)], by the delta method.
 
-    The two accuracies are taken as independent. On the same images they are positively correlated, so SE(R) is an upper
-    bound.
+    The two accuracies are taken as independent. On the same images they are positively correlated, so SE(R) is an
+    upper bound.
 
     Args:
       corrupted_accuracy, clean_accuracy: A_c and A_0, in [0, 1].

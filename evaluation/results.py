@@ -11,8 +11,7 @@ from ml_collections import ConfigDict
 
 from analysis import answers, frames, tables
 from analysis.answers import Key, Record
-from analysis.errors.conditions import Conditions
-from analysis.errors.reference import Choice, choose
+from analysis.errors.reference import Choice, Conditions, choose
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.tables import Count

@@ -18,8 +18,7 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Record, file_stem
 from analysis.errors import conditions as named
-from analysis.errors.conditions import FROST, ORIGINAL
-from analysis.errors.reference import PREPROCESSING
+from analysis.errors.reference import FROST, ORIGINAL, PREPROCESSING
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition

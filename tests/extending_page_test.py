@@ -19,7 +19,7 @@ import data
 import models
 from analysis import answers, tables
 from analysis.errors import joint
-from analysis.errors.conditions import Conditions
+from analysis.errors.reference import Conditions
 from analysis.report import inputs
 from evaluation import results, trained_models
 from projects.natural_shift.sources import read_workdirs

@@ -3,9 +3,9 @@
     python train.py     --config=configs/default.py --workdir=runs/standard
     python -m tools.calibrate --workdir=runs/standard --config.calibrate.corruptions="('noc_candidates',)"
 
-The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate`
-and `eval` settings of the config matter. Writes WORKDIR/ranges.json after each corruption; the same
-command continues. Training and evaluation use it with --config.ranges=WORKDIR/ranges.json.
+The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate` and `eval` settings
+of the config matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and
+evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
 from runtime import command  # isort: skip
@@ -18,7 +18,7 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.calibration import ranges_text
-from analysis.errors.conditions import FROST
+from analysis.errors.reference import FROST
 from corruptions.scoring.conditions import expand
 from evaluation import trained_models
 from evaluation.correctness import Model
@@ -84,9 +84,7 @@ def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
 
 
 def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What `path` holds, made with the same settings; no corruptions when there is no such file, or
-    it is stale.
-    """
+    """What `path` holds, made with the same settings; no corruptions when there is no such file, or it is stale."""
     empty = {**asked, "made_from": made_from, "corruptions": {}}
     if not path.exists():
         return empty

@@ -26,10 +26,10 @@ references, the usual --target.
 
     python -m tools.cbar --step=select --scan="runs/scan*.npz" --target=26.9 [--seed=0] [--out=FILE]
 
-selects ten candidates from scans. --scan may be given several times. The target is the mean error of a standard network
-on the reference benchmark, in percent. Prints the ranking and the chosen benchmark with its levels, and writes them to
-FILE (default: cbar_benchmark.json beside the first scan), the ranking also as a figure beside it. Takes about one
-second for each run.
+selects ten candidates from scans. --scan may be given several times. The target is the mean error of a standard
+network on the reference benchmark, in percent. Prints the ranking and the chosen benchmark with its levels, and writes
+them to FILE (default: cbar_benchmark.json beside the first scan), the ranking also as a figure beside it. Takes about
+one second for each run.
 """
 
 from runtime import command  # isort: skip

@@ -3,15 +3,14 @@
     python -m tools.msd --workdir=runs/overlap_shapes --config.msd.schemes="('standard','augmix')"
 
 The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
-config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption,
-severity), applies each to the same config.msd.images training images, and writes to WORKDIR/msd:
-msd.csv (distances, with their spread over random halves of images, transforms and draws) and
-features.npz (centres of the corruptions and of clean images). Schemes are `standard` (images as
-they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the
-512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped
-anywhere, the same command continues, also in the middle of a scheme; more schemes and corruptions
-can be asked for later. After ten seconds it says how many images a second the network takes and
-how long the others will need: `configs/msd.py:paper` shows five billion images to it.
+config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
+the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over
+random halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images).
+Schemes are `standard` (images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with
+each of the 512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped
+anywhere, the same command continues, also in the middle of a scheme; more schemes and corruptions can be asked for
+later. After ten seconds it says how many images a second the network takes and how long the others will need:
+`configs/msd.py:paper` shows five billion images to it.
 
     python -m tools.msd --workdir=runs/baseline --config.msd.errors=runs/schemes
 
@@ -23,27 +22,28 @@ images serves all schemes, so that they are compared on the same; the original d
     python -m tools.msd --experiment=toy --config=configs/msd.py --workdir=runs/baseline
 
 measures mixtures of two corruptions against each of the two. A mixture of fraction p takes that part of its transforms
-from config.msd.toy.first and the others from second, both at config.msd.toy.severity. As long as a few transforms are of
-the second, a network can learn from them: MSD to it should stay low until p = 1, while MMD grows with p. Writes toy.csv
-and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and impulse noise.
+from config.msd.toy.first and the others from second, both at config.msd.toy.severity. As long as a few transforms are
+of the second, a network can learn from them: MSD to it should stay low until p = 1, while MMD grows with p. Writes
+toy.csv and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and impulse
+noise.
 
     python -m tools.msd --experiment=subsets --config=configs/msd.py --workdir=runs/baseline
     python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
 
 draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
-config.msd.corruptions, puts them in order of closeness and writes to WORKDIR/subsets, for each size K: closest_K.npz (the
-first K), farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as schemes: every
-image draws one of the K features. subsets.csv holds the MSD of each, averaged over the corruptions and severities.
-Supplement A of the same paper; `configs/msd.py:subsets` has its pool and sizes.
+config.msd.corruptions, puts them in order of closeness and writes to WORKDIR/subsets, for each size K: closest_K.npz
+(the first K), farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as
+schemes: every image draws one of the K features. subsets.csv holds the MSD of each, averaged over the corruptions and
+severities. Supplement A of the same paper; `configs/msd.py:subsets` has its pool and sizes.
 
     python -m tools.msd --experiment=resampling --config=configs/msd.py --workdir=runs/baseline
 
 measures how far the distance of a transform to a corruption varies with images and draws. Takes
 config.msd.resampling.pairs pairs of one transform of config.msd.resampling.scheme and one (corruption, severity), and
-measures the distance config.msd.resampling.resamplings times, each with other training images and other draws, for every
-number of images and of draws. Writes to WORKDIR/resampling: resampling.csv (mean distance, and the standard deviation
-over resamplings in percent of it, means over the pairs with standard errors) and resampling.png. More pairs can be asked
-for later. The supplement's Figure 6; `configs/msd.py:paper` has its 100 pairs and 100 resamplings.
+measures the distance config.msd.resampling.resamplings times, each with other training images and other draws, for
+every number of images and of draws. Writes to WORKDIR/resampling: resampling.csv (mean distance, and the standard
+deviation over resamplings in percent of it, means over the pairs with standard errors) and resampling.png. More pairs
+can be asked for later. The supplement's Figure 6; `configs/msd.py:paper` has its 100 pairs and 100 resamplings.
 """
 
 from runtime import command  # isort: skip

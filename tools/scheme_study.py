@@ -1,13 +1,11 @@
-"""Trains models with many augmentation schemes, evaluates all of them, and tabulates what each
-brings.
+"""Trains models with many augmentation schemes, evaluates all of them, and tabulates what each brings.
 
     python -m tools.scheme_study --config=configs/scheme_study.py:cifar10 --workdir=runs/schemes
 
-Trains one model for each of config.study.schemes (`standard` is none, `NAME+jsd` adds AugMix's
-consistency loss, `augmix=*` stands for the 512 subsets of its operations, `stored=FOLDER/*.npz` for
-files of tools.msd) and each of config.study.seeds: config.study.parallel at once, one
-compiled train step for all with the same kind of images. Shows all of them the same images under
-config.eval.corruptions, and writes
+Trains one model for each of config.study.schemes (`standard` is none, `NAME+jsd` adds AugMix's consistency loss,
+`augmix=*` stands for the 512 subsets of its operations, `stored=FOLDER/*.npz` for files of tools.msd) and each of
+config.study.seeds: config.study.parallel at once, one compiled train step for all with the same kind of images. Shows
+all of them the same images under config.eval.corruptions, and writes
 
     counts.csv, scores.csv, errors.csv, errors_summary.csv     as eval.py does
     schemes.csv              clean error, mean errors on benchmarks, C-bar minus C, over seeds
@@ -17,8 +15,8 @@ config.eval.corruptions, and writes
     correlations.csv, .png   error against MSD, correlations_mmd.png against MMD, where
                              tools.msd has measured distances in the same workdir
 
-Stopped anywhere, the same command continues; with more schemes or seeds it trains what is missing.
-A model is called by its scheme's canonical name. The workdir is one of eval.py and tools.msd, too.
+Stopped anywhere, the same command continues; with more schemes or seeds it trains what is missing. A model is called
+by its scheme's canonical name. The workdir is one of eval.py and tools.msd, too.
 """
 
 from runtime import command  # isort: skip

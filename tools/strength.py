@@ -4,9 +4,9 @@
 
 The tiles of laion_c are up to 5,000 training images of the dataset.
 
-Writes FILE.md, a table of PSNR and one of SSIM for each benchmark, and FILE.csv with the same
-numbers. The 510 conditions of all benchmarks on 1,000 images of 32x32 pixels take a quarter of an
-hour on two busy CPU cores, most of it to compile.
+Writes FILE.md, a table of PSNR and one of SSIM for each benchmark, and FILE.csv with the same numbers. The 510
+conditions of all benchmarks on 1,000 images of 32x32 pixels take a quarter of an hour on two busy CPU cores, most of
+it to compile.
 """
 
 from runtime import command  # isort: skip
@@ -99,9 +99,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
 
 
 def page(measured, source, again):
-    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does
-    it again.
-    """
+    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does it again."""
     introduction = _INTRODUCTION.format(ceiling=strength.CEILING, source=source, command=again)
     parts = ["# How strong each corruption is", introduction.rstrip()]
     for benchmark, rows in measured.items():
@@ -128,9 +126,7 @@ def exceptions(benchmark, rows):
 
 
 def table(benchmark, rows, field):
-    """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ±
-    0.3`.
-    """
+    """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ± 0.3`."""
     columns = strength.severity_names(benchmark)
     lines = [["corruption", *columns], ["---", *["---:"] * len(columns)]]
     for name in corruptions.names(benchmark):

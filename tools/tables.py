@@ -3,16 +3,16 @@
     python -m tools.tables runs/resnet50 runs/augmix runs/deepaugment --out=runs/table
 
 puts the models and benchmarks of several workdirs in one table: mean error, mCE and relative mCE of each benchmark and
-the gap between C-bar and C, with standard errors and the spread between seeds. The best number of a column is bold only
-where it is significantly smaller than each other: paired on the answers to the same test images, corrected after Holm.
-Writes table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size, ranges,
-frost ...) than the first, or than the reference, are refused, or marked with --mismatch=label.
+the gap between C-bar and C, with standard errors and the spread between seeds. The best number of a column is bold
+only where it is significantly smaller than each other: paired on the answers to the same test images, corrected after
+Holm. Writes table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size,
+ranges, frost ...) than the first, or than the reference, are refused, or marked with --mismatch=label.
 
     python -m tools.tables runs/imagenet/* --by=corruption --measures=CE,relative_CE [--printed] [--out=runs/table]
 
 gives every corruption a column: a table for each benchmark and measure, a row for each model, with its clean error and
-the mean. --printed adds the rows that papers print of the same dataset, benchmark and measure. Writes by_corruption.csv,
-by_corruption.md and by_corruption.tex.
+the mean. --printed adds the rows that papers print of the same dataset, benchmark and measure. Writes
+by_corruption.csv, by_corruption.md and by_corruption.tex.
 
     python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
 
@@ -44,9 +44,9 @@ comparisons.json, and the matrices side by side as matrices.png and matrices.pdf
 
     python -m tools.tables runs/wrn/msd runs/vgg/msd --table=distances [--errors=runs/schemes]
 
-compares two feature extractors by the folders of results of tools.msd: ranks of their distances and, with the evaluated
-workdir --errors of models trained with the schemes, how well either's correlate with error. Writes comparison.json into
-the second folder.
+compares two feature extractors by the folders of results of tools.msd: ranks of their distances and, with the
+evaluated workdir --errors of models trained with the schemes, how well either's correlate with error. Writes
+comparison.json into the second folder.
 """
 
 from runtime import command  # isort: skip

@@ -1,6 +1,4 @@
-"""cbar_benchmark.json: the benchmark that the search over severity scans chose, and the ranking it
-was chosen by.
-"""
+"""cbar_benchmark.json: the benchmark that the search over severity scans chose, and the ranking it was chosen by."""
 
 import pathlib
 from collections.abc import Iterable, Sequence
@@ -56,8 +54,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
       seed: of the random half-sets and benchmarks.
 
     Raises:
-      FileNotFoundError, ValueError: a missing or broken scan, or one without benchmarks that meet
-        the target.
+      FileNotFoundError, ValueError: a missing or broken scan, or one without benchmarks that meet the target.
     """
     runs = []
     for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True, disable=None)):
@@ -75,9 +72,7 @@ def choose_most_distant(runs: Sequence[selection.Run], ranking: Ranking, target:
 
 
 def fraction_more_distant(runs: Sequence[selection.Run], benchmark: selection.Choice) -> float:
-    """Returns the fraction of the random benchmarks that are more distant than this one, averaged
-    over runs.
-    """
+    """Returns the fraction of the random benchmarks that are more distant than this one, averaged over runs."""
     return float(np.mean([np.mean(run.distances > benchmark.distance) for run in runs]))
 
 

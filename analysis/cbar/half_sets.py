@@ -1,8 +1,8 @@
 """Groups of five severities and half-sets of five candidates: the first half of the search for a dissimilar benchmark.
 
 Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
-Robustness" (2021), supplements D.1 and D.2 and the released code; where text and code differ (seven groups in the text,
-six in the code) this is the code.
+Robustness" (2021), supplements D.1 and D.2 and the released code; where text and code differ (seven groups in the
+text, six in the code) this is the code.
 """
 
 import itertools
@@ -26,11 +26,9 @@ class GroupTable(NamedTuple):
 
     Attributes:
       names: the candidates.
-      levels: the five levels, 1..10, of each group, int [n, 6, 5], increasing; the third is the
-        centre.
+      levels: the five levels, 1..10, of each group, int [n, 6, 5], increasing; the third is the centre.
       error: mean error of a group in percent, [n, 6].
-      distance: mean over a group's levels of the distance to the nearest reference (corruption,
-        level), [n, 6].
+      distance: mean over a group's levels of the distance to the nearest reference (corruption, level), [n, 6].
       spread: mean relative spread of the references' errors over their severities.
       references: the references that were used.
     """
@@ -44,9 +42,7 @@ class GroupTable(NamedTuple):
 
 
 def severity_spread(errors: ArrayLike) -> float:
-    """Averages (|e_1 / e_3 - 1| + |e_5 / e_3 - 1|) / 2 over references; errors [m, 5] at severities
-    1..5.
-    """
+    """Averages (|e_1 / e_3 - 1| + |e_5 / e_3 - 1|) / 2 over references; errors [m, 5] at severities 1..5."""
     errors = np.asarray(errors, float)
     if errors.ndim != 2 or errors.shape[1] != 5 or not len(errors) or not np.all(errors[:, 2] > 0):
         raise ValueError(f"expected errors [m, 5], above 0 at severity 3, found {errors.tolist()}")
@@ -55,13 +51,11 @@ def severity_spread(errors: ArrayLike) -> float:
 
 
 def severity_groups(errors: ArrayLike, spread: float) -> np.ndarray:
-    """Finds the five levels around each centre whose relative errors come nearest to -s, -s/2, 0,
-    s/2, s (s = spread).
+    """Finds the five levels around each centre whose relative errors come nearest to -s, -s/2, 0, s/2, s (s = spread).
 
-    With rho(j) = e_j / e_i - 1 and centre i: the first level is the j <= i - 2 with rho(j) nearest
-    to -s, the fifth the j >= i + 2 nearest to s; then the second, between the first and i, is
-    nearest to -s/2, and the fourth, between i and the fifth, nearest to s/2. Of equally near levels
-    the larger is taken.
+    With rho(j) = e_j / e_i - 1 and centre i: the first level is the j <= i - 2 with rho(j) nearest to -s, the fifth
+    the j >= i + 2 nearest to s; then the second, between the first and i, is nearest to -s/2, and the fourth, between
+    i and the fifth, nearest to s/2. Of equally near levels the larger is taken.
 
     Args:
       errors: [10], of levels 1..10, above 0 at the centres.
@@ -93,8 +87,7 @@ def group_table(scan: Scan) -> GroupTable:
     """Groups the levels of one scan; references in `LEFT_OUT` do not count.
 
     Raises:
-      ValueError: no reference is left, or an error of 0 where one is divided by it (the candidate
-        is named).
+      ValueError: no reference is left, or an error of 0 where one is divided by it (the candidate is named).
     """
     kept = [i for i, name in enumerate(scan.references) if name.rpartition("/")[2] not in LEFT_OUT]
     if not kept:
@@ -120,9 +113,7 @@ def group_table(scan: Scan) -> GroupTable:
 
 
 def nearest_distance(features: ArrayLike, references: ArrayLike) -> np.ndarray:
-    """Measures the L2 distance of every feature [..., D] to the nearest of the references [..., D]:
-    float64 [...].
-    """
+    """Measures the L2 distance of every feature [..., D] to the nearest of the references [..., D]: float64 [...]."""
     features, references = np.asarray(features, np.float64), np.asarray(references, np.float64)
     width = features.shape[-1]
     distance = cdist(features.reshape(-1, width), references.reshape(-1, width))
@@ -153,12 +144,10 @@ class HalfSets(NamedTuple):
 def half_sets(
     error: ArrayLike, distance: ArrayLike, target: float, rng: np.random.Generator, precision: float = PRECISION
 ) -> HalfSets:
-    """Draws for every five candidates one of the choices of groups that meet the target, uniformly,
-    if any does.
+    """Draws for every five candidates one of the choices of groups that meet the target, uniformly, if any does.
 
-    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first
-    three candidates the 216 sums are sorted; for the last two each of the 36 sums then leaves an
-    interval of them.
+    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first three candidates the
+    216 sums are sorted; for the last two each of the 36 sums then leaves an interval of them.
 
     Args:
       error, distance: of the groups, [n, 6].

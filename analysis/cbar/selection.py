@@ -1,15 +1,13 @@
-"""The search for a benchmark of given mean error whose corruptions lie far from a reference
-benchmark.
+"""The search for a benchmark of given mean error whose corruptions lie far from a reference benchmark.
 
-Each run (its own networks and images; `analysis.cbar.half_sets`) gives half-sets of five candidates,
-each with a group of severities, and 100,000 benchmarks of two disjoint half-sets. A corruption's
-contribution is by how much benchmarks with it are more distant. The ten of largest contribution,
-averaged over runs, are chosen; among the ways to cut them into two half-sets the one whose error is
-closest to the target gives the severities.
+Each run (its own networks and images; `analysis.cbar.half_sets`) gives half-sets of five candidates, each with a group
+of severities, and 100,000 benchmarks of two disjoint half-sets. A corruption's contribution is by how much benchmarks
+with it are more distant. The ten of largest contribution, averaged over runs, are chosen; among the ways to cut them
+into two half-sets the one whose error is closest to the target gives the severities.
 
-Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in
-Natural Corruption Robustness" (2021), supplement D.2 and the released code. As in the code, the 1 %
-around the target error T is relative and holds for each half-set. Averages over runs go by name.
+Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
+Robustness" (2021), supplement D.2 and the released code. As in the code, the 1 % around the target error T is relative
+and holds for each half-set. Averages over runs go by name.
 """
 
 from collections.abc import Sequence
@@ -30,8 +28,7 @@ class Run(NamedTuple):
     Attributes:
       table: its `analysis.cbar.half_sets.GroupTable`.
       halves: its `HalfSets`.
-      contribution: name -> contribution in standard deviations; NaN when no benchmark holds the
-        candidate.
+      contribution: name -> contribution in standard deviations; NaN when no benchmark holds the candidate.
       distances: distances of its random benchmarks, [100,000].
     """
 
@@ -61,8 +58,7 @@ class Choice(NamedTuple):
 
 
 def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = CANDIDATES) -> np.ndarray:
-    """Draws pairs of half-sets without a common member, uniformly with replacement: positions int
-    [number, 2].
+    """Draws pairs of half-sets without a common member, uniformly with replacement: positions int [number, 2].
 
     Raises:
       ValueError: no half-sets, or no disjoint ones after very many draws.
@@ -84,8 +80,7 @@ def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = 
 
 
 def contributions(holds: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Computes (mean distance of benchmarks with the candidate - mean of all) / population standard
-    deviation of all.
+    """Computes (mean distance of benchmarks with the candidate - mean of all) / population standard deviation of all.
 
     Args:
       holds: which benchmark holds which candidate, bool [b, n].
@@ -105,9 +100,7 @@ def contributions(holds: np.ndarray, distance: np.ndarray) -> np.ndarray:
 def measure(
     table: GroupTable, target: float, seed: int | Sequence[int], number: int = CANDIDATES, precision: float = PRECISION
 ) -> Run:
-    """Makes one run of the search: half-sets, random benchmarks and contributions. `seed`: int or a
-    sequence of them.
-    """
+    """Makes one run of the search: half-sets, random benchmarks and contributions. `seed`: int or a sequence of them."""
     rng = np.random.default_rng(seed)
     halves = half_sets(table.error, table.distance, target, rng, precision)
     pairs = random_benchmarks(halves, rng, number)
@@ -119,11 +112,10 @@ def measure(
 
 
 def rank(runs: Sequence[Run]) -> list[tuple[str, float, float]]:
-    """Ranks candidates by contribution averaged over runs, largest first: (name, mean, standard
-    error over runs).
+    """Ranks candidates by contribution averaged over runs, largest first: (name, mean, standard error over runs).
 
-    A candidate counts in the runs whose benchmarks hold it; with none it comes last, with NaN. Ties
-    go by name. The standard error is NaN for fewer than two runs.
+    A candidate counts in the runs whose benchmarks hold it; with none it comes last, with NaN. Ties go by name. The
+    standard error is NaN for fewer than two runs.
 
     Raises:
       ValueError: runs of different candidates.
@@ -144,11 +136,10 @@ def rank(runs: Sequence[Run]) -> list[tuple[str, float, float]]:
 
 
 def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice:
-    """Chooses, of all pairs of disjoint half-sets of a run within `members`, the one whose error is
-    closest to the target.
+    """Chooses, of all pairs of disjoint half-sets of a run within `members`, the one whose error is closest to the
+    target.
 
-    Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come
-    first.
+    Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come first.
 
     Args:
       runs: list of `Run`.

@@ -2,8 +2,8 @@
 
 Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
 Robustness" (2021): section 4 (mixtures), supplement A (subsets, in the order of the released code), and the
-supplement's Figure 6 (resampling: 100 pairs, 100 resamplings of each, and a spread of about 5 % at 100 images and
-100 draws).
+supplement's Figure 6 (resampling: 100 pairs, 100 resamplings of each, and a spread of about 5 % at 100 images and 100
+draws).
 """
 
 from collections.abc import Sequence
@@ -59,12 +59,10 @@ class Spread(NamedTuple):
 def mixture_distances(
     first: ArrayLike, second: ArrayLike, centres: ArrayLike, fractions: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy
-    experiment.
+    """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy experiment.
 
-    A mixture of fraction p takes round(p n) transforms of the first and the others of the second.
-    With centres of the second, MSD should stay low until the fraction is 1, while MMD grows with
-    it.
+    A mixture of fraction p takes round(p n) transforms of the first and the others of the second. With centres of the
+    second, MSD should stay low until the fraction is 1, while MMD grows with it.
 
     Args:
       first, second: features [n, D] each.
@@ -88,9 +86,8 @@ def mixture_distances(
 def closest_first(distances: ArrayLike) -> np.ndarray:
     """Orders transforms by closeness to any of the references.
 
-    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their
-    distance to it, and append those not yet listed. Equal distances keep the order of the
-    transforms, then that of the references.
+    For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
+    append those not yet listed. Equal distances keep the order of the transforms, then that of the references.
 
     Args:
       distances: [N, m], of transform n to reference c.

@@ -22,8 +22,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     Args:
       distance: {(scheme, corruption): number}.
       errors: {(scheme, corruption): error in percent}.
-      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its
-        title.
+      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
       distance_name: label of the horizontal axes, under the lowest panels.
       title, provenance: lines above all panels.
 
@@ -73,8 +72,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
 
 
 def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str = "") -> Figure:
-    """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced
-    evenly.
+    """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
 
     Args:
       rows: (fraction, corruption, msd, mmd), fractions in ascending order.
@@ -102,8 +100,8 @@ def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str
 
 
 def spread_panel(rows: Sequence[Spread], *, title: str = "") -> Figure:
-    """Draws the spread against the number of images, a line for each number of draws, with standard
-    errors over the pairs.
+    """Draws the spread against the number of images, a line for each number of draws, with standard errors over the
+    pairs.
     """
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axes = figure.subplots()

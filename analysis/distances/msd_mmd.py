@@ -1,22 +1,21 @@
 """Distances between distributions of transforms in the feature space of a network: MSD and MMD.
 
-Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed
-set of images, the same a applied to each; `evaluation.distances.features`), a corruption c has the
-centre fbar(c), the mean of f over its draws.
+Transforms a of an augmentation have features f(a) in R^D (the mean penultimate feature of a fixed set of images, the
+same a applied to each; `evaluation.distances.features`), a corruption c has the centre fbar(c), the mean of f over its
+draws.
 
     MSD(p_a, p_c) = min over sampled a of |f(a) - fbar(c)|      minimal sample distance
     MMD(p_a, p_c) = |mean over a of f(a) - fbar(c)|             distance of the means
 
-Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in
-Natural Corruption Robustness" (2021), section 4; features are not normalised, and MMD is no kernel
-statistic. Both are asymmetric: only the corruption is averaged first.
+Source: E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
+Robustness" (2021), section 4; features are not normalised, and MMD is no kernel statistic. Both are asymmetric: only
+the corruption is averaged first.
 
-Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the
-distance (its Figure 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes
-all images, draws and transforms, every other row a random half of each. Halves without replacement
-vary as much as whole samples drawn anew, for means and what is smooth in them; for a minimum the
-spread says how stable it is and is no standard error, and the minimum over a half is larger on
-average than that over all.
+Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the distance (its Figure
+6). Here everything is measured on G = 1 + R weightings at once: row 0 takes all images, draws and transforms, every
+other row a random half of each. Halves without replacement vary as much as whole samples drawn anew, for means and
+what is smooth in them; for a minimum the spread says how stable it is and is no standard error, and the minimum over a
+half is larger on average than that over all.
 """
 
 from collections.abc import Mapping
@@ -58,8 +57,7 @@ class Stream:
     """Running MSD and MMD to m centres, from chunks of transform features that need not be kept.
 
     Args:
-      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1:
-        just the centres).
+      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1: just the centres).
 
     Attributes:
       number: transforms seen in each weighting, int [G].
@@ -73,9 +71,7 @@ class Stream:
         self.number = np.zeros(groups, int)
 
     def add(self, features, members=None):
-        """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which
-        weighting.
-        """
+        """Adds K transforms: features [K, G, D]; members bool [G, K], which of them count in which weighting."""
         features = finite("features", features, 3)
         groups, _, width = self._centres.shape
         if features.shape[1:] != (groups, width):
@@ -125,8 +121,7 @@ class Stream:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y
-    is constant.
+    """Computes Spearman's rank correlation in [-1, 1], ties at their average rank; NaN when x or y is constant.
 
     x, y: [n] without NaN, n >= 2.
     """
@@ -136,8 +131,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 def spearman_interval(
     x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """Computes the percentile interval of `spearman` under resampling of the points with
-    replacement: (lower, upper).
+    """Computes the percentile interval of `spearman` under resampling of the points with replacement: (lower, upper).
 
     Resamples in which x or y is constant are not counted; (NaN, NaN) when fewer than half are left.
     """
@@ -161,9 +155,7 @@ def _spearman(x, y):
 
 
 def measure_distances(features: np.ndarray, centres: np.ndarray) -> "Stream":
-    """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result
-    are [1, m].
-    """
+    """Measures features [n, D] against centres [m, D], all at once; `msd` and `mmd` of the result are [1, m]."""
     stream = Stream(finite("centres", centres, 2)[None])
     stream.add(finite("features", features, 2)[:, None])
     return stream

@@ -232,9 +232,10 @@ def write_correlations(
     """Writes how distance goes together with error.
 
     Across schemes, a panel for each corruption: correlations.csv, correlations.png (MSD) and correlations_mmd.png.
-    Within a scheme, across its corruptions, where there are three: within_schemes.csv, and within_schemes.png (MMD) with a
-    panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov, Xie (2021),
-    Figures 2 and 3, and Figure 3 of the supplement.
+    Within a scheme, across its corruptions, where there are three: within_schemes.csv, and within_schemes.png (MMD)
+      with a
+    panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov, Xie
+    (2021), Figures 2 and 3, and Figure 3 of the supplement.
 
     Args:
       folder: of the files.

@@ -10,8 +10,17 @@ import pandas as pd
 
 from analysis import answers, frames
 from analysis.errors import significance
-from analysis.errors.conditions import ORIGINAL, Conditions, differences
-from analysis.errors.reference import LABEL, NONE, REFUSE, Choice, choose, conditions_of
+from analysis.errors.reference import (
+    LABEL,
+    NONE,
+    ORIGINAL,
+    REFUSE,
+    Choice,
+    Conditions,
+    choose,
+    conditions_of,
+    differences,
+)
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, MEASURES, TITLES, Summary, score
 from analysis.rounding import with_error
@@ -74,8 +83,8 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
 
     Raises:
       SettingsError: its evaluation imported a module that this process has not imported.
-      FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which
-        conditions, or its answers are damaged.
+      FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which conditions, or its
+        answers are damaged.
     """
     found = answers.read(folder)
     record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
@@ -86,8 +95,8 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
-    """Puts workdirs with the same models, each of another seed, together as one. Conditions that
-    differ from the first's become its notes.
+    """Puts workdirs with the same models, each of another seed, together as one. Conditions that differ from the
+    first's become its notes.
 
     Args:
       evaluated: the workdirs, one or more, of distinct names.
@@ -190,9 +199,7 @@ def _order(column):
 
 
 def _images(evaluated):
-    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the
-    same images.
-    """
+    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the same images."""
     return {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
 
 
@@ -213,9 +220,7 @@ def _best(rows, columns, cells, shown):
 
 
 def _same_images(models, shown):
-    """Whether all rows are of one workdir, or of several that showed the same under every condition
-    they share.
-    """
+    """Whether all rows are of one workdir, or of several that showed the same under every condition they share."""
     of = [shown[name] for name in shown if any(model.startswith(f"{name}:") for model in models)]
     for other in of[1:]:
         shared = of[0].keys() & other.keys()

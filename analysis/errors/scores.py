@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.answers import Answers
-from analysis.errors.conditions import FROST, Conditions
-from analysis.errors.reference import NONE, Choice
+from analysis.errors.reference import FROST, NONE, Choice, Conditions
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
 
 Severity = int | float | str

@@ -19,11 +19,11 @@ import pandas as pd
 import corruptions
 from analysis import frames
 from analysis.errors.joint import Evaluated, check_same
+from analysis.errors.printed import PRINTED
 from analysis.errors.reference import NONE, REFUSE, choose
 from analysis.errors.scores import CE, FIELDS, LEVELS, MEAN, MEAN_ERROR, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
 from analysis.overlap.balance import Balance, balance
-from analysis.references import PRINTED
 from analysis.rounding import fixed, with_error
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime.files import write_atomically
@@ -83,9 +83,9 @@ def by_corruption(
 
     Returns:
       (a row for each model, benchmark, kind of severities, corruption and measure, with the columns `COLUMNS`;
-      sentences on differences from the reference's conditions). The corruption `mean` is the mean of the benchmark; the
-      benchmark `clean` has one row for each model. Percent, NaN where the reference has no errors. `se` is the standard
-      error over test images; of one corruption and several seeds it is the mean of theirs, an upper bound.
+      sentences on differences from the reference's conditions). The corruption `mean` is the mean of the benchmark;
+      the benchmark `clean` has one row for each model. Percent, NaN where the reference has no errors. `se` is the
+      standard error over test images; of one corruption and several seeds it is the mean of theirs, an upper bound.
 
     Raises:
       ValueError: workdirs under other conditions than the first, or other conditions than the reference's.

@@ -30,10 +30,9 @@ class Difference(NamedTuple):
 def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None:
     """Compares two models by their numbers on the same images; None where images are not known.
 
-    Each image's difference is averaged over seeds; the variance of their mean over N images is
-    added to that of either model's mean over its seeds, where it has several. t with the degrees of
-    freedom of Welch and Satterthwaite. With single seeds the difference is between trained networks, not
-    between their recipes.
+    Each image's difference is averaged over seeds; the variance of their mean over N images is added to that of either
+    model's mean over its seeds, where it has several. t with the degrees of freedom of Welch and Satterthwaite. With
+    single seeds the difference is between trained networks, not between their recipes.
 
     Args:
       first, second: a number for each seed.
@@ -56,11 +55,10 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Adjusts p-values for their number so that the chance of any false finding stays below the
-    level.
+    """Adjusts p-values for their number so that the chance of any false finding stays below the level.
 
-    Sorted p_1 <= ... <= p_m become max over j <= i of min(1, (m - j + 1) p_j). Source: S. Holm, "A
-    Simple Sequentially Rejective Multiple Test Procedure", 1979.
+    Sorted p_1 <= ... <= p_m become max over j <= i of min(1, (m - j + 1) p_j). Source: S. Holm, "A Simple Sequentially
+    Rejective Multiple Test Procedure", 1979.
     """
     adjusted, largest = [0.0] * len(values), 0.0
     for rank, index in enumerate(np.argsort(values, kind="stable")):

@@ -14,8 +14,7 @@ import pandas as pd
 
 from analysis import frames
 from analysis.errors import scores
-from analysis.errors.conditions import ORIGINAL, Conditions
-from analysis.errors.reference import NONE, Choice
+from analysis.errors.reference import NONE, ORIGINAL, Choice, Conditions
 from analysis.errors.scores import ImageErrors, Row, Value
 from analysis.rounding import with_error
 from analysis.tables import CLEAN

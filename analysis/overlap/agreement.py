@@ -1,13 +1,13 @@
 """Do the overlap matrices of two or more studies of the same corruptions agree?
 
-One may come from a full study and one from fine-tuned models, or from two architectures (Laugros,
-Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
-Non-Overlapping Corruptions", Fig. 8, compare three by eye). Entries are compared over the n (n - 1)
-/ 2 pairs, and the benchmarks that Algorithm 1 selects from each.
+One may come from a full study and one from fine-tuned models, or from two architectures (Laugros, Caplier, Ospici,
+"Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Fig. 8, compare
+three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from
+each.
 
-Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a
-corruption drawn k times carries weight k in each of its pairs (Snijders and Borgatti, 1999), and
-pairs of a corruption with itself are left out.
+Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a corruption drawn k
+times carries weight k in each of its pairs (Snijders and Borgatti, 1999), and pairs of a corruption with itself are
+left out.
 """
 
 import itertools
@@ -35,11 +35,10 @@ class Agreement(NamedTuple):
 
     Attributes:
       pearson, spearman: correlations over pairs; NaN where one matrix does not vary.
-      pearson_interval, spearman_interval: (lower, upper) of the percentile interval over resampled
-        corruptions.
+      pearson_interval, spearman_interval: (lower, upper) of the percentile interval over resampled corruptions.
       mean_difference: mean absolute difference.
-      standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices
-        differ by their noise alone; NaN without standard errors.
+      standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices differ by their noise
+        alone; NaN without standard errors.
       pairs: number of pairs.
       dropped: corruptions undefined in either matrix, left out.
     """
@@ -62,9 +61,8 @@ class BenchmarkAgreement(NamedTuple):
       first, second: the selected members.
       shared: members of both.
       jaccard: shared members over members of either.
-      first_in_second: what the first benchmark is in the second matrix: its `winner`, a `tie` (as
-        large and of the same mean overlap), a `maximum set` (as large, with every pair allowed) or
-        `not a maximum set`.
+      first_in_second: what the first benchmark is in the second matrix: its `winner`, a `tie` (as large and of the
+        same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum set`.
       second_in_first: the same the other way round.
     """
 
@@ -91,16 +89,16 @@ def agreement(
     """Compares two overlap matrices.
 
     Args:
-      first, second: symmetric [n, n] over the same names. Unclipped overlap compares more: the
-        clipped one has ties at 0.
+      first, second: symmetric [n, n] over the same names. Unclipped overlap compares more: the clipped one has ties at
+        0.
       names: n names; those with an undefined overlap in either matrix are left out.
       first_se, second_se: standard errors [n, n] of the two, both or none.
       resamples, seed: resamples of the corruptions, >= 2, and the seed of the draws.
       level: coverage of the intervals, in (0, 1).
 
     Raises:
-      ValueError: shapes that do not fit, fewer than three corruptions left, NaN between two of
-        them, standard errors of one matrix only, or parameters out of range.
+      ValueError: shapes that do not fit, fewer than three corruptions left, NaN between two of them, standard errors
+        of one matrix only, or parameters out of range.
     """
     names = tuple(names)
     matrices, kept, dropped = _common(first, second, names)
@@ -144,11 +142,9 @@ def benchmark_agreement(
     first_unclipped: ArrayLike | None = None,
     second_unclipped: ArrayLike | None = None,
 ) -> BenchmarkAgreement:
-    """Compares the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over
-    `names`.
+    """Compares the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over `names`.
 
-    Corruptions undefined in either matrix are left out of both. `strict` and the unclipped overlaps
-    are as there.
+    Corruptions undefined in either matrix are left out of both. `strict` and the unclipped overlaps are as there.
     """
     names = tuple(names)
     matrices, kept, _ = _common(first, second, names)
@@ -236,8 +232,8 @@ def compare_several(
 ) -> tuple[dict[str, Any], str, dict[str, MeasuredOverlap]]:
     """Compares every two of three or more studies, and the benchmarks that are selected from each.
 
-    Corruptions whose overlap is undefined in one study are left out of all benchmarks, and of the
-    comparison of every pair that the study is in.
+    Corruptions whose overlap is undefined in one study are left out of all benchmarks, and of the comparison of every
+    pair that the study is in.
 
     Args:
       studies: {name: overlaps}. Source: Laugros, Caplier, Ospici, Fig. 8, sets three side by side.

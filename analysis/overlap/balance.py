@@ -1,8 +1,7 @@
 """Is a benchmark balanced? Robustness to each of its corruptions should count about equally.
 
-Where it is not, a family of overlapping corruptions dominates the mean.
-Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness Benchmarks by
-Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
+Where it is not, a family of overlapping corruptions dominates the mean. Source: Laugros, Caplier, Ospici, "Increasing
+the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Table 2 and Fig. 3.
 """
 
 from collections.abc import Sequence
@@ -29,9 +28,7 @@ class Balance(NamedTuple):
 
 
 def balance(values: ArrayLike) -> Balance:
-    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained
-    with each.
-    """
+    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
     values = np.asarray(values, float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
         raise ValueError(f"expected two or more finite values, found {values.tolist()}")
@@ -39,19 +36,15 @@ def balance(values: ArrayLike) -> Balance:
 
 
 def mean_overlap(matrix: ArrayLike) -> np.ndarray:
-    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN
-    ignored.
-    """
+    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
     return _mean_off_diagonal(matrix, axis=1)
 
 
 def mean_transfer(transfer: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each
-    [n].
+    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each [n].
 
     Outgoing: how much training on a corruption helps the others (it predicts the mCE of models
-    trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the
-    difference.
+    trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the difference.
     """
     return _mean_off_diagonal(transfer, axis=1), _mean_off_diagonal(transfer, axis=0)
 
@@ -72,8 +65,7 @@ def _mean_off_diagonal(matrix, axis):
 
 
 def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order
-    of `names`.
+    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order of `names`.
 
     Raises:
       ValueError: a size outside 1..n - 1, or a corruption without a defined overlap.

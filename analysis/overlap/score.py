@@ -1,7 +1,7 @@
 """Overlap: does robustness to one corruption bring robustness to another?
 
-Model 0 is standard, model i was trained with corruption i; A[m,c] is the accuracy of model m on
-corruption c, A[m,0] on clean images.
+Model 0 is standard, model i was trained with corruption i; A[m,c] is the accuracy of model m on corruption c, A[m,0]
+on clean images.
 
     R[m,c]    = A[m,c] / A[m,0]                             robustness
     G[j]      = R[j,j] - R[0,j]                             gain
@@ -9,8 +9,8 @@ corruption c, A[m,0] on clean images.
                                                             tested on j
     O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
 
-Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks"
-(2021). The variant `bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
+Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks" (2021). The variant
+`bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from analysis.overlap.variance import (
-    above_zero,
-    binomial_gain_variance,
-    binomial_overlap_variance,
-    jackknife_variance,
-    leave_one_out,
-)
 
 VARIANTS = ("robustness", "bmvc")
 WEAK_GAIN = 0.03
@@ -36,23 +28,22 @@ _CLEAN_DROP = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained,
-    tested].
+    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained, tested].
 
     Attributes:
       names: corruptions, n of them.
       overlap: O, float64 [n, n]; rows and columns of invalid corruptions are NaN.
       unclipped: (T[i->j] + T[j->i]) / 2 before the maximum with 0.
-      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or
-        seeds). First order: up to an eighth too small where a gain is only a few of its own
-        standard errors (`analysis.overlap.uncertainty` has no such limit).
+      se: standard error of `unclipped` (0 on the diagonal; NaN without a number of images or seeds). First order: up
+        to an eighth too small where a gain is only a few of its own standard errors (`analysis.overlap.uncertainty`
+        has no such limit).
       transfer: T; column j is NaN where j is invalid.
       gain: G, [n].
       gain_se: standard error of G, [n].
       robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
       clean_accuracy: A[m, 0], [1 + n].
-      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), or a standard model near chance)
-        or "invalid" (G <= 0, or a clean accuracy of 0).
+      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), or a standard model near chance) or "invalid" (G
+        <= 0, or a clean accuracy of 0).
       warnings: sentences for the reader.
       variant: "robustness" or "bmvc".
       number: test images, or None.
@@ -88,8 +79,8 @@ def overlap_matrix(
 
     Several seeds are averaged as accuracies, before any ratio is taken. Standard errors add two
     variances: binomial noise over the test images (delta method, accuracies taken as independent;
-    not divided by the number of seeds, because all seeds see the same images) and, with several
-    seeds, the jackknife variance over seeds (all models of a seed left out together).
+    not divided by the number of seeds, because all seeds see the same images) and, with several seeds, the jackknife
+    variance over seeds (all models of a seed left out together).
 
     Args:
       accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained
@@ -99,8 +90,8 @@ def overlap_matrix(
       names: the n corruptions, each once.
       number: test images behind each accuracy, >= 1; None leaves binomial noise out.
       variant: "robustness" (papers) or "bmvc" (raw accuracies).
-      num_classes: K, to flag a standard model near chance, A[0,0] below 1/K + max(3 SE, .05 (1 -
-        1/K)), whose robustness means nothing; None does not look.
+      num_classes: K, to flag a standard model near chance, A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)), whose
+        robustness means nothing; None does not look.
 
     Raises:
       ValueError: shapes that do not fit, or values outside [0, 1].
@@ -153,11 +144,10 @@ def overlap_matrix(
 
 
 def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches
-    lead.
+    """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
 
-    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips. So is what
-    a clean accuracy of 0 divides.
+    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips. So is what a clean accuracy
+    of 0 divides.
     """
     full = np.asarray(full, float)
     robustness = full[..., 1:]
@@ -230,3 +220,73 @@ def _of_clean(clean, names, number):
         for i, name in enumerate(names)
         if clean[0] - clean[1 + i] > far[1 + i]
     ]
+
+
+# First-order variances of gain and overlap: binomial noise over the test images, and the jackknife over seeds.
+
+
+def above_zero(clean: np.ndarray) -> np.ndarray:
+    """Puts NaN in the place of accuracies of 0, which nothing can be divided by."""
+    return np.where(clean > 0, clean, np.nan)
+
+
+def binomial_gain_variance(full: np.ndarray, number: int, relative: bool) -> np.ndarray:
+    """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2: [n].
+
+    Args:
+      full: accuracies [1 + n, 1 + n], clean first.
+      number: test images.
+      relative: whether R is relative to clean accuracy.
+    """
+    a, clean = full[:, 1:], above_zero(full[:, :1])
+    variance = a * (1 - a) / number
+    if relative:
+        variance = (variance + (a / clean) ** 2 * clean * (1 - clean) / number) / clean**2
+    return variance[0] + np.diag(variance[1:])
+
+
+def binomial_overlap_variance(
+    full: np.ndarray, robustness: np.ndarray, gain: np.ndarray, transfer: np.ndarray, number: int, relative: bool
+) -> np.ndarray:
+    """Computes the delta-method variance of the unclipped O: sum over the nine accuracies in it of (dO/dA)^2 A (1 - A)
+    / N. Symmetric [n, n]; the diagonal means nothing.
+
+    Args:
+      full, number, relative: as of `binomial_gain_variance`.
+      robustness, gain, transfer: the results of `compute` on `full`.
+    """
+    noise = full * (1 - full) / number
+    clean = above_zero(full[1:, 0]) if relative else np.ones(len(gain))  # A[i,0]
+    standard_clean = above_zero(full[0, 0]) if relative else 1.0
+    gain = np.where(gain > 0, gain, np.nan)
+    on_itself = np.diag(robustness[1:])
+
+    # One direction, T[i->j]; rows i, columns j.
+    cross = 1 / (gain[None, :] * clean[:, None])  # d / dA[i,j]
+    baseline = (transfer - 1) / gain / standard_clean  # d / dA[0,j]
+    self_ = -transfer / gain / clean[None, :]  # d / dA[j,j]
+    # Accuracies of clean images enter both directions, so their derivatives add before squaring.
+    clean_i = -robustness[1:] / (gain * clean[:, None])  # d / dA[i,0], through R[i,j]
+    clean_j = transfer * on_itself / gain / clean[None, :]  # d / dA[j,0], through R[j,j]
+    clean_0 = -(transfer - 1) * robustness[0] / gain / standard_clean  # d / dA[0,0]
+
+    trained, noise_on_itself = noise[1:, 1:], np.diag(noise[1:, 1:])
+    directed = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * noise_on_itself
+    variance = directed + directed.T
+    if relative:
+        shared = clean_i + clean_j.T
+        variance += shared**2 * noise[1:, :1] + (shared**2 * noise[1:, :1]).T
+        variance += (clean_0 + clean_0.T) ** 2 * noise[0, 0]
+    return variance / 4
+
+
+def leave_one_out(accuracy: np.ndarray) -> np.ndarray:
+    """Means of accuracies [S >= 2, ...] over all seeds but one, for each seed left out: [S, ...]."""
+    seeds = len(accuracy)
+    return (seeds * accuracy.mean(axis=0) - accuracy) / (seeds - 1)
+
+
+def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
+    """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with each seed left out."""
+    seeds = len(left_out)
+    return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)

@@ -17,8 +17,9 @@ from analysis import answers, figures, frames, heatmaps
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, standard_errors
+from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
-from analysis.selection.benchmark import coverage_text, select_benchmark, stability_text
+from analysis.selection.benchmark import select_benchmark, stability_text
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime import workdirs
 from runtime.log import log
@@ -80,19 +81,21 @@ def corruptions_of(workdir: pathlib.Path, found: answers.Answers) -> tuple[str, 
     Raises:
       FileNotFoundError, ValueError: no workdir of overlap.py.
     """
-    names = _chosen(workdirs.read_config(workdir).get("study", {}).get("corruptions", ())) or _trained_with(found)
+    chosen = workdirs.read_config(workdir).get("study", {}).get("corruptions", ())
+    names = _names(chosen, _trained_with(found))
     if len(names) < 2:
         raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
     return names
 
 
-def _chosen(names):
-    """Expands the corruptions that the settings name."""
-    if not names:
-        return ()
+def _names(chosen, trained):
+    """The corruptions that the settings name, expanded; where they name none, those that models were trained with."""
+    members = [name for asked in chosen for name in (qualified_members(asked) if asked in BENCHMARKS else (asked,))]
+    if set(members) <= set(trained):
+        return tuple(dict.fromkeys(members)) or trained
     from corruptions.scoring.conditions import expand  # imports JAX, which takes seconds
 
-    return expand(names)
+    return expand(chosen)
 
 
 def _trained_with(found):
@@ -179,10 +182,10 @@ def _write_selection(path, study, threshold):
     workdirs.write_json(path / "stability.json", content)
     print(f"\n{stability_text(stability, names, members)}")
     if 0 < len(members) < len(names):
-        from analysis.selection.coverage import coverage
+        from analysis.selection import coverage
 
-        covered = coverage(study.overlap.unclipped, names, members, samples=samples)
-        print(f"\n{coverage_text(covered, members, 0.0)}")
+        covered = coverage.coverage(study.overlap.unclipped, names, members, samples=samples)
+        print(f"\n{coverage.text(covered, members)}")
 
 
 def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], seeds: Sequence[int], origin: str) -> None:
@@ -224,8 +227,8 @@ def mixture_gains(
 ) -> pd.DataFrame:
     """Computes the gains of a model over the standard one on each corruption.
 
-    With the wrong answers w[i] of image i under a corruption and w0[i] on the clean image, and the errors E and E0 of a
-    reference network:
+    With the wrong answers w[i] of image i under a corruption and w0[i] on the clean image, and the errors E and E0 of
+    a reference network:
 
         raw CE      = mean_i  100 w[i] / E
         relative CE = mean_i  100 (w[i] - w0[i]) / (E - E0)
@@ -257,8 +260,8 @@ def mixture_gains(
 
 
 def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
-    """Lists the accuracies behind an overlap matrix, then the matrix with its median standard
-    error, then the warnings; se is [n, n].
+    """Lists the accuracies behind an overlap matrix, then the matrix with its median standard error, then the warnings;
+    se is [n, n].
     """
     names, width = overlap.names, max(map(len, overlap.names))
     models = [

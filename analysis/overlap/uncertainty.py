@@ -1,10 +1,10 @@
 """The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
 Two variances add: noise of the test images and, with several seeds, the jackknife over seeds (as in
-`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled: all
-models were shown the same images, whose difficulty correlates their answers, and the errors account for that. Without
-it each accuracy is drawn anew from its binomial distribution, independently; then errors of differences between models
-come out too large.
+`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled:
+all models were shown the same images, whose difficulty correlates their answers, and the errors account for that.
+Without it each accuracy is drawn anew from its binomial distribution, independently; then errors of differences
+between models come out too large.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.overlap.score import compute
-from analysis.overlap.variance import jackknife_variance, leave_one_out
+from analysis.overlap.score import compute, jackknife_variance, leave_one_out
 
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
@@ -25,16 +24,13 @@ class Errors(NamedTuple):
 
     Attributes:
       clean: of clean accuracies, [1 + n].
-      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one
-        trained with j, [n].
+      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one trained with j, [n].
       gain: of G[j], [n].
       overlap: of the unclipped overlap, the standard deviation over resamples, [n, n].
       transfer: of T, [n, n].
       mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
-      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that
-        resample.
-      resampled: whether the test images were resampled; if not, accuracies were drawn
-        independently.
+      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
+      resampled: whether the test images were resampled; if not, accuracies were drawn independently.
     """
 
     clean: np.ndarray
@@ -55,9 +51,8 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study.
 
-    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard
-    deviation where they are normal, and not carried away by the few resamples in which a weak gain
-    all but vanishes.
+    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard deviation where
+    they are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
 
     Args:
       accuracy: [S, 1 + n, 1 + n], standard model and clean images first.
@@ -122,14 +117,13 @@ def _deviation(samples):
 def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.ndarray:
     """Resamples test images with replacement and recomputes every accuracy.
 
-    All models and corruptions are shown the same resampled images. Counts of correct answers under
-    all resamples are one matrix product of the bits with the images' multinomial multiplicities.
-    With several seeds of training the accuracies are averaged over them; noise between trainings is
-    not in the result.
+    All models and corruptions are shown the same resampled images. Counts of correct answers under all resamples are
+    one matrix product of the bits with the images' multinomial multiplicities. With several seeds of training the
+    accuracies are averaged over them; noise between trainings is not in the result.
 
     Args:
-      bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]:
-        models (standard first) x conditions (clean first) x test images in one order for all.
+      bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]: models (standard first)
+        x conditions (clean first) x test images in one order for all.
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator; equal seeds give equal results.
 

@@ -1,15 +1,15 @@
 """Algorithm 1: the largest benchmark whose corruptions do not overlap.
 
-Given overlaps O and the largest overlap t allowed between two members: find all largest sets with every pair at O <= t;
-among them take the one of smallest mean overlap. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance
-of Robustness Benchmarks by Using Non-Overlapping Corruptions", Algorithm 1. The paper leaves two things open. Is O = t
-allowed? Here yes; `strict` says no. Which set wins a tie? Here the one of smaller mean overlap before clipping at 0, then
-the first by name in alphabetical order.
+Given overlaps O and the largest overlap t allowed between two members: find all largest sets with every pair at O <=
+t; among them take the one of smallest mean overlap. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and
+Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Algorithm 1. The paper leaves two things open.
+Is O = t allowed? Here yes; `strict` says no. Which set wins a tie? Here the one of smaller mean overlap before
+clipping at 0, then the first by name in alphabetical order.
 
 The sets are the maximum cliques of the graph that joins compatible pairs. A graph of n vertices is a list of n Python
-integers: bit j of `adjacent[i]` says that i and j may be together. Every search is exact. It branches in the order of a
-greedy colouring (Tomita and Seki, 2003): a clique takes at most one vertex of a colour class, so its size and the number
-of colours that are left bound the size that a branch can reach.
+integers: bit j of `adjacent[i]` says that i and j may be together. Every search is exact. It branches in the order of
+a greedy colouring (Tomita and Seki, 2003): a clique takes at most one vertex of a colour class, so its size and the
+number of colours that are left bound the size that a branch can reach.
 """
 
 import math
@@ -40,10 +40,10 @@ class Selection:
       mean_overlap: mean O over its pairs; 0 for a single member.
       mean_unclipped: mean unclipped O over its pairs, or None if it was not given.
       sets: all sets of the largest size, best first; at most `max_sets` of them.
-      complete: False if there are more sets than that. The winner is found all the same, by branch
-        and bound over all of them.
-      exact: False if that search gave up after `MAX_NODES` branches: no set is larger than the
-        winner, but one of smaller mean overlap may exist.
+      complete: False if there are more sets than that. The winner is found all the same, by branch and bound over all
+        of them.
+      exact: False if that search gave up after `MAX_NODES` branches: no set is larger than the winner, but one of
+        smaller mean overlap may exist.
       ties: the sets in `sets`, besides the winner, whose mean O equals the winner's (to 1e-10).
       dropped: candidates without a defined overlap, left out.
       threshold: largest overlap that was allowed between two members.
@@ -86,21 +86,21 @@ def select(
     """Selects the largest set of corruptions that do not overlap: Algorithm 1.
 
     Args:
-      overlap: O, symmetric [n, n]; the diagonal is ignored, except that NaN there, or in all of a
-        row, drops the candidate.
+      overlap: O, symmetric [n, n]; the diagonal is ignored, except that NaN there, or in all of a row, drops the
+        candidate.
       names: n candidates, each once.
       threshold: largest overlap t allowed between two members, in [0, 1].
       strict: demand O < t instead of O <= t.
-      unclipped: overlap before the maximum with 0, [n, n], for ties. Values are compared to a
-        resolution of 1e-10 and, if unclipped, within +-100.
+      unclipped: overlap before the maximum with 0, [n, n], for ties. Values are compared to a resolution of 1e-10 and,
+        if unclipped, within +-100.
       max_sets: how many of the largest sets are listed at most, >= 1.
 
     Returns:
       A `Selection`.
 
     Raises:
-      ValueError: matrices that are not square, symmetric and as large as `names`; a threshold
-        outside [0, 1]; NaN between two valid candidates; no valid candidate.
+      ValueError: matrices that are not square, symmetric and as large as `names`; a threshold outside [0, 1]; NaN
+        between two valid candidates; no valid candidate.
     """
     names = tuple(names)
     matrix = _matrix("overlap", overlap, names)
@@ -169,8 +169,7 @@ def sweep(
     *,
     max_sets: int = MAX_SETS,
 ) -> tuple[Selection, ...]:
-    """Selects at each threshold. Size never shrinks as the threshold grows; the sets are
-    not nested in general."""
+    """Selects at each threshold. Size never shrinks as the threshold grows; the sets are not nested in general."""
     return tuple(select(overlap, names, float(t), strict, unclipped, max_sets=max_sets) for t in thresholds)
 
 
@@ -349,7 +348,8 @@ def cheapest_clique(
 ) -> tuple[int, bool]:
     """Finds the clique of smallest cost by branch and bound.
 
-    The cost of a clique is a tuple, compared in order: the sum of `costs[0]` over its pairs, the sum of `costs[1]`, ...,
+    The cost of a clique is a tuple, compared in order: the sum of `costs[0]` over its pairs, the sum of `costs[1]`,
+      ...,
     and last its vertices in increasing order, so that the cheapest is unique. A branch is cut when the lower bounds on
     all sums (`_bounds`) compare above the best clique so far.
 
@@ -407,8 +407,8 @@ def cheapest_clique(
 def _bounds(costs, linked, lists, order, need):
     """Bounds the cost of `need` more vertices from below: (bound [k], bound if v is taken [k, len(order)]), rounded up.
 
-    A vertex v costs its links to the chosen vertices and half of its links to the other new ones. The latter are at least
-    the `need - 1` smallest of its cheapest links into each colour class, of which at most one vertex is taken.
+    A vertex v costs its links to the chosen vertices and half of its links to the other new ones. The latter are at
+    least the `need - 1` smallest of its cheapest links into each colour class, of which at most one vertex is taken.
     """
     starts = np.cumsum([0] + [len(group) for group in lists[:-1]])
     block = costs[:, order][:, :, order]

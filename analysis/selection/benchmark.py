@@ -1,5 +1,5 @@
-"""benchmark.json, the selection of Algorithm 1 from the overlaps of a study, and coverage.json, which candidates another
-benchmark covers; both printed, too.
+"""benchmark.json, the selection of Algorithm 1 from the overlaps of a study, and coverage.json, which candidates
+another benchmark covers; both printed, too.
 """
 
 import itertools
@@ -12,12 +12,8 @@ import numpy as np
 from analysis.overlap.balance import mean_overlap
 from analysis.overlap.measured import MeasuredOverlap
 from analysis.references import BENCHMARKS, qualified_members
-from analysis.selection import algorithm, nk_benchmarks, select
+from analysis.selection import algorithm, select
 from analysis.selection.algorithm import Selection, Stability
-from analysis.selection.categories import Categories
-from analysis.selection.categories import categories as find_categories
-from analysis.selection.coverage import Coverage
-from analysis.selection.coverage import coverage as find_coverage
 from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
 
@@ -55,19 +51,17 @@ def select_benchmark(
       sweep: whether to select at thresholds 0, .05, ... 1 too.
       kept: whether `out` stays as it is: a question about another benchmark changes no selection.
       categories: whether to cluster the candidates into categories.
-      coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json,
-        names with commas between them, or a name of `analysis.references.BENCHMARKS`, written to
-        coverage.json beside `out`; None tests none.
-      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside
-        `out`; None draws none.
+      coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json, names with commas
+        between them, or a name of `analysis.references.BENCHMARKS`, written to coverage.json beside `out`; None tests
+        none.
+      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside `out`; None draws none.
       nk_unbalanced: whether to add less balanced ones of the same size.
 
     Returns:
       The content of benchmark.json.
 
     Raises:
-      FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the
-        candidates.
+      FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the candidates.
     """
     if nk_unbalanced and nk is None:
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
@@ -86,15 +80,19 @@ def select_benchmark(
         ]
         print(f"\n{sweep_text(swept)}")
     if covering is not None:
-        covered = find_coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
-        print(f"\n{coverage_text(covered, covering, 0.0)}")
+        from analysis.selection import coverage as covering_of
+
+        covered = covering_of.coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
+        print(f"\n{covering_of.text(covered, covering)}")
         beside = out.with_name("coverage.json")
         write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
         print(f"written to {beside}")
     if categories or nk is not None:
-        clustered = find_categories(overlap, names)
+        from analysis.selection import categories as clusters
+
+        clustered = clusters.categories(overlap, names)
         content["categories"] = [list(cluster) for cluster in clustered.clusters]
-        print(f"\n{categories_text(clustered)}")
+        print(f"\n{clusters.text(clustered)}")
         if nk is not None:
             content["nk_file"] = _write_nk(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
     if kept:
@@ -146,13 +144,13 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def _write_nk(
     out: pathlib.Path, clusters: Sequence[Sequence[str]], nk: str, unbalanced: bool, inputs: Mapping[str, str]
 ) -> str:
-    """Draws and writes random benchmarks of n categories with k members each; returns the file's
-    path.
-    """
+    """Draws and writes random benchmarks of n categories with k members each; returns the file's path."""
     try:
         n, k, number = (int(part) for part in nk.split(","))
     except ValueError:
         raise ValueError(f"expected --nk=n,k,N with three integers, found {nk!r}") from None
+    from analysis.selection import nk_benchmarks
+
     drawn = nk_benchmarks.balanced(clusters, n, k, number)
     content = {
         "n": n,
@@ -186,8 +184,7 @@ def _near_threshold(selection, names, overlap, se):
 def selection_text(
     selection: Selection, names: Sequence[str], overlap: np.ndarray, near_threshold: Sequence[dict] | None
 ) -> str:
-    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the
-    threshold.
+    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the threshold.
 
     Args:
       selection: of `analysis.selection.select`.
@@ -233,43 +230,9 @@ def sweep_text(selections: Sequence[Selection]) -> str:
 
 
 def stability_text(stability: Stability, names: Sequence[str], members: Collection[str]) -> str:
-    """Lists how often resampled test images select each corruption, most often first, and marks the
-    members.
-    """
+    """Lists how often resampled test images select each corruption, most often first, and marks the members."""
     lines = [f"selected under {stability.resamples} resamples of the test images:"]
     for name in sorted(names, key=lambda name: -stability.members.get(name, 0)):
         percent = 100 * stability.members.get(name, 0)
         lines.append(f"  {percent:5.1f} %  {name}{'  (selected)' if name in members else ''}")
     return "\n".join(lines)
-
-
-def categories_text(categories: Categories) -> str:
-    """Lists clusters, one on a line, and the correlation within clusters at each number of clusters
-    K.
-    """
-    tried = ", ".join(f"K = {k}: {value:.3f}" for k, value in categories.correlations)
-    return "\n".join(
-        [
-            f"{len(categories.clusters)} categories, mean correlation within them {categories.correlation:.3f} ({tried})",
-            *(f"  {i}: {', '.join(cluster)}" for i, cluster in enumerate(categories.clusters, 1)),
-            f"dropped (no defined overlap): {', '.join(categories.dropped) or 'none'}",
-        ]
-    )
-
-
-def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float) -> str:
-    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones
-    last.
-    """
-    order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
-    width = max(len(name) for name in ("corruption", *rows))
-    beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
-    title = (
-        f"coverage by a benchmark of {len(benchmark)} (overlap above {above:g}; p corrected for the number of members)"
-    )
-    header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
-    lines = [
-        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"
-        for name, row in ((name, rows[name]) for name in order)
-    ]
-    return "\n".join([title, header, *lines])

@@ -1,11 +1,10 @@
 """Categories of corruptions: clusters of rows of the overlap matrix.
 
-K-means with K = 2, 3, ... on the rows of O (Euclidean, diagonal 1 included), until corruptions of
-one cluster have similar overlaps: the mean Pearson correlation between columns of O over all
-ordered pairs in the same cluster exceeds .5. Pairs are pooled over clusters; a cluster of one has
-none. Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to
-Natural Distribution Shifts" (BMVC 2021) and its code, which draws K-means without a seed; here
-equal seeds give equal clusters.
+K-means with K = 2, 3, ... on the rows of O (Euclidean, diagonal 1 included), until corruptions of one cluster have
+similar overlaps: the mean Pearson correlation between columns of O over all ordered pairs in the same cluster exceeds
+.5. Pairs are pooled over clusters; a cluster of one has none. Source: Laugros, Caplier, Ospici, "Using Synthetic
+Corruptions to Measure Robustness to Natural Distribution Shifts" (BMVC 2021) and its code, which draws K-means without
+a seed; here equal seeds give equal clusters.
 """
 
 from collections.abc import Sequence
@@ -45,15 +44,14 @@ def categories(
     Args:
       overlap: O, symmetric [n, n], diagonal 1; rows of NaN are left out.
       names: n names, each once.
-      correlation: what the mean within clusters must exceed, in [-1, 1). If no K reaches it, each
-        corruption is a category of its own.
+      correlation: what the mean within clusters must exceed, in [-1, 1). If no K reaches it, each corruption is a
+        category of its own.
       restarts: starts of K-means for each K, the best taken, >= 1.
       seed: of the starts; the result for a K depends on nothing else.
 
     Raises:
-      ValueError: a matrix that is not square and symmetric, repeated names, NaN between two valid
-        corruptions, fewer than two of them, a row without variation (its correlation is undefined),
-        or parameters out of range.
+      ValueError: a matrix that is not square and symmetric, repeated names, NaN between two valid corruptions, fewer
+        than two of them, a row without variation (its correlation is undefined), or parameters out of range.
     """
     names, matrix = tuple(names), np.asarray(overlap, float)
     if len(set(names)) != len(names) or matrix.shape != (len(names), len(names)):
@@ -88,22 +86,30 @@ def categories(
     return Categories(clusters, tried[-1][1], tuple(tried), tuple(names[i] for i in np.flatnonzero(drop)))
 
 
+def text(found: Categories) -> str:
+    """Lists clusters, one on a line, and the correlation within clusters at each number of clusters K."""
+    tried = ", ".join(f"K = {k}: {value:.3f}" for k, value in found.correlations)
+    return "\n".join(
+        [
+            f"{len(found.clusters)} categories, mean correlation within them {found.correlation:.3f} ({tried})",
+            *(f"  {i}: {', '.join(cluster)}" for i, cluster in enumerate(found.clusters, 1)),
+            f"dropped (no defined overlap): {', '.join(found.dropped) or 'none'}",
+        ]
+    )
+
+
 def within_cluster_correlation(overlap: ArrayLike, labels: ArrayLike) -> float:
-    """Averages the Pearson correlation between columns of O [n, n] over all pairs with equal labels
-    [n]; NaN for none.
-    """
+    """Averages the Pearson correlation between columns of O [n, n] over all pairs with equal labels [n]; NaN for none."""
     labels = np.asarray(labels)
     same = (labels[:, None] == labels) & ~np.eye(len(labels), dtype=bool)
     return float(np.corrcoef(overlap, rowvar=False)[same].mean()) if same.any() else float("nan")
 
 
 def k_means(points: ArrayLike, k: int, *, restarts: int = 100, seed: int = 0) -> np.ndarray:
-    """Clusters points [n, d] by K-means with the smallest sum of squared distances; returns labels
-    int [n].
+    """Clusters points [n, d] by K-means with the smallest sum of squared distances; returns labels int [n].
 
-    Lloyd's algorithm from `restarts` starts of k-means++ (Arthur and Vassilvitskii, 2007), all at
-    once. Labels count clusters by first member, none is empty; of clusterings that tie, the first
-    in the order of labels is taken.
+    Lloyd's algorithm from `restarts` starts of k-means++ (Arthur and Vassilvitskii, 2007), all at once. Labels count
+    clusters by first member, none is empty; of clusterings that tie, the first in the order of labels is taken.
 
     Raises:
       ValueError: k outside 1..n.
@@ -128,9 +134,7 @@ def k_means(points: ArrayLike, k: int, *, restarts: int = 100, seed: int = 0) ->
 
 
 def _starts(points, k, restarts, rng):
-    """Centres [restarts, k, d] of k-means++: each next one drawn in proportion to its squared
-    distance.
-    """
+    """Centres [restarts, k, d] of k-means++: each next one drawn in proportion to its squared distance."""
     centre_index = rng.integers(len(points), size=restarts)
     centres = points[centre_index][:, None]
     for _ in range(k - 1):

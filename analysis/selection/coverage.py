@@ -1,25 +1,23 @@
 """Does a benchmark cover a corruption outside it?
 
-A corruption c is covered if it overlaps with a member m of the benchmark (Laugros et al., 2021:
-overlap 0 with all members means not covered). The overlap is measured with noise and clipped at 0,
-so "above 0" needs a test. With the unclipped overlap U, its standard error and a margin t (0: any
-overlap at all):
+A corruption c is covered if it overlaps with a member m of the benchmark (Laugros et al., 2021: overlap 0 with all
+members means not covered). The overlap is measured with noise and clipped at 0, so "above 0" needs a test. With the
+unclipped overlap U, its standard error and a margin t (0: any overlap at all):
 
     z[m] = (U[c,m] - t) / se[c,m]
     covered        "U[c,m] <= t for every m" is rejected, because the largest z is too large
     not covered    "U[c,m] > t for some m" is rejected, because every z is too small
 
-The largest of many z is large by chance. With resamples U*, its null distribution is that of the
-largest (U*[c,m] - U[c,m]) / se: the max statistic (Westfall and Young, 1993), which keeps that
-members share the models, images and gain of c, so it loses little power over many members. Without
-resamples nothing is known of that dependence: p is Bonferroni's, M times the smallest normal p of M
-members, valid whatever it is. "Not covered" needs no correction: it claims something of every
-member, so the largest of the members' own p values is a valid one (intersection-union test; Berger,
-1982). Either p knows only the noise that is in the standard errors or resamples: with one training
-per corruption, that of the test images.
+The largest of many z is large by chance. With resamples U*, its null distribution is that of the largest (U*[c,m] -
+U[c,m]) / se: the max statistic (Westfall and Young, 1993), which keeps that members share the models, images and gain
+of c, so it loses little power over many members. Without resamples nothing is known of that dependence: p is
+Bonferroni's, M times the smallest normal p of M members, valid whatever it is. "Not covered" needs no correction: it
+claims something of every member, so the largest of the members' own p values is a valid one (intersection-union test;
+Berger, 1982). Either p knows only the noise that is in the standard errors or resamples: with one training per
+corruption, that of the test images.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,12 +40,11 @@ class Coverage(NamedTuple):
       overlap: overlap with the member it overlaps most with, clipped at 0; NaN if undefined.
       member: that member, or "".
       se: standard error of that overlap before clipping, or NaN.
-      p: of "no overlap above the margin with any member", corrected for their number; small:
-        covered. It rests on the largest z, which may be another member's where the largest overlap
-        is poorly measured.
+      p: of "no overlap above the margin with any member", corrected for their number; small: covered. It rests on the
+        largest z, which may be another member's where the largest overlap is poorly measured.
       p_uncovered: of "an overlap above the margin with some member"; small: not covered.
-      verdict: COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard
-        errors; UNDEFINED where the corruption or all members have no overlap.
+      verdict: COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard errors; UNDEFINED
+        where the corruption or all members have no overlap.
       members: how many members were compared.
     """
 
@@ -73,16 +70,15 @@ def coverage(
     """Tests how a benchmark covers the corruptions outside it.
 
     Args:
-      unclipped: overlap before the maximum with 0, [n, n], of a study that holds the benchmark and
-        more (the clipped one serves too where nothing is tested).
+      unclipped: overlap before the maximum with 0, [n, n], of a study that holds the benchmark and more (the clipped
+        one serves too where nothing is tested).
       names: its n names.
       benchmark: names of the benchmark's members, all in `names`.
-      se: standard errors of `unclipped`, [n, n]; p is then Bonferroni's. Where one is NaN,
-        that corruption is not tested.
-      samples: instead, resampled unclipped overlap [B, n, n] with B + 1 >= 1 / level
-        (`analysis.overlap.uncertainty`); p is then the max statistic's, at least 1 / (B + 1). Members
-        that are undefined in more than 1 in 20 resamples are left out; where one is undefined in a
-        resample, that resample counts against either verdict.
+      se: standard errors of `unclipped`, [n, n]; p is then Bonferroni's. Where one is NaN, that corruption is not
+        tested.
+      samples: instead, resampled unclipped overlap [B, n, n] with B + 1 >= 1 / level (`analysis.overlap.uncertainty`);
+        p is then the max statistic's, at least 1 / (B + 1). Members that are undefined in more than 1 in 20 resamples
+        are left out; where one is undefined in a resample, that resample counts against either verdict.
       above: margin t; a corruption is covered if its overlap with a member is above it.
       level: significance level of both verdicts, in (0, .5).
 
@@ -90,8 +86,8 @@ def coverage(
       {name: `Coverage`} for the names outside the benchmark, in their order.
 
     Raises:
-      ValueError: a member that is not in `names`, an empty benchmark, shapes that do not fit, too
-        few resamples, a level out of range, or both `se` and `samples`.
+      ValueError: a member that is not in `names`, an empty benchmark, shapes that do not fit, too few resamples, a
+        level out of range, or both `se` and `samples`.
     """
     matrix, names, benchmark = np.asarray(unclipped, float), tuple(names), tuple(dict.fromkeys(benchmark))
     n = len(names)
@@ -127,6 +123,22 @@ def coverage(
         for i, name in enumerate(names)
         if name not in benchmark
     }
+
+
+def text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float = 0.0) -> str:
+    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones last."""
+    order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
+    width = max(len(name) for name in ("corruption", *rows))
+    beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
+    title = (
+        f"coverage by a benchmark of {len(benchmark)} (overlap above {above:g}; p corrected for the number of members)"
+    )
+    header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
+    lines = [
+        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"
+        for name, row in ((name, rows[name]) for name in order)
+    ]
+    return "\n".join([title, header, *lines])
 
 
 def _cover(row, benchmark, se, samples, above, level):

@@ -1,13 +1,11 @@
-"""Random benchmarks of given size and balance, to see how both matter for a benchmark's
-predictions.
+"""Random benchmarks of given size and balance, to see how both matter for a benchmark's predictions.
 
-An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each.
-From it, benchmarks of the same n and size but less balance are made by substitution: one corruption
-leaves a category, one enters a category that is represented at least as well, so the standard
-deviation of the counts grows at every step.
-Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural
-Distribution Shifts" (BMVC 2021). The functions that draw and substitute are in no published version
-of its code; the laws below (uniform at each choice) are ours.
+An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each. From it,
+benchmarks of the same n and size but less balance are made by substitution: one corruption leaves a category, one
+enters a category that is represented at least as well, so the standard deviation of the counts grows at every step.
+Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts"
+(BMVC 2021). The functions that draw and substitute are in no published version of its code; the laws below (uniform at
+each choice) are ours.
 """
 
 import itertools
@@ -23,9 +21,7 @@ _BATCH = 20_000
 
 
 def count_balanced(clusters: Clusters, n: int, k: int) -> int:
-    """Counts the different (n, k) benchmarks, exactly: over all n categories, the product of
-    C(size, k).
-    """
+    """Counts the different (n, k) benchmarks, exactly: over all n categories, the product of C(size, k)."""
     _check(clusters, n, k)
     sums = [1] + [0] * n  # elementary symmetric polynomials
     for cluster in clusters:
@@ -36,8 +32,8 @@ def count_balanced(clusters: Clusters, n: int, k: int) -> int:
 
 
 def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) -> tuple[tuple[str, ...], ...]:
-    """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more,
-    then k members of each uniformly, until there are `number` different ones.
+    """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more, then k members of
+    each uniformly, until there are `number` different ones.
 
     Args:
       clusters: categories, a sequence of tuples of names, each name once.
@@ -62,8 +58,7 @@ def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) 
     position = {name: i for i, name in enumerate(names)}
     eligible = [np.array([position[name] for name in cluster]) for cluster in clusters if len(cluster) >= k]
     rng = np.random.default_rng(seed)
-    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears
-    # `possible`.
+    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears `possible`.
     if possible <= max(_LISTED, 4 * number):
         rows = _draw_from_list(eligible, n, k, number, rng)
     else:
@@ -79,12 +74,10 @@ def unbalanced(
 ) -> tuple[tuple[str, ...], ...]:
     """Makes all different benchmarks met on the way from balanced to as unbalanced as possible.
 
-    Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them,
-    where
+    Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them, where
     possible: the pair of categories (left, entered), the corruption that leaves and the one that
-    enters are drawn uniformly among what is allowed. The category left must keep one; the category
-    entered must have as many as the one left, or more, and an unused one. Ends when a sweep changes
-    nothing.
+    enters are drawn uniformly among what is allowed. The category left must keep one; the category entered must have
+    as many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
 
     Args:
       benchmarks: tuples of names, as from `balanced`.
@@ -116,9 +109,7 @@ def representation(benchmarks: Sequence[Sequence[str]], clusters: Clusters) -> n
 
 
 def spread(counts: ArrayLike) -> np.ndarray:
-    """Computes the population standard deviation of the non-zero counts of each row [benchmarks,
-    categories].
-    """
+    """Computes the population standard deviation of the non-zero counts of each row [benchmarks, categories]."""
     counts = np.asarray(counts)
     represented = counts > 0
     n = represented.sum(axis=-1)
@@ -129,8 +120,8 @@ def spread(counts: ArrayLike) -> np.ndarray:
 def by_spread(
     benchmarks: Iterable[Sequence[str]], clusters: Clusters, *, more_than: int = 200
 ) -> dict[float, tuple[tuple[str, ...], ...]]:
-    """Sorts benchmarks by the standard deviation of their counts, rounded to .1, ascending; keeps
-    bins of more than so many.
+    """Sorts benchmarks by the standard deviation of their counts, rounded to .1, ascending; keeps bins of more than so
+    many.
     """
     benchmarks = tuple(benchmarks)
     rounded = np.round(spread(representation(benchmarks, clusters)), 1)
@@ -151,8 +142,9 @@ def _subsets(size, k, number, rng):
 
 
 def _draw_from_list(eligible, n, k, number, rng):
-    """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first
-    (Efraimidis and Spirakis, 2006)."""
+    """The same law as `_draw` without repetition: keys log p + Gumbel noise, the largest first (Efraimidis and
+    Spirakis, 2006).
+    """
     rows, weights = [], []
     for represented in itertools.combinations(eligible, n):
         weight = -sum(math.log(math.comb(len(c), k)) for c in represented)

@@ -1,6 +1,4 @@
-"""The search for severity ranges: known curves, caps, whole numbers, and curves that are not
-monotone.
-"""
+"""The search for severity ranges: known curves, caps, whole numbers, and curves that are not monotone."""
 
 import math
 

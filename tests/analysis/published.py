@@ -1,10 +1,9 @@
 """Published tables, as printed, for the tests of `analysis`.
 
-S3: "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping
-Corruptions" (Laugros, Caplier, Ospici). S1: "Using the Overlapping Score to Improve Corruption
-Benchmarks" (arXiv 2105.12357). S4: "Benchmarking the Corruption and Structural Robustness of
-Neural Networks" (Hendrycks, Dietterich; early ImageNet-C manuscript).
-CE rows are relative CE in percent unless a comment says raw.
+S3: "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions" (Laugros,
+Caplier, Ospici). S1: "Using the Overlapping Score to Improve Corruption Benchmarks" (arXiv 2105.12357). S4:
+"Benchmarking the Corruption and Structural Robustness of Neural Networks" (Hendrycks, Dietterich; early ImageNet-C
+manuscript). CE rows are relative CE in percent unless a comment says raw.
 """
 
 import numpy as np
@@ -93,8 +92,8 @@ ant3x3 85 56 80 109 58 76 67 55 73 63
 deepaugment 65 25 69 93 61 67 46 43 59 60
 """)
 
-# S4 Table 1, ResNet-50: clean error, raw CE per corruption, printed mCE 76.7; the relative CE row
-# of the same network is TABLE5's resnet50, printed relative mCE 105.0.
+# S4 Table 1, ResNet-50: clean error, raw CE per corruption, printed mCE 76.7; the relative CE row of the same network
+# is TABLE5's resnet50, printed relative mCE 105.0.
 RESNET50_CLEAN = 0.239
 RESNET50_RAW = np.array([80, 82, 83, 75, 89, 78, 80, 78, 75, 66, 57, 71, 85, 77, 77], float)
 
@@ -111,13 +110,13 @@ ALEXNET_S4 = np.array([
     0.886, 0.894, 0.923, 0.820, 0.826, 0.786, 0.798, 0.867, 0.827, 0.819, 0.565, 0.853, 0.646,
     0.718, 0.607,
 ])  # fmt: skip
-# AlexNet errors published with the candidate corruptions (bds-ailab/common_corruption_benchmark,
-# settings.py of the NOC commit), in the order of NOC.
+# AlexNet errors published with the candidate corruptions (bds-ailab/common_corruption_benchmark, settings.py of the
+# NOC commit), in the order of NOC.
 ALEXNET_NOC = np.array([0.592, 0.570, 0.758, 0.748, 0.670, 0.657, 0.577, 0.684])
 ALEXNET_CLEAN = 0.435
 
-# Overlap matrix of S3 Fig. 3 (an image in the paper), recovered from Table 7 by hand calculation
-# and rounded to two decimals; last column the off-diagonal mean.
+# Overlap matrix of S3 Fig. 3 (an image in the paper), recovered from Table 7 by hand calculation and rounded to two
+# decimals; last column the off-diagonal mean.
 FIGURE3_ROWS, FIGURE3 = _rows("""
 gaussian_noise 1 .97 .96 .32 .32 .19 .14 .06 .11 0 0 .02 .11 .50 .60 .31
 shot_noise .97 1 .96 .30 .30 .17 .13 .07 .09 0 0 0 .09 .49 .58 .30

@@ -30,8 +30,8 @@ def summaries(names=SCHEMES):
 
 
 def counts():
-    """Each scheme's error in percent under fog at levels 1 and 2, larger by 2 at the second and by
-    4 with the second seed.
+    """Each scheme's error in percent under fog at levels 1 and 2, larger by 2 at the second and by 4 with the second
+    seed.
     """
     found = []
     for name, (first, _) in ERRORS.items():
@@ -118,8 +118,7 @@ def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
     assert "no distances yet" in said and not (tmp_path / "correlations.csv").exists()
     assert pd.read_csv(tmp_path / "schemes.csv").imagenet_c.tolist() == [40.0, 39.0, 38.0, 37.0]
     assert (tmp_path / "scheme_errors.png").stat().st_size > 1000
-    # MSD in the order of the errors, MMD against it; the second level of another corruption is not
-    # measured.
+    # MSD in the order of the errors, MMD against it; the second level of another corruption is not measured.
     order = sorted(ERRORS, key=lambda name: ERRORS[name][0])
     distances = {name: (1.0 + k, 9.0 - k) for k, name in enumerate(order)}
     write(dict(list(distances.items())[:2]))

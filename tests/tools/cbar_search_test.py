@@ -1,5 +1,5 @@
-"""tools.cbar, the search: which network gives errors and which features, runs that are added, and the
-whole of it (slow).
+"""tools.cbar, the search: which network gives errors and which features, runs that are added, and the whole of it
+(slow).
 """
 
 import signal
@@ -29,8 +29,8 @@ def settings(errors, features):
 
 @pytest.fixture
 def without_networks(monkeypatch):
-    """Training, answers and features made up of seeds; gives what was asked of them, and of the
-    selection, which cbar_select_test has.
+    """Training, answers and features made up of seeds; gives what was asked of them, and of the selection, which
+    cbar_select_test has.
     """
     asked = {"trained": [], "features": [], "data": [], "selected": []}
 

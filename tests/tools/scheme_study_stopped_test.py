@@ -1,6 +1,4 @@
-"""tools.scheme_study killed in the middle, and in two processes: the tables of a run that nothing
-disturbed (slow).
-"""
+"""tools.scheme_study killed in the middle, and in two processes: the tables of a run that nothing disturbed (slow)."""
 
 import os
 import signal

@@ -8,7 +8,7 @@ import pytest
 
 import corruptions
 from analysis import answers
-from analysis.errors.conditions import FROST, Conditions, of_corruption
+from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.tables import Count
 from runtime.schema import SettingsError
 from tests.analysis import published

@@ -8,7 +8,8 @@ import pytest
 
 from analysis import references
 from analysis.errors import joint
-from analysis.errors.conditions import FROST, Conditions, of_corruption
+from analysis.errors.printed import PRINTED
+from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.tables import Count
 from tests.analysis import published
 from tests.analysis.made_up import write_answers
@@ -44,7 +45,7 @@ def errors_behind(relative, clean, prefix, reference, reference_clean):
 def torchvision(tmp_path_factory):
     """The nine models of Tables 5 and 6."""
     folder = tmp_path_factory.mktemp("imagenet")
-    on_c, on_noc = (table.rows for table in references.PRINTED[2:4])
+    on_c, on_noc = (table.rows for table in PRINTED[2:4])
     for model, (clean, *noc, _) in on_noc.items():
         clean, of_c = float(clean) / 100, on_c[model][1:-1]
         cells = [
@@ -78,7 +79,7 @@ def printed_rows(text):
 
 def test_tables_5_and_6_come_out_beside_what_is_printed(torchvision, tmp_path, capsys):
     table = run(torchvision, measures=["relative_mCE"], out=tmp_path)
-    for printed in references.PRINTED[2:4]:
+    for printed in PRINTED[2:4]:
         of = table[(table.benchmark == printed.benchmark) & (table.measure == "relative_CE")]
         for model, (_, *values, mean) in printed.rows.items():
             found = of[of.model == model].set_index("corruption")["mean"]

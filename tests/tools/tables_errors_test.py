@@ -1,6 +1,4 @@
-"""tools.tables on workdirs made up here: what is bold, what is refused, what the three forms
-hold.
-"""
+"""tools.tables on workdirs made up here: what is bold, what is refused, what the three forms hold."""
 
 import csv
 import json
@@ -12,7 +10,7 @@ import pytest
 import corruptions
 from analysis import answers
 from analysis.errors import joint, reference
-from analysis.errors.conditions import Conditions, of_corruption
+from analysis.errors.reference import Conditions, of_corruption
 from tests.analysis import made_up
 from tools import tables as command
 

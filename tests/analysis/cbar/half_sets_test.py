@@ -1,6 +1,4 @@
-"""Severity spread, groups of five levels and their tables, against the rules written out in
-loops.
-"""
+"""Severity spread, groups of five levels and their tables, against the rules written out in loops."""
 
 import numpy as np
 import pytest
@@ -11,9 +9,7 @@ from corruptions.cbar.severities import SELECTED
 
 
 def slow_groups(errors, spread):
-    """The rule with explicit loops, levels counted from 1; a level replaces an earlier one unless
-    it is worse.
-    """
+    """The rule with explicit loops, levels counted from 1; a level replaces an earlier one unless it is worse."""
     groups = []
     for i in range(3, 9):
 
@@ -69,9 +65,7 @@ def test_ties_go_to_the_larger_level():
 
 @pytest.mark.parametrize("benchmark", SELECTED)
 def test_every_published_group_is_one_the_rule_can_give(benchmark):
-    """With errors that meet -s, -s/2, 0, s/2, s exactly at the published levels, those are its
-    group.
-    """
+    """With errors that meet -s, -s/2, 0, s/2, s exactly at the published levels, those are its group."""
     for name, levels in SELECTED[benchmark].items():
         errors = np.interp(np.arange(1, 11), (0, *levels, 11), (1, 10, 15, 20, 25, 30, 60))
         chosen = half_sets.severity_groups(errors, 0.5)

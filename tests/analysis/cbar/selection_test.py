@@ -125,9 +125,7 @@ def test_contributions_are_standardised_differences_of_means():
 
 
 def test_distant_candidates_are_ranked_first_whatever_their_order_in_a_run():
-    """Distances by name: the ranking follows them although every run lists the candidates in
-    another order.
-    """
+    """Distances by name: the ranking follows them although every run lists the candidates in another order."""
     names = [f"c{k:02d}" for k in range(14)]
     runs = []
     for seed in range(3):

@@ -12,9 +12,7 @@ IMAGES, DRAWS = (2, 5), (1, 3, 4)
 
 
 def plain(distances):
-    """Rank by rank: the r-th nearest transform of each reference, by distance, if not yet
-    listed.
-    """
+    """Rank by rank: the r-th nearest transform of each reference, by distance, if not yet listed."""
     number, references = len(distances), len(distances[0])
     nearest = [sorted(range(number), key=lambda n: distances[n][c]) for c in range(references)]  # sorted() is stable
     listed = []

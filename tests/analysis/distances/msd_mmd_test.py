@@ -1,6 +1,4 @@
-"""MSD, MMD, their spread and rank correlation, against definitions written out and simulated
-redraws.
-"""
+"""MSD, MMD, their spread and rank correlation, against definitions written out and simulated redraws."""
 
 import numpy as np
 import pytest
@@ -30,9 +28,7 @@ def test_msd_and_mmd_are_their_definitions():
 
 
 def test_near_and_far_from_the_origin_are_equally_exact():
-    """Distances come from differences: a common offset, a thousand times the distance, costs no
-    digits that matter.
-    """
+    """Distances come from differences: a common offset, a thousand times the distance, costs no digits that matter."""
     samples, centres = features(0, 40, 7), features(1, 5, 7)
     there = minimal_sample_distance(samples + 1e3, centres + 1e3)
     np.testing.assert_allclose(there, minimal_sample_distance(samples, centres), rtol=1e-9)
@@ -53,9 +49,7 @@ def test_streams_equal_the_whole(chunk):
 
 
 def test_the_minimum_is_over_transforms_and_only_corruptions_are_averaged():
-    """An augmentation that seldom makes the corruption has MSD 0 however far its mean lies; not the
-    other way round.
-    """
+    """An augmentation that seldom makes the corruption has MSD 0 however far its mean lies; not the other way round."""
     corruption = np.tile([3.0, 4.0], (50, 1))
     augmentation = np.zeros((50, 2))
     augmentation[17] = corruption[0]
@@ -66,9 +60,7 @@ def test_the_minimum_is_over_transforms_and_only_corruptions_are_averaged():
 
 
 def test_mixtures_keep_msd_low_until_the_end_while_mmd_grows():
-    """The paper's toy experiment, with two clouds of features in place of motion blur and impulse
-    noise.
-    """
+    """The paper's toy experiment, with two clouds of features in place of motion blur and impulse noise."""
     fractions = [0, 0.5, 0.9, 0.99, 1]
     rng = np.random.default_rng(0)
     blur, noise = rng.normal(size=(2, 1000, 32)) * 0.1
@@ -94,17 +86,13 @@ def test_halves_are_halves_and_row_zero_is_all():
 
 
 def test_spread_over_halves_is_the_spread_of_redrawn_images_and_draws():
-    """Figure 6: the standard deviation when images and draws are drawn anew, found from one set of
-    them.
-    """
+    """Figure 6: the standard deviation when images and draws are drawn anew, found from one set of them."""
     rng = np.random.default_rng(0)
     images, draws, width = 100, 100, 16
     apart = np.full(width, 0.5)
 
     def measure():
-        """Feature of one augmentation [images, D] and of draws of a corruption [draws, images, D],
-        same images.
-        """
+        """Feature of one augmentation [images, D] and of draws of a corruption [draws, images, D], same images."""
         shared = rng.normal(size=(images, width))  # differences between images that both see
         own = 0.6 * rng.normal(size=(images, width))
         drawn = rng.normal(size=(draws, 1, width)) + 0.3 * rng.normal(size=(draws, images, width))
@@ -147,9 +135,7 @@ def test_spearman_by_hand():
 
 
 def test_intervals_of_spearman_hold_the_truth_at_their_rate():
-    """Of pairs with correlation .7 (rank correlation 6/pi asin .35), about nine in ten intervals
-    hold it.
-    """
+    """Of pairs with correlation .7 (rank correlation 6/pi asin .35), about nine in ten intervals hold it."""
     rng = np.random.default_rng(0)
     truth = 6 / np.pi * np.arcsin(0.35)
     held = []

@@ -193,8 +193,8 @@ def test_many_schemes_are_one_cloud_without_legend():
 
 SCHEMES = tuple(f"s{k}" for k in range(6))
 CORRUPTIONS = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/snow", "imagenet_c/contrast")
-# E. Mintun, A. Kirillov, S. Xie (2021), supplement, Table 1: Spearman of MSD and error with
-# WRN-40-2 and VGG-19-BN features.
+# E. Mintun, A. Kirillov, S. Xie (2021), supplement, Table 1: Spearman of MSD and error with WRN-40-2 and VGG-19-BN
+# features.
 PUBLISHED = {
     "gaussian_noise": (0.76, 0.70), "shot_noise": (0.83, 0.78), "impulse_noise": (0.90, 0.92), "motion_blur": (0.86, 0.81),
     "defocus_blur": (0.83, 0.78), "zoom_blur": (0.77, 0.68), "glass_blur": (0.69, 0.66), "brightness": (0.27, 0.08),

@@ -1,6 +1,4 @@
-"""Means over sets of corruptions: the published table of two halves of a benchmark, and the
-command.
-"""
+"""Means over sets of corruptions: the published table of two halves of a benchmark, and the command."""
 
 import json
 import pathlib
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.errors import joint, sets
-from analysis.errors.conditions import Conditions, of_corruption
+from analysis.errors.reference import Conditions, of_corruption
 from analysis.errors.sets import set_means
 from analysis.overlap.balance import split_by_overlap
 from analysis.tables import Count
@@ -25,8 +23,7 @@ from tests.analysis.published import IMAGENET_C, NOC
 from tools import tables as command
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border
-# and obstruction.
+# S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border and obstruction.
 S1_TABLE1 = {
     "standard": (81, 73, 0, 0, 53, 63),
     "sin_in": (71, 68, 10, 5, 56, 69),

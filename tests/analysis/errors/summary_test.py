@@ -6,8 +6,7 @@ import pytest
 import corruptions
 from analysis import answers
 from analysis.errors import reference
-from analysis.errors.conditions import Conditions, of_corruption
-from analysis.errors.reference import Choice, choose
+from analysis.errors.reference import Choice, Conditions, choose, of_corruption
 from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.references import IMAGENET_C
@@ -29,9 +28,7 @@ def conditions(frost="original_photographs", **changed):
 
 @pytest.fixture(scope="module")
 def wrong():
-    """{(seed, corruption, severity): which of 400 images are answered wrongly}; hard images are
-    hard everywhere.
-    """
+    """{(seed, corruption, severity): which of 400 images are answered wrongly}; hard images are hard everywhere."""
     rng = np.random.default_rng(3)
     hard = rng.normal(size=NUMBER)
     return {

@@ -23,9 +23,7 @@ UPPER = np.triu_indices(15, 1)
 
 
 def two_architectures(rng, n, noise=0.1):
-    """Overlaps of one set of corruptions measured twice: effects of each corruption, of pairs, and
-    noise.
-    """
+    """Overlaps of one set of corruptions measured twice: effects of each corruption, of pairs, and noise."""
     effect, pair = rng.normal(0, 0.2, n), rng.normal(0, 0.1, (n, n))
     common = effect[:, None] + effect + (pair + pair.T) / np.sqrt(2)
     both = []
@@ -73,8 +71,7 @@ def test_intervals_are_those_of_corruptions_resampled_one_by_one():
 def test_intervals_cover_the_correlation_of_many_corruptions():
     rng = np.random.default_rng(3)
     n, trials, names = 25, 80, [f"c{i}" for i in range(25)]
-    # Variances of a pair: two effects .04 each and the pair .01, of which both studies see the
-    # same, and noise .01.
+    # Variances of a pair: two effects .04 each and the pair .01, of which both studies see the same, and noise .01.
     truth = 0.09 / 0.10
     hits = sum(
         found.pearson_interval[0] <= truth <= found.pearson_interval[1]
@@ -116,8 +113,8 @@ def matrix(n, **pairs):
 
 
 def test_benchmarks_by_hand():
-    # First: a and b conflict, {a, c, d} has a lower mean than {b, c, d}. Second: a and c conflict,
-    # only {b, c, d} is left as {a, b, d} has a higher mean.
+    # First: a and b conflict, {a, c, d} has a lower mean than {b, c, d}. Second: a and c conflict, only {b, c, d} is
+    # left as {a, b, d} has a higher mean.
     first = matrix(4, ab=0.5, bc=0.1)
     second = matrix(4, ac=0.5, ab=0.1)
     found = benchmark_agreement(first, second, "abcd", 0.2)

@@ -1,6 +1,4 @@
-"""Standard errors of a study against plain loops over resamples, and in every place that shows
-them.
-"""
+"""Standard errors of a study against plain loops over resamples, and in every place that shows them."""
 
 import numpy as np
 import pytest
@@ -23,9 +21,7 @@ def study(tmp_path_factory):
 
 
 def by_hand(accuracy):
-    """Mean overlap, outgoing and incoming transfer, and gain from accuracies [1 + n, 1 + n], clean
-    first.
-    """
+    """Mean overlap, outgoing and incoming transfer, and gain from accuracies [1 + n, 1 + n], clean first."""
     n = len(accuracy) - 1
     r = accuracy / accuracy[:, :1]
     gain = np.array([r[j, j] - r[0, j] for j in range(1, n + 1)])
@@ -53,8 +49,7 @@ def test_errors_of_means_are_those_of_a_plain_loop(study, resampled):
     expected = np.std(draws, axis=0)
     names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
     values = np.concatenate([getattr(found, name) for name in names])
-    # The clipped mean is no normal variable, so its half width and its deviation differ a little
-    # more.
+    # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
     np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
     assert found.resampled == resampled

@@ -11,9 +11,7 @@ from tests.analysis.published import NOC
 
 
 def simulated_bits(rng, full, number, shared=True):
-    """Correctness with the given accuracies; shared difficulty correlates the answers of all
-    models.
-    """
+    """Correctness with the given accuracies; shared difficulty correlates the answers of all models."""
     noise = rng.uniform(size=(*full.shape, number))
     if shared:
         noise = 0.5 * noise + 0.5 * rng.uniform(size=number)

@@ -77,18 +77,14 @@ def test_matches_the_definition_on_random_accuracies(raw):
 
 
 def test_bmvc_variant_breaks_the_published_threshold():
-    """Raw accuracies put quantization / brightness at .11, above the .1 of the robustness
-    variant.
-    """
+    """Raw accuracies put quantization / brightness at .11, above the .1 of the robustness variant."""
     i, j = NOC.index("quantization"), NOC.index("brightness")
     assert noc(variant="bmvc").overlap[i, j] == pytest.approx(0.11, abs=0.005)
     assert noc().overlap[i, j] == pytest.approx(0.06, abs=0.005)
 
 
 def test_bmvc_variant_moves_elastic_and_jpeg_most():
-    """By .26 on ImageNet-C, because the model trained with elastic has a clean error of .200, the
-    standard one .247.
-    """
+    """By .26 on ImageNet-C, because the model trained with elastic has a clean error of .200, the standard one .247."""
     change = abs(imagenet_c(variant="bmvc").overlap - imagenet_c().overlap)
     i, j = IMAGENET_C.index("elastic_transform"), IMAGENET_C.index("jpeg_compression")
     assert change[i, j] == change.max() == pytest.approx(0.26, abs=0.005)
@@ -111,9 +107,7 @@ def test_standard_errors_match_simulated_test_sets(variant):
 
 
 def test_standard_errors_on_the_published_matrices():
-    """First order falls short by up to an eighth where a gain is small (jpeg: .10), and nowhere
-    else by much.
-    """
+    """First order falls short by up to an eighth where a gain is small (jpeg: .10), and nowhere else by much."""
     number, off = 5000, ~np.eye(15, dtype=bool)
     full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
     simulated = np.random.default_rng(0).binomial(number, full, (3000, 16, 16)) / number
@@ -125,8 +119,7 @@ def test_standard_errors_on_the_published_matrices():
     assert shortfall.max() < 0.125 and abs(np.median(shortfall)) < 0.02
     impulse, jpeg = IMAGENET_C.index("impulse_noise"), IMAGENET_C.index("jpeg_compression")
     assert spread[impulse, jpeg] == pytest.approx(0.085, abs=0.004)
-    # Clipping at 0 hides noise: the clipped score has a median spread of .018 and unclipped ones
-    # more.
+    # Clipping at 0 hides noise: the clipped score has a median spread of .018 and unclipped ones more.
     assert np.median(np.maximum((transfer + transfer.swapaxes(1, 2)) / 2, 0).std(axis=0)[off]) == pytest.approx(
         0.018, abs=0.001
     )

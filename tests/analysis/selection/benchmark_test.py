@@ -214,8 +214,7 @@ def test_categories_and_random_benchmarks(matrix, tmp_path):
     assert len({tuple(b) for b in written["benchmarks"]}) == 50
     for benchmark in written["benchmarks"]:
         assert [sum(name in cluster for name in benchmark) for cluster in clusters] == [2, 2, 2]
-    # 1, 2, 3 and 1, 1, 4 corruptions of the three categories are all there is; both number more
-    # than 200.
+    # 1, 2, 3 and 1, 1, 4 corruptions of the three categories are all there is; both number more than 200.
     for value, counts in (("0.8", [1, 2, 3]), ("1.4", [1, 1, 4])):
         for benchmark in written["unbalanced"].pop(value):
             assert sorted(sum(name in cluster for name in benchmark) for cluster in clusters) == counts

@@ -1,6 +1,4 @@
-"""Categories against exhaustive search, SciPy's K-means, block matrices and the published
-overlaps.
-"""
+"""Categories against exhaustive search, SciPy's K-means, block matrices and the published overlaps."""
 
 import itertools
 

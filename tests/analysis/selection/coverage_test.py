@@ -45,9 +45,7 @@ def test_noises_do_not_cover_fog_but_jpeg():
 
 
 def test_no_member_of_imagenet_noc_is_covered_by_the_others():
-    """Above the threshold .1 that it was selected with: none is covered, and border is shown not to
-    be.
-    """
+    """Above the threshold .1 that it was selected with: none is covered, and border is shown not to be."""
     whole = noc(number=5000)
     rows = {
         name: coverage(whole.unclipped, NOC, [m for m in NOC if m != name], se=whole.se, above=0.1)[name]
@@ -60,9 +58,7 @@ def test_no_member_of_imagenet_noc_is_covered_by_the_others():
 
 
 def normal_samples(rng, centre, deviation, correlation, resamples):
-    """Resamples [B, n, n] around [M] overlaps of corruption 0 with M members whose noise is
-    correlated.
-    """
+    """Resamples [B, n, n] around [M] overlaps of corruption 0 with M members whose noise is correlated."""
     size = len(centre) + 1
     noise = np.sqrt(correlation) * rng.normal(size=(resamples, 1)) + np.sqrt(1 - correlation) * rng.normal(
         size=(resamples, size - 1)

@@ -1,6 +1,4 @@
-"""Random benchmarks against enumeration: what exists, with which probability, and what can be
-reached.
-"""
+"""Random benchmarks against enumeration: what exists, with which probability, and what can be reached."""
 
 import itertools
 from collections import Counter
@@ -48,9 +46,7 @@ def test_numbers_beyond_any_enumeration_are_counted_exactly():
 
 @pytest.mark.parametrize("listed", [0, 20_000], ids=["drawn", "from a list"])
 def test_draws_follow_the_law(monkeypatch, listed):
-    """Categories uniformly, then members uniformly: both ways of drawing, first benchmark of
-    many.
-    """
+    """Categories uniformly, then members uniformly: both ways of drawing, first benchmark of many."""
     monkeypatch.setattr(nk_benchmarks, "_LISTED", listed)
     expected, trials = every(SMALL, 2, 2), 1500
     assert len(set(expected.values())) == 3  # not uniform over benchmarks
@@ -60,9 +56,7 @@ def test_draws_follow_the_law(monkeypatch, listed):
 
 
 def test_both_ways_of_drawing_agree_on_several_benchmarks(monkeypatch):
-    """The second of two different benchmarks: without repetition the law is no longer the first
-    one's.
-    """
+    """The second of two different benchmarks: without repetition the law is no longer the first one's."""
     expected, trials = every(SMALL, 2, 2), 1500
     second = {
         b: sum(p * expected[b] / (1 - p) for a, p in expected.items() if a != b) for b in expected

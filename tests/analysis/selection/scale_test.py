@@ -1,6 +1,4 @@
-"""Algorithm 1 on sixty candidates, its graph search against NetworkX, and its stability under
-resampling.
-"""
+"""Algorithm 1 on sixty candidates, its graph search against NetworkX, and its stability under resampling."""
 
 import itertools
 import time
@@ -55,8 +53,7 @@ def test_sixty_candidates_with_a_quarter_of_a_billion_largest_sets():
     assert time.process_time() - start < 10
     assert (found.size, found.complete, found.exact) == (12, False, True)
     assert len(found.sets) == algorithm.MAX_SETS
-    # Local optimality, checked apart: no exchange of one or two members within their families
-    # helps.
+    # Local optimality, checked apart: no exchange of one or two members within their families helps.
     members = np.array(indices(found.members, names))
     sums = {}
     for a, b in itertools.combinations(range(12), 2):
