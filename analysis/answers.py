@@ -139,15 +139,6 @@ def _key(path: str | os.PathLike, name: str) -> Key:
     return model, int(seed)
 
 
-def count_correct(answers: Mapping[tuple[str, str | int | float], Mapping[Key, np.ndarray]]) -> list[Count]:
-    """Counts the correct answers {(corruption, severity): {(model, seed): bool [N]}}."""
-    return [
-        check_count(Count(*key, *condition, int(bits.sum()), bits.size))
-        for condition, by_model in answers.items()
-        for key, bits in by_model.items()
-    ]
-
-
 class Answers:
     """The answers of models under conditions.
 

@@ -9,21 +9,17 @@ Columns are `clean`, benchmarks by their names (`_random` after those at random 
 scheme_corruptions.csv is Table 3, transforms.csv Figure 1 of the supplement of Mintun, Kirillov, Xie (2021).
 """
 
-import math
 import pathlib
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from analysis import figures, frames
 from analysis.distances import results
 from analysis.distances.experiments import KINDS
+from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
-from analysis.figures import BLUE, GREY, ORANGE
 from analysis.rounding import with_error
 from analysis.tables import CLEAN, RANDOM, Count
 
@@ -31,43 +27,6 @@ MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows that are printed of a long table
 _DRAWN = 60  # most schemes that a figure names
 _STORED = re.compile(rf"stored=({'|'.join(KINDS)})_(\d+)@[0-9a-f]+")  # as tools.msd names its files
-_COLOURS = dict(zip(KINDS, (BLUE, ORANGE, GREY), strict=True))
-
-
-class Cell(NamedTuple):
-    """Percent; NaN where there is none."""
-
-    mean: float = math.nan
-    se: float = math.nan
-    std: float = math.nan
-
-    def error(self) -> float:
-        """Gives the error that is printed: between seeds where there are several, else over test images."""
-        return self.se if math.isnan(self.std) else self.std
-
-
-class Row(NamedTuple):
-    """A scheme, its number of seeds, and {column: `Cell`}."""
-
-    scheme: str
-    seeds: int
-    cells: dict[str, Cell]
-
-    def get(self, column: str) -> Cell:
-        """Gives the cell of a column, of NaN where there is none."""
-        return self.cells.get(column, Cell())
-
-
-class Point(NamedTuple):
-    """A row of transforms.csv."""
-
-    kind: str
-    transforms: int
-    seeds: int
-    column: str
-    error: float
-    error_se: float
-    error_std: float
 
 
 def write_results(
@@ -93,8 +52,8 @@ def write_results(
     Returns:
       The text to print.
     """
-    table = rows(summaries, schemes)
-    frames.write(folder / "schemes.csv", _frame(table), origin)
+    found = errors(summaries, schemes)
+    frames.write(folder / "schemes.csv", wide(found), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
     for stem in (
         "scheme_errors",
@@ -102,16 +61,17 @@ def write_results(
         "correlations",
         "correlations_mmd",
         "within_schemes",
-    ):  # of an earlier run
+    ):  # of earlier runs
         for ending in ("csv", "png", "pdf"):
             (folder / f"{stem}.{ending}").unlink(missing_ok=True)
-    if 1 < len(table) <= _DRAWN:
-        figures.save(panels(table, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
-    if found := points(table):
-        frames.write(folder / "transforms.csv", frames.of_rows(found, Point._fields), origin)
-        drawn = transform_panels(found, table, title="Error and number of transforms", provenance=origin)
+    if 1 < found.scheme.nunique() <= _DRAWN:
+        figures.save(scheme_panels(found, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
+    stored = transforms(found)
+    if len(stored):
+        frames.write(folder / "transforms.csv", stored, origin)
+        drawn = transform_panels(stored, found, title="Error and number of transforms", provenance=origin)
         figures.save(drawn, folder / "transforms")
-    return f"{text(table)}\n\n{_correlated(folder, counts, schemes, measured, origin)}"
+    return f"{text(found)}\n\n{_correlated(folder, counts, schemes, measured, origin)}"
 
 
 def _correlated(folder, counts, schemes, measured, origin):
@@ -132,132 +92,67 @@ def _correlated(folder, counts, schemes, measured, origin):
     return results.write_correlations(folder, found, results.mean_errors(of_schemes), origin)
 
 
-def rows(summaries: Iterable[Summary], schemes: Sequence[str]) -> list[Row]:
-    """Collects the mean errors and the gaps of schemes, in their order; schemes without an error are left out."""
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in schemes}
-    seeds: dict[str, int] = {}
+def errors(summaries: Iterable[Summary], schemes: Sequence[str]) -> pd.DataFrame:
+    """Collects the mean errors and the gaps of schemes, in their order: scheme, seeds, column, error, error_se, error_std.
+
+    Columns stand in the order clean, benchmarks with C-bar last, gaps.
+    """
+    rows = []
     for summary in summaries:
-        if summary.model in cells and summary.measure in (MEAN, GAP):
-            name = summary.benchmark + (f"_{RANDOM}" if summary.severities == RANDOM else "")
-            column = f"gap_{name}" if summary.measure == GAP else name
-            cells[summary.model][column] = Cell(summary.mean, summary.se, summary.std)
-            seeds[summary.model] = summary.seeds
-    return [Row(name, seeds[name], of_scheme) for name, of_scheme in cells.items() if of_scheme]
+        if summary.model in schemes and summary.measure in (MEAN, GAP):
+            column = summary.benchmark + (f"_{RANDOM}" if summary.severities == RANDOM else "")
+            column = f"gap_{column}" if summary.measure == GAP else column
+            rows.append((summary.model, summary.seeds, column, summary.mean, summary.se, summary.std))
+    names = list(dict.fromkeys(row[2] for row in rows))
+    names.sort(key=lambda name: (name != CLEAN, name.startswith("gap_"), "c_bar" in name))
+    rows.sort(key=lambda row: (names.index(row[2]), schemes.index(row[0])))
+    return pd.DataFrame(rows, columns=["scheme", "seeds", "column", "error", "error_se", "error_std"])
 
 
-def columns(table: Sequence[Row]) -> list[str]:
-    """Lists the columns of a table: clean first, then benchmarks, C-bar last, then gaps."""
-    names = list(dict.fromkeys(name for row in table for name in row.cells))
-    return sorted(names, key=lambda name: (name != CLEAN, name.startswith("gap_"), "c_bar" in name))
-
-
-def _frame(table):
-    names = columns(table)
-    header = ("scheme", "seeds", *(f"{name}{part}" for name in names for part in ("", "_se", "_std")))
-    return frames.of_rows(
-        [(row.scheme, row.seeds, *(value for name in names for value in row.get(name))) for row in table], header
-    )
+def wide(found: pd.DataFrame) -> pd.DataFrame:
+    """Makes the frame of schemes.csv from `errors`."""
+    cells = found.pivot(index="scheme", columns="column", values=["error", "error_se", "error_std"])
+    table = found.drop_duplicates("scheme")[["scheme", "seeds"]].reset_index(drop=True)
+    for name in found.column.unique():
+        for part in ("", "_se", "_std"):
+            table[f"{name}{part}"] = cells[f"error{part}", name].loc[table.scheme].to_numpy()
+    return table
 
 
 def by_corruption(counts: Iterable[Count], schemes: Collection[str]) -> pd.DataFrame:
     """Averages errors over severities, then over seeds: the frame of scheme_corruptions.csv."""
-    cells: dict[tuple[str, str], dict[int, list[float]]] = {}
-    for count in counts:
-        if count.model in schemes and count.corruption != CLEAN:
-            by_seed = cells.setdefault((count.model, count.corruption), {})
-            by_seed.setdefault(count.seed, []).append(100 * count.error)
-    lines = []
-    for key, by_seed in cells.items():
-        means = [float(np.mean(errors)) for errors in by_seed.values()]
-        severities = max(map(len, by_seed.values()))
-        lines.append((*key, severities, len(means), float(np.mean(means)), frames.spread_over_seeds(means)))
-    return frames.of_rows(lines, ("scheme", "corruption", "severities", "seeds", "error", "error_std"))
+    frame = frames.of_counts(c for c in counts if c.model in schemes and c.corruption != CLEAN)
+    frame = frame.rename(columns={"model": "scheme"}).assign(error=100 * (1 - frame.correct / frame.total))
+    cells = frame.groupby(["scheme", "corruption", "seed"], sort=False).error.agg(["mean", "size"])
+    found = cells.groupby(["scheme", "corruption"], sort=False)
+    columns = {"severities": ("size", "max"), "seeds": ("size", "size"), "error": ("mean", "mean")}
+    return found.agg(**columns, error_std=("mean", "std")).reset_index()
 
 
-def text(table: Sequence[Row]) -> str:
+def text(found: pd.DataFrame) -> str:
     """Tabulates the schemes; of many schemes those of least and of largest error in the first benchmark."""
-    names = columns(table)
-    printed, note = list(table), ""
-    if len(table) > _FIRST + _LAST:
+    table, note = wide(found), ""
+    names, number = list(found.column.unique()), len(table)
+    if number > _FIRST + _LAST:
         key = next((name for name in names if name != CLEAN), CLEAN)
-        ordered = sorted(table, key=lambda row: (math.isnan(row.get(key).mean), row.get(key).mean))
-        printed = ordered[:_FIRST] + ordered[-_LAST:]
-        note = f"\n({_FIRST} of least and {_LAST} of largest error in {key}, of {len(table)})"
-    lines = [[row.scheme, row.seeds, *(_cell_text(row.get(name)) for name in names)] for row in printed]
-    several = any(row.seeds > 1 for row in printed)
+        ordered = table.sort_values(key, kind="stable", na_position="last")
+        table = pd.concat([ordered[:_FIRST], ordered[-_LAST:]])
+        note = f"\n({_FIRST} of least and {_LAST} of largest error in {key}, of {number})"
+    several = (table.seeds > 1).any()
     over = "standard deviation over seeds" if several else "standard error over test images, of one seed"
-    aligned = frames.text(pd.DataFrame(lines, columns=["scheme", "seeds", *names]))
-    return f"{aligned}\n(errors in percent, ± {over}){note}"
+    cells = table[["scheme", "seeds"]].copy()
+    for name in names:  # an error between seeds where there are several, else over test images
+        spread = table[f"{name}_std"].fillna(table[f"{name}_se"])
+        cells[name] = ["" if pd.isna(v) else with_error(v, se) for v, se in zip(table[name], spread, strict=True)]
+    return f"{frames.text(cells)}\n(errors in percent, ± {over}){note}"
 
 
-def _cell_text(cell):
-    return "" if math.isnan(cell.mean) else with_error(cell.mean, cell.error())
-
-
-def panels(table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
-    """Draws the errors of each scheme, a panel for clean images and each benchmark, from the largest mean error of the
-    last one up, schemes without it on top. Bars are standard errors of the mean over seeds, with one seed over test
-    images.
-    """
-    names = [name for name in columns(table) if not name.startswith("gap_")]
-    last = names[-1]
-    ordered = sorted(table, key=lambda row: (math.isnan(row.get(last).mean), -row.get(last).mean))
-    figure = Figure(figsize=(2.4 * len(names) + 1.6, 0.17 * len(table) + 1.4), layout="constrained")
-    for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
-        cells = [row.get(name) for row in ordered]
-        errors = [
-            cell.se if math.isnan(cell.std) else cell.std / math.sqrt(row.seeds)
-            for cell, row in zip(cells, ordered, strict=True)
-        ]
-        places = range(len(cells))
-        axes.errorbar([cell.mean for cell in cells], places, xerr=errors, fmt="o", color=BLUE, markersize=3, capsize=2)
-        axes.set_yticks(places, [row.scheme for row in ordered])
-        axes.set_xlabel(f"error, {name} (%)", fontsize=7)
-        axes.tick_params(labelsize=6)
-        axes.grid(axis="x", color=GREY, linewidth=0.3, alpha=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=7)
-    return figure
-
-
-def points(table: Sequence[Row]) -> list[Point]:
-    """Lists the errors of the stored schemes among the rows of a table, by kind and number of transforms."""
-    listed = []
-    for row in table:
-        if match := _STORED.fullmatch(row.scheme):
-            cells = [(name, cell) for name, cell in row.cells.items() if not name.startswith("gap_")]
-            listed += [Point(match[1], int(match[2]), row.seeds, name, *cell) for name, cell in cells]
-    return sorted(listed, key=lambda point: (KINDS.index(point.kind), point.transforms))
-
-
-def transform_panels(found: Sequence[Point], table: Sequence[Row], *, title: str = "", provenance: str = "") -> Figure:
-    """Draws error against the number of transforms, a panel for each benchmark, a line for each kind, with the errors
-    of whole schemes as levels.
-
-    Args:
-      found: of `points`, not empty.
-      table: rows, for the schemes that are not stored.
-      title, provenance: lines above the panels.
-    """
-    measured = {point.column for point in found}
-    names = [name for name in columns(table) if name in measured and name != CLEAN] or [CLEAN]
-    whole = [row for row in table if "=" not in row.scheme]
-    figure = Figure(figsize=(3.6 * len(names), 3.4), layout="constrained")
-    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for kind, colour in _COLOURS.items():
-            line = [point for point in found if (point.kind, point.column) == (kind, name)]
-            spread = [p.error_se if math.isnan(p.error_std) else p.error_std for p in line]
-            if line:
-                xs, ys = [p.transforms for p in line], [p.error for p in line]
-                axes.errorbar(xs, ys, spread, fmt="o-", color=colour, markersize=3, linewidth=1, label=kind)
-        for number, row in enumerate(whole):
-            style = ("--", ":", "-.")[number % 3]
-            axes.axhline(row.get(name).mean, color="black", linewidth=0.8, linestyle=style, label=row.scheme)
-        axes.set_xscale("log")
-        axes.set_xlabel("transforms", fontsize=8)
-        axes.set_ylabel(f"error on {name} (%)", fontsize=8)
-        axes.tick_params(which="both", labelsize=7)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
-    figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
-    return figure
+def transforms(found: pd.DataFrame) -> pd.DataFrame:
+    """Makes the frame of transforms.csv: the errors of the stored schemes, by kind and number of transforms."""
+    stored = found.scheme.str.extract(_STORED.pattern + "$").dropna()
+    table = found.loc[stored.index].assign(kind=stored[0], transforms=stored[1].astype(int))
+    table = table[~table.column.str.startswith("gap_")]
+    table = table.sort_values(
+        ["kind", "transforms"], key=lambda v: v.map(KINDS.index) if v.name == "kind" else v, kind="stable"
+    )
+    return table[["kind", "transforms", "seeds", "column", "error", "error_se", "error_std"]].reset_index(drop=True)

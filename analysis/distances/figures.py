@@ -1,13 +1,15 @@
-"""Figures of distances: error against distance, mixtures of two corruptions, spread over resamplings."""
+"""Figures of distances and schemes: error against distance, mixtures, spread over resamplings, errors of schemes."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.distances.experiments import Spread
+from analysis.distances.experiments import KINDS, Spread
 from analysis.figures import BLUE, GREY, ORANGE
+from analysis.tables import CLEAN
 
 _COLUMNS = 5
 # Okabe and Ito's colours; what goes beyond them is told apart by shape.
@@ -127,4 +129,64 @@ def spread_panel(rows: Sequence[Spread], *, title: str = "") -> Figure:
     axes.tick_params(labelsize=7)
     figure.legend(loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     figure.suptitle(title, fontsize=8)
+    return figure
+
+
+def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "") -> Figure:
+    """Draws the errors of each scheme, a panel for clean images and each benchmark.
+
+    Schemes stand from the largest mean error of the last benchmark up, schemes without it on top. Bars are standard
+    errors of the mean over seeds, with one seed over test images.
+
+    Args:
+      found: of `analysis.schemes.errors`.
+      title, provenance: lines above the panels.
+    """
+    drawn = found[~found.column.str.startswith("gap_")]
+    names = list(drawn.column.unique())
+    order = drawn[drawn.column == names[-1]].sort_values("error", ascending=False, kind="stable").scheme
+    order = list(dict.fromkeys([*order, *drawn.scheme]))
+    figure = Figure(figsize=(2.4 * len(names) + 1.6, 0.17 * len(order) + 1.4), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
+        cells = drawn[drawn.column == name].set_index("scheme").reindex(order)
+        bars = (cells.error_std / np.sqrt(cells.seeds)).fillna(cells.error_se)
+        axes.errorbar(cells.error, range(len(order)), xerr=bars, fmt="o", color=BLUE, markersize=3, capsize=2)
+        axes.set_yticks(range(len(order)), order)
+        axes.set_xlabel(f"error, {name} (%)", fontsize=7)
+        axes.tick_params(labelsize=6)
+        axes.grid(axis="x", color=GREY, linewidth=0.3, alpha=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=7)
+    return figure
+
+
+def transform_panels(stored: pd.DataFrame, found: pd.DataFrame, *, title: str = "", provenance: str = "") -> Figure:
+    """Draws error against the number of transforms, a panel for each benchmark, a line for each kind.
+
+    The errors of whole schemes are levels.
+
+    Args:
+      stored: of `analysis.schemes.transforms`, not empty.
+      found: of `analysis.schemes.errors`, for the schemes that are not stored.
+      title, provenance: lines above the panels.
+    """
+    names = [name for name in found.column.unique() if name in set(stored.column) and name != CLEAN] or [CLEAN]
+    figure = Figure(figsize=(3.6 * len(names), 3.4), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        for kind, colour in zip(KINDS, (BLUE, ORANGE, GREY), strict=True):
+            line = stored[(stored.kind == kind) & (stored.column == name)]
+            if len(line):
+                spread, look = line.error_std.fillna(line.error_se), {"markersize": 3, "linewidth": 1, "label": kind}
+                axes.errorbar(line.transforms, line.error, spread, fmt="o-", color=colour, **look)
+        whole = found[(found.column == name) & ~found.scheme.str.contains("=")]
+        for number, row in enumerate(whole.itertuples()):
+            style = ("--", ":", "-.")[number % 3]
+            axes.axhline(row.error, color="black", linewidth=0.8, linestyle=style, label=row.scheme)
+        axes.set_xscale("log")
+        axes.set_xlabel("transforms", fontsize=8)
+        axes.set_ylabel(f"error on {name} (%)", fontsize=8)
+        axes.tick_params(which="both", labelsize=7)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
+    figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
     return figure

@@ -2,12 +2,10 @@
 
 One may come from a full study and one from fine-tuned models, or from two architectures (Laugros, Caplier, Ospici,
 "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Fig. 8, compare
-three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from
-each.
+three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from each.
 
 Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a corruption drawn k
-times carries weight k in each of its pairs (Snijders and Borgatti, 1999), and pairs of a corruption with itself are
-left out.
+times carries weight k in each of its pairs (Snijders and Borgatti, 1999). Pairs of a corruption with itself are left out.
 """
 
 import itertools
@@ -16,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from analysis import frames
 from analysis.frames import percentile_interval
@@ -76,47 +73,32 @@ class BenchmarkAgreement(NamedTuple):
 
 
 def agreement(
-    first: ArrayLike,
-    second: ArrayLike,
-    names: Sequence[str],
-    *,
-    first_se: ArrayLike | None = None,
-    second_se: ArrayLike | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
+    first: MeasuredOverlap, second: MeasuredOverlap, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Agreement:
-    """Compares two overlap matrices.
+    """Compares the entries of two matrices. The overlap before clipping at 0 is taken, as the clipped one has ties.
 
     Args:
-      first, second: symmetric [n, n] over the same names. Unclipped overlap compares more: the clipped one has ties at
-        0.
-      names: n names; those with an undefined overlap in either matrix are left out.
-      first_se, second_se: standard errors [n, n] of the two, both or none.
-      resamples, seed: resamples of the corruptions, >= 2, and the seed of the draws.
+      first, second: of the same corruptions in one order. Corruptions that are undefined in either are left out.
+      resamples, seed: resamples of the corruptions, and the seed of the draws.
       level: coverage of the intervals, in (0, 1).
 
     Raises:
-      ValueError: shapes that do not fit, fewer than three corruptions left, NaN between two of them, standard errors
-        of one matrix only, or parameters out of range.
+      ValueError: fewer than three corruptions left, or NaN between two of them.
     """
-    names = tuple(names)
-    matrices, kept, dropped = _common(first, second, names)
-    if resamples < 2 or not 0 < level < 1 or (first_se is None) != (second_se is None):
-        raise ValueError(
-            "expected 2 resamples or more, a level in (0, 1) and standard errors of both matrices or none, found "
-            f"{resamples}, {level}, {first_se is not None} and {second_se is not None}"
-        )
-    if len(kept) < 3:
-        raise ValueError(f"expected three or more corruptions defined in both matrices, found {len(kept)}")
-    i, j = np.triu_indices(len(kept), 1)
-    x, y = (matrix[i, j] for matrix in matrices)
+    names, dropped = _defined(first, second)
+    if len(names) < 3:
+        raise ValueError(f"expected three or more corruptions defined in both matrices, found {len(names)}")
+    i, j = np.triu_indices(len(names), 1)
+    studies = [study.ordered(names) for study in (first, second)]
+    x, y = (study.unclipped[i, j] for study in studies)
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise ValueError("expected an overlap for every pair of corruptions defined in both matrices, found NaN")
     standardised = float("nan")
-    if first_se is not None:
-        errors = [_square(se, names)[np.ix_(kept, kept)][i, j] for se in (first_se, second_se)]
+    if all(study.se is not None for study in studies):
         with np.errstate(divide="ignore", invalid="ignore"):
-            standardised = float(np.sqrt(np.mean(((x - y) / np.hypot(*errors)) ** 2)))
-    drawn = np.random.default_rng(seed).multinomial(len(kept), np.full(len(kept), 1 / len(kept)), size=resamples)
+            errors = np.hypot(*(study.se[i, j] for study in studies))
+            standardised = float(np.sqrt(np.mean(((x - y) / errors) ** 2)))
+    drawn = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
     weights = np.concatenate([np.ones((1, len(x))), drawn[:, i] * drawn[:, j]])
     pearson = _correlation(x, y, weights)
     spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
@@ -132,40 +114,19 @@ def agreement(
     )
 
 
-def benchmark_agreement(
-    first: ArrayLike,
-    second: ArrayLike,
-    names: Sequence[str],
-    threshold: float,
-    *,
-    strict: bool = False,
-    first_unclipped: ArrayLike | None = None,
-    second_unclipped: ArrayLike | None = None,
-) -> BenchmarkAgreement:
-    """Compares the benchmarks that `analysis.selection.select` finds in two matrices [n, n] over `names`.
+def benchmark_agreement(first: MeasuredOverlap, second: MeasuredOverlap, threshold: float) -> BenchmarkAgreement:
+    """Compares the benchmarks that `analysis.selection.select` finds in two matrices of the same corruptions.
 
-    Corruptions undefined in either matrix are left out of both. `strict` and the unclipped overlaps are as there.
+    Corruptions that are undefined in either matrix are left out of both.
     """
-    names = tuple(names)
-    matrices, kept, _ = _common(first, second, names)
-    common = tuple(names[k] for k in kept)
-    free = [
-        None if matrix is None else _square(matrix, names)[np.ix_(kept, kept)]
-        for matrix in (first_unclipped, second_unclipped)
-    ]
-    selections = [
-        select(matrix, common, threshold, strict, unclipped) for matrix, unclipped in zip(matrices, free, strict=True)
-    ]
-    first_members, second_members = (selected.members for selected in selections)
-    shared = tuple(name for name in first_members if name in second_members)
+    names, _ = _defined(first, second)
+    studies = [study.ordered(names) for study in (first, second)]
+    selections = [select(study.overlap, names, threshold, unclipped=study.unclipped) for study in studies]
+    members = [selected.members for selected in selections]
+    shared = tuple(name for name in members[0] if name in members[1])
+    standing = [_standing(members[k], selections[1 - k], studies[1 - k]) for k in range(2)]
     return BenchmarkAgreement(
-        float(threshold),
-        first_members,
-        second_members,
-        shared,
-        len(shared) / len({*first_members, *second_members}),
-        _standing(first_members, selections[1], matrices[1], common),
-        _standing(second_members, selections[0], matrices[0], common),
+        float(threshold), *members, shared, len(shared) / len({*members[0], *members[1]}), *standing
     )
 
 
@@ -176,27 +137,14 @@ def compare_two(
     and at `threshold`.
 
     Raises:
-      ValueError: studies of other corruptions, or matrices without standard errors.
+      ValueError: studies of other corruptions.
     """
     if set(first.names) != set(second.names):
         only = sorted({*first.names} ^ {*second.names})
         raise ValueError(f"expected studies of the same corruptions, found only in one: {', '.join(only)}")
-    if first.se is None or second.se is None:
-        raise ValueError("expected overlaps with standard errors (overlap_long.csv beside the matrix), found none")
     second = second.ordered(first.names)
-    matrices = agreement(first.unclipped, second.unclipped, first.names, first_se=first.se, second_se=second.se)
-    benchmarks = (
-        benchmark_agreement(
-            first.overlap,
-            second.overlap,
-            first.names,
-            at,
-            first_unclipped=first.unclipped,
-            second_unclipped=second.unclipped,
-        )
-        for at in sorted({*_SWEEP, threshold})
-    )
-    return matrices, tuple(benchmarks)
+    benchmarks = (benchmark_agreement(first, second, at) for at in sorted({*_SWEEP, threshold}))
+    return agreement(first, second), tuple(benchmarks)
 
 
 def content_of_two(matrices: Agreement, benchmarks: Iterable[BenchmarkAgreement], threshold: float) -> dict[str, Any]:
@@ -251,17 +199,16 @@ def compare_several(
     }
     first = next(iter(studies.values()))
     studies = {label: study.ordered(first.names) for label, study in studies.items()}
-    dropped = np.any([algorithm.undefined(study.overlap) for study in studies.values()], axis=0)
-    kept = np.flatnonzero(~dropped)
-    names = tuple(first.names[k] for k in kept)
-    benchmarks = {}
-    for label, study in studies.items():
-        overlap, unclipped = (matrix[np.ix_(kept, kept)] for matrix in (study.overlap, study.unclipped))
-        benchmarks[label] = select(overlap, names, threshold, unclipped=unclipped).members
+    names, dropped = _defined(*studies.values())
+    kept = {label: study.ordered(names) for label, study in studies.items()}
+    benchmarks = {
+        label: select(study.overlap, names, threshold, unclipped=study.unclipped).members
+        for label, study in kept.items()
+    }
     content = {
         "studies": list(studies),
         "threshold": threshold,
-        "dropped": [first.names[k] for k in np.flatnonzero(dropped)],
+        "dropped": list(dropped),
         "mean_overlap": {
             label: without_nan(dict(zip(first.names, mean_overlap(study.overlap).tolist(), strict=True)))
             for label, study in studies.items()
@@ -305,33 +252,18 @@ def _interval(matrices, name):
     return f"{fixed(matrices[name], 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
 
 
-def _common(first, second, names):
-    matrices = [_square(matrix, names) for matrix in (first, second)]
-    drop = algorithm.undefined(matrices[0]) | algorithm.undefined(matrices[1])
-    kept = np.flatnonzero(~drop)
-    matrices = [matrix[np.ix_(kept, kept)] for matrix in matrices]
-    off = ~np.eye(len(kept), dtype=bool)
-    if any(np.isnan(matrix[off]).any() for matrix in matrices):
-        raise ValueError("expected an overlap for every pair of corruptions defined in both matrices, found NaN")
-    return matrices, kept, tuple(names[k] for k in np.flatnonzero(drop))
+def _defined(*studies):
+    """(corruptions that are defined in all studies, the others), in the order of the first."""
+    missing = {name for study in studies for name in np.array(study.names)[algorithm.undefined(study.overlap)].tolist()}
+    names = studies[0].names
+    return tuple(name for name in names if name not in missing), tuple(name for name in names if name in missing)
 
 
-def _square(matrix, names):
-    matrix = np.asarray(matrix, float)
-    if matrix.shape != (len(names), len(names)) or len(set(names)) != len(names):
-        raise ValueError(f"expected a square matrix of {len(names)} distinct names, found shape {matrix.shape}")
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9, equal_nan=True):
-        raise ValueError("expected a symmetric matrix, found differences across the diagonal")
-    return matrix
-
-
-def _standing(members, selection, matrix, names):
+def _standing(members, selection, study):
     if members == selection.members:
         return WINNER
-    index = [names.index(name) for name in members]
-    inside = matrix[np.ix_(index, index)][np.triu_indices(len(index), 1)]
-    allowed = inside < selection.threshold if selection.strict else inside <= selection.threshold
-    if len(members) != selection.size or not allowed.all():
+    inside = study.ordered(members).overlap[np.triu_indices(len(members), 1)]
+    if len(members) != selection.size or not (inside <= selection.threshold).all():
         return OTHER
     mean = inside.mean() if inside.size else 0.0
     return TIE if abs(mean - selection.mean_overlap) <= algorithm.RESOLUTION else MAXIMUM

@@ -36,7 +36,7 @@ class MeasuredOverlap(NamedTuple):
     files: tuple[pathlib.Path, ...] = ()
 
     def ordered(self, names: Sequence[str]) -> "MeasuredOverlap":
-        """Puts the corruptions in the order of `names`, which must be the same."""
+        """Takes the corruptions `names`, in their order."""
         order = [self.names.index(name) for name in names]
         matrices = (None if m is None else m[np.ix_(order, order)] for m in (self.overlap, self.unclipped, self.se))
         return MeasuredOverlap(tuple(names), *matrices, self.files)

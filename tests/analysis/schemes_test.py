@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from analysis import schemes
+from analysis.distances import figures
 from analysis.errors.summary import Summary
 from analysis.tables import Count
 from runtime import artifacts
@@ -44,18 +45,18 @@ def counts():
 
 
 def test_a_row_for_each_scheme_in_the_order_asked_for():
-    found = schemes.rows(summaries(), ("augmix", "standard", "gone"))
-    assert [row.scheme for row in found] == ["augmix", "standard"]
-    assert schemes.columns(found) == ["clean", "imagenet_c", "gap_cifar10_c_bar"]
-    assert found[0].get("imagenet_c") == (39.0, 0.4, 0.2) and math.isnan(found[0].get("imagenet_c_bar").mean)
-    assert "5.0 ± 0.0" not in schemes.text(found) and "4.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.6" in schemes.text(
-        found
-    )
+    found = schemes.errors(summaries(), ("augmix", "standard", "gone"))
+    table = schemes.wide(found)
+    assert list(table.scheme) == ["augmix", "standard"] and list(table.seeds) == [2, 2]
+    assert list(found.column.unique()) == ["clean", "imagenet_c", "gap_cifar10_c_bar"]
+    assert tuple(table.loc[0, ["imagenet_c", "imagenet_c_se", "imagenet_c_std"]]) == (39.0, 0.4, 0.2)
+    shown = schemes.text(found)
+    assert "5.0 ± 0.0" not in shown and "4.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.6" in shown
 
 
 def test_of_many_schemes_the_best_and_the_worst_are_printed():
     names = [f"scheme{k}" for k in range(40)]
-    shown = schemes.text(schemes.rows(summaries(names), names))
+    shown = schemes.text(schemes.errors(summaries(names), names))
     printed = [line.split()[0] for line in shown.splitlines()[1:-2]]
     # The error falls with the number.
     assert printed == [f"scheme{k}" for k in (*range(39, 19, -1), *range(4, -1, -1))]
@@ -63,8 +64,8 @@ def test_of_many_schemes_the_best_and_the_worst_are_printed():
 
 
 def test_the_figure_shows_each_schemes_errors_with_their_standard_error_over_seeds():
-    rows = schemes.rows(summaries(), SCHEMES)
-    clean, benchmark = schemes.panels(rows).axes
+    rows = schemes.errors(summaries(), SCHEMES)
+    clean, benchmark = figures.scheme_panels(rows).axes
     assert [label.get_text() for label in clean.get_yticklabels()] == list(SCHEMES)  # the error falls with the number
     points, _, (bars,) = benchmark.containers[0].lines
     assert points.get_xdata().tolist() == [40.0, 39.0, 38.0, 37.0]
@@ -75,12 +76,13 @@ def test_the_figure_shows_each_schemes_errors_with_their_standard_error_over_see
 def test_schemes_without_the_last_benchmark_stand_last_in_the_figure():
     errors = {"low": 1.0, "without": None, "high": 3.0, "none": None, "middle": 2.0}
     rows = [
-        schemes.Row(
-            name, 1, {"clean": schemes.Cell(5.0, 0.1)} | ({"imagenet_c": schemes.Cell(error, 0.1)} if error else {})
-        )
-        for name, error in errors.items()
+        (name, 1, column, error, 0.1, math.nan)
+        for name, on_benchmark in errors.items()
+        for column, error in (("clean", 5.0), ("imagenet_c", on_benchmark))
+        if error
     ]
-    labels = schemes.panels(rows).axes[0].get_yticklabels()
+    frame = pd.DataFrame(rows, columns=["scheme", "seeds", "column", "error", "error_se", "error_std"])
+    labels = figures.scheme_panels(frame).axes[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["high", "middle", "low", "without", "none"]
 
 
@@ -93,13 +95,14 @@ def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
 
 def test_stored_transforms_are_told_by_kind_and_number():
     names = ["augmix", *(f"stored={kind}_{k}@0123456789ab" for kind in ("random", "closest") for k in (100, 10))]
-    rows = schemes.rows(summaries(names), names)
-    found = schemes.points(rows)
-    assert [point[:3] for point in found if point.column == "clean"] == [
+    rows = schemes.errors(summaries(names), names)
+    found = schemes.transforms(rows)
+    clean = found[found.column == "clean"]
+    assert list(zip(clean.kind, clean.transforms, clean.seeds)) == [
         ("closest", 10, 2), ("closest", 100, 2), ("random", 10, 2), ("random", 100, 2)
     ]  # fmt: skip
-    assert {point.column for point in found} == {"clean", "imagenet_c"}
-    (axes,) = schemes.transform_panels(found, rows).axes
+    assert set(found.column) == {"clean", "imagenet_c"}
+    (axes,) = figures.transform_panels(found, rows).axes
     lines = {line.get_label(): line for line in axes.lines}
     assert axes.get_xscale() == "log" and set(lines["augmix"].get_ydata()) == {40.0}
     drawn = {c.get_label(): c.lines[0].get_xydata().tolist() for c in axes.containers}
