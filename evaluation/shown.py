@@ -17,7 +17,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis.answers import Record, file_stem
-from analysis.errors import conditions as named
+from analysis.errors import reference as named
 from analysis.errors.reference import FROST, ORIGINAL, PREPROCESSING
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels

@@ -8,7 +8,7 @@ import pytest
 
 import corruptions
 from analysis import answers
-from analysis.errors.conditions import Conditions
+from analysis.errors.reference import Conditions
 from analysis.report import charts, document, inputs
 from analysis.report.inputs import Study
 from analysis.tables import Count
