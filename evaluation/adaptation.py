@@ -53,7 +53,7 @@ class _Observing(BatchNorm):
 def adapt(
     graphdef: nnx.GraphDef, state: TrainState, images: Iterable[jax.Array | np.ndarray], pseudo_count: float = 0.0
 ) -> tuple[TrainState, int]:
-    """Replaces the BatchNorm statistics of a network by those of other images.
+    """Replaces the BatchNorm statistics of a network by statistics of other images.
 
     Args:
       graphdef, state: a model as `training.loop.read_back` returns it.

@@ -120,7 +120,7 @@ def evaluate(
       List of `analysis.tables.Count`: clean first, then every corruption at every severity.
 
     Raises:
-      ValueError, TypeError: an argument, or what `predict` gave, is not as described.
+      ValueError, TypeError: an argument, or the answer of `predict`, is not as described.
       runtime.schema.SettingsError: a named reference holds for other conditions.
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """

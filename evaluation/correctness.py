@@ -157,7 +157,7 @@ class ExitAnswers(NamedTuple):
 
 def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> ExitAnswers:
     """Answers as `of_exits` does, unless the file holds the answers of this model to these images; writes them there;
-    `digest` is that of the model's state.
+    `digest` is the digest of the model's state.
 
     Raises:
       DamagedFileError: the file cannot be read.

@@ -36,7 +36,7 @@ class Store:
 
     Args:
       workdir: directory.
-      records: {condition: what its answers are made from}.
+      records: {condition: the origin of its answers}.
       models: {(model, seed): digest of its state}.
     """
 
@@ -52,7 +52,7 @@ class Store:
         Answers of a model that was trained again since are left out with a warning.
 
         Raises:
-          WorkdirError: answers are to other images than those of their record; names the conditions and what differs.
+          WorkdirError: answers belong to other images than their record says; names the conditions and the differences.
             Answers to other conditions do not matter.
           DamagedFileError: a file is damaged or was edited.
         """
@@ -203,11 +203,11 @@ def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
 
 
 def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
-    """Computes the digest of the state of each model, as final.json has it: {(name, seed): digest}."""
+    """Computes the digest of the state of each model, as in final.json: {(name, seed): digest}."""
     return {key: digest(state) for key, (_, state) in models.items()}
 
 
-# Warnings about what is evaluated.
+# Warnings about conditions.
 
 
 def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:

@@ -3,8 +3,8 @@
     natural/imagenet_r    on ImageNet-R, answers among its 200 classes
     clean/imagenet_r      clean test images of these classes, answers among them
 
-The second is there where a set has some of the model's classes alone, or counts several as one; else the clean images
-are those of the row `clean`.
+The second exists where a set has only some of the model's classes, or counts several as one; elsewhere the row `clean`
+serves.
 """
 
 import os

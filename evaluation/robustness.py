@@ -20,7 +20,7 @@ from evaluation.shown import Shown
 class Robustness:
     """v -> R(v) = A(v) / A(clean) of one model and corruption, every image at severity v.
 
-    All else that is random is drawn from fixed keys, the same for every v. NOC candidates: v is the parameter, within
+    Other random draws come from fixed keys, the same for every v. NOC candidates: v is the parameter, within
     `corruptions.noc.severities.domain`; corruptions with levels: v is a real level (parameters interpolated linearly
     between two published levels).
 
@@ -29,10 +29,10 @@ class Robustness:
       model: (graphdef, state).
       split: data.Split, the images R is measured on.
       name: qualified name of the corruption.
-      seed: of the draws.
-      batch_size: of inference.
-      clean: A(clean) when it is known, so that it is measured once for all corruptions.
-      options: of the corruption besides its range, such as `photographs` of frost.
+      seed: seed of the draws.
+      batch_size: images that the network takes at once.
+      clean: A(clean) if it was measured before; None measures it.
+      options: of the corruption without its range, such as `photographs` of frost.
 
     Attributes:
       clean: A(clean).
@@ -84,7 +84,7 @@ class Robustness:
         return value * float(np.sqrt(relative / len(self._shown)))
 
     def calibrated(self, targets: tuple[float, float]) -> dict[str, Any]:
-        """Finds the range over which R falls from one target to the other, as ranges.json has it."""
+        """Finds the range over which R falls from one target to the other, for ranges.json."""
         noise = 2 * self.error(1.0)  # two standard errors of a difference hardly differ from this
         calibration = calibrate(self, self.domain, integer=self.integer, targets=targets, noise=noise)
         mean = self.over(calibration.range)

@@ -176,7 +176,7 @@ class ShownNatural:
       mesh: devices that classify.
       batch_size: images that are classified at once.
       source: where the pixels come from, for JSON.
-      condition: the only one of these images.
+      condition: the one condition of these images.
     """
 
     split: Split
@@ -277,13 +277,13 @@ def stored_source(stored: CorruptedDataset, condition: Condition) -> dict[str, A
 
 
 def preprocessing(provenance: Mapping[str, Any]) -> str:
-    """Tells in words how a dataset's test images were preprocessed; `none` if they are as they were published."""
+    """Describes the preprocessing of a dataset's test images in words; `none` for images as published."""
     words = provenance.get("preprocess") or provenance.get("made_from", {}).get("preprocess") or _NONE
     return words.rpartition("test: ")[2]
 
 
 def _in_words(source):
-    """Tells how `corruptions.write` preprocessed its source."""
+    """Describes the preprocessing of `corruptions.write` in words."""
     recipe, size = source.get("preprocess", _NONE), source.get("size")
     if recipe == IMAGENET and size:
         return decode.description(decode.sides(size))

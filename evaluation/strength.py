@@ -1,7 +1,7 @@
 """How strong a corruption is: the PSNR and SSIM of corrupted images to their originals, at each severity.
 
-Both say how far pixels moved, not how hard an image became: a hue far off or a shear of a few pixels has a low PSNR and
-is still read by people at once.
+Both measure the change of pixels, not the difficulty of an image: a shifted hue or a shear of a few pixels has a low
+PSNR, and people still read the image at once.
 """
 
 import functools
@@ -20,11 +20,11 @@ from corruptions.batch import to_float
 from corruptions.keys import named_key
 
 CEILING = 10 * math.log10(12 * 255**2)
-"""PSNR in dB of rounding to 8 bits (58.9), the most that counts: equal images have none."""
+"""PSNR in dB of rounding to 8 bits (58.9), the largest that counts: the PSNR of equal images is infinite."""
 
 
 class Strength(NamedTuple):
-    """What a corruption at a severity leaves of the images, as means with their standard errors.
+    """Similarity of corrupted images to their originals, as means with standard errors.
 
     Attributes:
       corruption: qualified name.
@@ -91,7 +91,7 @@ def summary(name: str, severity: int | float, psnr: np.ndarray, ssim: np.ndarray
 def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0, table: str | None = None) -> Strength:
     """Measures a corruption at a severity on some images.
 
-    The draws are those of `corruptions.write_dataset` with the same seed: image i under the key
+    The draws equal the draws of `corruptions.write_dataset` with the same seed: image i has the key
     `fold_in(fold_in(key(seed), crc32(qualified name)), i)`.
 
     Args:
@@ -121,7 +121,7 @@ def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
 
 
 def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
-    """Measures every condition of a benchmark, in the ranges its levels come from; see `strength`."""
+    """Measures every condition of a benchmark, in the ranges that its levels were selected from; see `strength`."""
     measured = functools.partial(strength, images, seed=seed, table=corruptions.cbar.BENCHMARK_TABLE.get(benchmark))
     for name, severity in conditions(benchmark):
         yield measured(name, severity)

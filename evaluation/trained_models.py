@@ -29,12 +29,12 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     """Locks a workdir that holds models and yields the config they were trained with.
 
     Images, photographs of frost and weights of style transfer are where `config` says, and images are placed as it
-    says: machine and device may be others than those of training. With config.model.checkpoint the workdir is first
-    made of those weights (`import_weights`).
+    says: machine and device may differ from the training's. With config.model.checkpoint the workdir is first made of
+    those weights (`import_weights`).
 
     Raises:
       FileNotFoundError: no such directory.
-      WorkdirError: its config.json was edited, or another run has it.
+      WorkdirError: its config.json was edited, or another run holds it.
     """
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
@@ -64,7 +64,7 @@ def refuse_eval_only(config: ConfigDict) -> None:
     """Refuses settings of config.eval that only eval.py applies.
 
     Raises:
-      SettingsError: names each of these settings that is given.
+      SettingsError: a setting is given; names each.
     """
     given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key]}
     if given:
@@ -124,7 +124,7 @@ def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
         else:
             left.append(str(folder.relative_to(workdir)))
     if left:
-        log.warning("%s: left out %s, whose names are not those of their models.", workdir, ", ".join(left))
+        log.warning("%s: left out %s, whose names differ from the names of their models.", workdir, ", ".join(left))
     if not models:
         raise FileNotFoundError(
             f"expected models in folders models/NAME/seedN of {workdir}, found only {', '.join(left)}"
@@ -187,7 +187,7 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
 
 
 def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free: Iterable[str] = ()) -> None:
-    """Makes `workdir` that of a finished model with imported weights, unless it is that already.
+    """Makes `workdir` the workdir of a finished model with imported weights, unless it is one already.
 
     config.json names the file, its sha256 and the stride under `imported`: other weights in the same workdir are
     refused. final.json holds the number of classes.
@@ -283,7 +283,7 @@ def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.shard
       start: a workdir, of whose models the only, or the standard, one is read; or a file of weights of the network of
         config.model (`models.torchvision.load`).
       config: of the run.
-      dataset: what it is trained on.
+      dataset: that the run trains on.
       mesh: a workdir's model is replicated over its devices.
 
     Raises:

@@ -22,7 +22,7 @@ class Findings:
     """The result of a check.
 
     Attributes:
-      problems: a line for each file that is wrong: what is wrong with it, and what to run.
+      problems: a line for each wrong file: the fault, and the command that mends it.
       verified: how many files are as their digests say.
     """
 
@@ -35,7 +35,7 @@ class Findings:
 
         Args:
           path: file that the block checks.
-          remedy: what to do about a problem, unless the error tells.
+          remedy: how to mend the file, unless the error says so.
         """
         try:
             yield
@@ -47,7 +47,7 @@ class Findings:
 
 
 def is_workdir(path: pathlib.Path) -> bool:
-    """Tells whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
+    """Checks whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
     return any((path / name).exists() for name in ("config.json", "final.json", "models", answers.FOLDER))
 
 

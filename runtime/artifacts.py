@@ -1,6 +1,6 @@
 """State that a command reads back, and records of where results come from.
 
-    write(path, arrays, made_from)        an .npz file: arrays, and the record of what they were made from
+    write(path, arrays, made_from)        an .npz file: arrays, and the record of their origin
     read(path, remedy)                    Artifact(arrays, made_from)
     write_record(path, record)            a .json file of the record alone: final.json, ranges.json
     read_record(path, remedy)             the record
@@ -35,7 +35,7 @@ _RECORD = "made_from"
 
 
 class Artifact(NamedTuple):
-    """Arrays and what they were made from.
+    """Arrays and the record of their origin.
 
     Attributes:
       arrays: {name: array}.
@@ -52,7 +52,7 @@ def digest(value: Any) -> str:
 
 
 def write(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any]) -> None:
-    """Writes arrays and the JSON-ready record of what they were made from to an .npz file."""
+    """Writes arrays and the JSON-ready record of their origin to an .npz file."""
     record = json.loads(_canonical(made_from))
     sealed = {"record": record, SEAL: _digest(arrays, record)}
     files.write_arrays(path, {**arrays, _RECORD: np.array(json.dumps(sealed, sort_keys=True))})

@@ -135,11 +135,11 @@ def _usage(error):
 
 
 def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.FlagValues:
-    """Returns the flags of the command line of a command that works on tables.
+    """Returns the flags of a command that needs no config.
 
     Args:
-      argv: what absl left over; anything beside the script's name is refused.
-      required: {flag: what it stands for} of the flags that must have a value.
+      argv: the arguments that absl left; any beside the script's name is refused.
+      required: {flag: its value in words} for the flags that must have a value.
 
     Raises:
       absl.app.UsageError: a positional argument, or a required flag without a value.
@@ -154,7 +154,7 @@ def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.F
 
 
 def refuse_positional(argv: list[str]) -> None:
-    """Raises absl.app.UsageError for anything that absl left over beside the script's name."""
+    """Raises absl.app.UsageError for any argument beside flags."""
     if len(argv) > 1:
         raise app.UsageError(f"expected only flags (patterns in quotes), found {argv[1:]}")
 
@@ -179,9 +179,9 @@ def _module():
 def errors() -> Iterator[None]:
     """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
 
-    Ctrl-C ends in one line too, with exit status 130: what is finished lies in files already. Any other error is a
-    mistake of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows
-    the traceback of every error.
+    Ctrl-C too ends in one line, with exit status 130: finished work lies in files already. Any other error is a mistake
+    of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the
+    traceback of every error.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """One program in many processes, usually one for each host, and the signals that end it.
 
 Every process runs the same script and asks for the same computations in the same order; arrays lie over the devices of
-all of them. Process 0 alone reads and writes a run's files and tells the others what it found; only checkpoints are
+all of them. Process 0 alone reads and writes a run's files and tells the others their content; only checkpoints are
 written by all (`training.checkpoint`). With a single process each function here is a plain call that costs nothing.
 """
 
@@ -93,12 +93,12 @@ def _client():
 
 
 def several() -> bool:
-    """Tells whether JAX's processes were connected, even if there is only one."""
+    """Checks whether JAX's processes were connected, even if there is only one."""
     return _client() is not None
 
 
 def is_main() -> bool:
-    """Tells whether this is process 0 or the only process, which writes files and shows progress."""
+    """Checks whether this is process 0 or the only process, which writes files and shows progress."""
     return not several() or jax.process_index() == 0
 
 
@@ -190,7 +190,7 @@ def check_same(values: Mapping[str, Any]) -> None:
 
 
 def anyone(flag: Any) -> bool:
-    """Tells whether `flag`, a bool of each process, is true in any of them."""
+    """Checks whether `flag`, a bool of each process, is true in any process."""
     return bool(_any_process(flag)) if several() else bool(flag)
 
 
@@ -229,7 +229,7 @@ def fetch(array: jax.Array | np.ndarray) -> np.ndarray:
 
 
 def lost_another(error: BaseException) -> bool:
-    """Tells whether an error in a run of many processes looks like a lost connection between them."""
+    """Checks whether an error in a run of many processes looks like a lost connection between them."""
     return several() and bool(_STATUS.match(str(error)))
 
 
@@ -263,8 +263,8 @@ class Watch:
 
     Attributes:
       came: numbers of the signals.
-      stopping: says at a signal what the process does next.
-      saved: says at a second Ctrl-C what is saved.
+      stopping: logs at a signal the next action of the process.
+      saved: logs at a second Ctrl-C which work is saved.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ _JSON_TYPES = {dict: "object", list: "list"}
 
 
 class DamagedFileError(ValueError):
-    """A file is not what its writer left; the message names the file, what was found in it and the remedy."""
+    """A file is damaged or was edited; the message names the file, its content and the remedy."""
 
 
 def local(path: str | os.PathLike, what: str = "path") -> str:
@@ -64,7 +64,7 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Yields a binary file that becomes `path` when the block ends without an error, and vanishes otherwise.
+    """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
 
     Missing folders are made. The file has the permissions of an ordinary new one (by the umask).
 
@@ -125,7 +125,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
     Args:
       path: of the file.
       kind: type that the whole content must have, `dict` or `list`; None takes any.
-      remedy: what a reader of the error should do.
+      remedy: how to mend the file, for errors.
       shape: of the content, see `mismatch`; None takes any.
 
     Raises:
@@ -149,8 +149,8 @@ def read_arrays(path: str | os.PathLike, remedy: str = REMEDY, *, content: bytes
 
     Args:
       path: of the file.
-      remedy: what a reader of the error should do.
-      content: of the file, when it was read already; `path` then only names it.
+      remedy: how to mend the file, for errors.
+      content: bytes of the file if they were read already; `path` then only names the file.
 
     Raises:
       FileNotFoundError: no such file.
@@ -184,7 +184,7 @@ def read_array(path: str | os.PathLike, remedy: str = REMEDY, *, mapped: bool = 
 def without_nan(value: Any) -> Any:
     """Makes `value` fit JSON.
 
-    NaN and infinity become null, tuples lists, named tuples objects, arrays lists of numbers.
+    NaN and infinity become null; tuples become lists, named tuples objects, and arrays lists of numbers.
     """
     if hasattr(value, "_asdict"):
         value = value._asdict()
@@ -205,7 +205,7 @@ def sha256(path: str | os.PathLike) -> str:
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Lets errors of writing name `path`: those of a file that is open already (a full disk) name none."""
+    """Puts `path` into errors of writing: errors of an open file, such as a full disk, name no file."""
     try:
         yield
     except OSError as error:
@@ -215,7 +215,7 @@ def naming(path: str | os.PathLike) -> Iterator[None]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Removes what killed writers left in a folder; only for one who holds its lock."""
+    """Removes the unfinished files of killed writers from a folder, whose lock the caller holds."""
     for path in folder.glob(f"{_ASIDE}*"):
         path.unlink(missing_ok=True)
 

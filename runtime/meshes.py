@@ -1,8 +1,8 @@
 """The device mesh, axes ('model', 'data'), and how arrays lie on it.
 
-A batch is split over 'data', parameters are replicated along it. Different models of one study train on different rows
-of the mesh, a row being the devices with one place on 'model', and share nothing. Evaluation takes one model at a time
-and splits its batches over all devices.
+A batch is split over 'data', parameters are replicated along it. Each model of a study trains on a row of the mesh, the
+devices with one place on 'model', and shares nothing with others. Evaluation takes one model at a time and splits its
+batches over all devices.
 """
 
 import collections
@@ -32,7 +32,7 @@ def use_all_cores() -> None:
 
 
 def data_mesh(batch_size: int | None = None) -> Mesh:
-    """Returns a mesh (1, D) of all devices; on a CPU of as many cores (of every process) as divide `batch_size`."""
+    """Returns a mesh (1, D) of all devices; on a CPU of the most cores of each process that divide `batch_size`."""
     devices = np.asarray(jax.devices())
     if batch_size and devices[0].platform == "cpu":
         devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
@@ -42,9 +42,10 @@ def data_mesh(batch_size: int | None = None) -> Mesh:
 
 
 def place_array(array: np.ndarray, sharding: Sharding | None) -> jax.Array:
-    """Puts an array that every process of a run holds as a whole onto devices, as `jax.device_put` does.
+    """Puts an array onto devices as `jax.device_put` does; every process holds the whole array.
 
-    Over many processes device_put compares what all hold, at the cost of a copy of each everywhere; this does not.
+    Over many processes device_put compares the arrays of all, which copies each array to all hosts; this function does
+    not.
 
     Args:
       array: on the host.
@@ -56,7 +57,7 @@ def place_array(array: np.ndarray, sharding: Sharding | None) -> jax.Array:
 
 
 def place_tree(tree: Any, sharding: Sharding) -> Any:
-    """Puts a pytree of arrays onto devices, as `place_array` does; random keys and arrays over all processes too."""
+    """Puts a pytree onto devices as `place_array` does; leaves may be random keys and arrays over all processes."""
     if sharding.is_fully_addressable:
         return jax.device_put(tree, sharding)
 
@@ -70,16 +71,16 @@ def place_tree(tree: Any, sharding: Sharding) -> Any:
 
 
 def study_mesh(batch_size: int, parallel: int) -> Mesh:
-    """Returns the mesh (1, D) of a study: `data_mesh`, of every device when several models may train at once."""
+    """Returns the mesh (1, D) of a study: `data_mesh`, but all devices where several models may train at once."""
     return data_mesh(batch_size if parallel <= 1 else None)
 
 
 def training_mesh(mesh: Mesh, parallel: int, models: int, batch_size: int) -> Mesh:
     """Returns the mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
 
-    It follows from the settings, the devices and the number of models asked for, not from what is left to do: a study
-    that was stopped continues on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices
-    left over are idle while models train.
+    It depends on the settings, the devices and the number of all models of the study, so that a stopped study continues
+    on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices left over are idle while
+    models train.
 
     Args:
       mesh: with one row.
@@ -118,12 +119,12 @@ def replicated(mesh: Mesh) -> NamedSharding:
 
 
 def by_model(mesh: Mesh, *axes: str | None) -> NamedSharding:
-    """Returns the sharding of an array whose first axis holds the models one after another, further axes as named."""
+    """Returns the sharding of an array whose first axis is the model and whose other axes are as named."""
     return NamedSharding(mesh, PartitionSpec("model" if mesh.shape["model"] > 1 else None, *axes))
 
 
 def local_copy(tree: Any, mesh: Mesh) -> Any:
-    """Views arrays replicated over at least the devices of `mesh` as replicated over these; nothing is copied."""
+    """Returns arrays, replicated over the devices of `mesh` and others, as replicated over `mesh` alone, without a copy."""
 
     def view(array):
         if not isinstance(array, jax.Array) or array.sharding.device_set == set(mesh.devices.flat):
@@ -158,8 +159,7 @@ _EVENT = "/jax/core/compile/backend_compile_duration"
 def counting_compiles() -> Iterator[collections.Counter[str]]:
     """Yields a Counter that grows while the context lasts: name of the jitted function -> times it was compiled.
 
-    A program that comes out of the compilation cache on disk counts too, since without it the cache would be asked as
-    often. Names are as JAX has them, without the `jit(...)` around.
+    A program that the cache on disk holds counts too. Names are JAX's, without `jit(...)`.
     """
     counts = collections.Counter()
 

@@ -92,7 +92,7 @@ class Workdir:
         return function(*args) if distributed is None else distributed.from_main(lambda: function(*args))
 
     def exists(self, name: str) -> bool:
-        """Tells every process whether process 0 sees this file or folder."""
+        """Checks in process 0 whether this file or folder exists, for every process."""
         return self.for_all((self.path / name).exists)
 
     def read_json(self, name: str) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _config_digests(folder: pathlib.Path) -> list[str]:
 
 
 def _edited_config(folder: pathlib.Path) -> str:
-    """Tells that config.json was edited, and how to restore it."""
+    """Writes the error for an edited config.json: how to restore it."""
     return (
         f"{folder / 'config.json'} was edited: it no longer has the digest that provenance.json recorded when a run "
         f"wrote it, and nothing here was made with these settings. Undo the edit, or give the command that made this "

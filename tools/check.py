@@ -1,4 +1,4 @@
-"""Checks folders for what was damaged, edited or is stale, and says what to run.
+"""Checks folders for files that are damaged, edited or stale, and names the commands that mend them.
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 

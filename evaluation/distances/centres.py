@@ -4,8 +4,8 @@
     centre = measured.centre(condition)                    mean features of a corruption at a severity
     distances = measured.scheme_distances(scheme, centres)
 
-What is measured goes to a folder of the workdir and is read back by the next run with the same settings, network and
-images; each file tells their digests, and what has others is measured again.
+Results go to a folder of the workdir and are read back by the next run with the same settings, network and images; each
+file holds their digests; a file with other digests is measured again.
 """
 
 import dataclasses
@@ -44,15 +44,15 @@ _REMEDY = "remove it to measure it again"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Measured:
-    """What features are measured with, a network and images, and the folder of the results.
+    """A network, images and the folder of the results: all that features are measured with.
 
     Attributes:
       asked: settings as config.msd.
       extractor: the network and the images.
-      split: the training images that those are chosen from, where they lie.
+      split: the training images that the extractor's are chosen from, where they lie.
       folder: of the results.
       options: corruption -> its static options.
-      made_from: digests of network, images and settings, which every file tells.
+      made_from: digests of network, images and settings, which every file holds.
     """
 
     asked: ConfigDict
@@ -190,7 +190,7 @@ class Measured:
         return self.asked.transforms if scheme.random else 1
 
     def once(self, file: str, name: str, measure: Callable[[], np.ndarray]) -> np.ndarray:
-        """Reads an array that an earlier run left in a file of the folder; measures and writes what is not there."""
+        """Reads an array of an earlier run from a file of the folder, or measures and writes it."""
         path = self.folder / file
         known = self._kept(path)
         if name not in known:
@@ -212,7 +212,7 @@ class Measured:
         return {}
 
     def transform(self, condition: Condition) -> Transform:
-        """Gives the distribution of a corruption at a severity, or that of clean images."""
+        """Gives the distribution of a corruption at a severity; clean images have the identity."""
         if condition.corruption == tables.CLEAN:
             return features.IDENTITY
         options = with_levels(self.options.get(condition.corruption, {}), condition.levels)
@@ -275,9 +275,9 @@ class Running:
     Continued with the same chunks it ends in the same bits as one that was never stopped.
 
     Args:
-      path: of the file, which is there while the scheme is unfinished.
-      kept: what the file holds, empty where there is none to continue.
-      made_from: digests that are written to it.
+      path: of the file, which exists while the scheme is unfinished.
+      kept: arrays of the file, empty without a file to continue.
+      made_from: digests that are written to the file.
       centres: {name: [G, D]}.
       members: bool [G, number], which transforms count in which weighting.
 

@@ -1,4 +1,4 @@
-"""Features of transforms: what a network sees of a transform t applied to a fixed set of images.
+"""Features of transforms: the mean features of a fixed set of images under a transform t.
 
     f_g(t) = sum_i w_gi phi(t(x_i)),   phi: the feature `penultimate` in eval mode, not normalised
 
@@ -233,7 +233,7 @@ class Extractor:
 
 
 def fitting(values: int) -> int:
-    """Tells how many arrays of so many values the device works on at once."""
+    """Computes how many arrays of `values` values the device works on at once."""
     return max(1, (_CPU_VALUES if jax.default_backend() == "cpu" else _VALUES) // values)
 
 
