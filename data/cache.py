@@ -65,10 +65,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def cached(
-    name: str,
-    key: str,
-    build: Callable[[dict[str, Any]], Iterable[Chunk]],
-    cache_dir: str | os.PathLike | None = None,
+    name: str, key: str, build: Callable[[dict[str, Any]], Iterable[Chunk]], cache_dir: str | os.PathLike | None = None
 ) -> Entry:
     """Returns the entry `<name>-<key>`, built and stored if it is not there, complete and readable.
 

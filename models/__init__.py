@@ -81,13 +81,7 @@ def options(name: str) -> tuple[str, ...]:
 
 
 def build(
-    name: str,
-    num_classes: int,
-    *,
-    dtype: Any = None,
-    seed: int = 0,
-    image_size: int | None = None,
-    **kwargs: Any,
+    name: str, num_classes: int, *, dtype: Any = None, seed: int = 0, image_size: int | None = None, **kwargs: Any
 ) -> nnx.Module:
     """Builds a model with freshly drawn parameters.
 

@@ -121,18 +121,7 @@ class MSDNet(nnx.Module):
     """
 
     def __init__(
-        self,
-        num_classes,
-        *,
-        rng,
-        dtype,
-        exits=5,
-        step=7,
-        base=7,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
+        self, num_classes, *, rng, dtype, exits=5, step=7, base=7, mean=None, std=None, init="he", conv="auto"
     ):
         if min(exits, step, base) < 1:
             raise ValueError(f"expected exits, step and base of at least 1, found {exits}, {step} and {base}")

@@ -33,18 +33,7 @@ class SmallResNet(nnx.Module):
     """
 
     def __init__(
-        self,
-        num_classes,
-        *,
-        rng,
-        dtype,
-        stem=24,
-        widths=(48, 96),
-        depth=1,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
+        self, num_classes, *, rng, dtype, stem=24, widths=(48, 96), depth=1, mean=None, std=None, init="he", conv="auto"
     ):
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
         norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)

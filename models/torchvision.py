@@ -95,10 +95,7 @@ def _numbered_resnext(before, head):
             r"^stages\.(\d+)\.(\d+)\.shortcut\.(conv|norm)$",
             lambda m: f"{before}{4 + int(m[1])}.{m[2]}.0.1.{int(m[3] == 'norm')}",
         ),
-        (
-            r"^stages\.(\d+)\.(\d+)\.(\w+)$",
-            lambda m: f"{before}{4 + int(m[1])}.{m[2]}.0.0.{inside[m[3]]}",
-        ),
+        (r"^stages\.(\d+)\.(\d+)\.(\w+)$", lambda m: f"{before}{4 + int(m[1])}.{m[2]}.0.0.{inside[m[3]]}"),
         (r"^head$", head),
     )
 
@@ -111,10 +108,7 @@ def _numbered_densenet(sizes):
         (r"^stem$", "0"),
         (r"^stem_norm$", "1"),
         (r"^blocks\.(\d+)\.(\d+)\.(\w+)$", lambda m: f"{first[int(m[1])] + int(m[2])}.1.{inside[m[3]]}"),
-        (
-            r"^transitions\.(\d+)\.(norm|conv)$",
-            lambda m: f"{first[int(m[1]) + 1] - 4 + 2 * (m[2] == 'conv')}",
-        ),
+        (r"^transitions\.(\d+)\.(norm|conv)$", lambda m: f"{first[int(m[1]) + 1] - 4 + 2 * (m[2] == 'conv')}"),
         (r"^norm$", str(first[-1] - 4)),
         (r"^head$", f"{first[-1]}.1"),
     )
@@ -143,15 +137,7 @@ _CONDENSENET = (  # the authors' names of converted networks
     (r"^head_read$", "classifier"),
 )
 
-_RESNETS = (
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "wide_resnet50_2",
-    "resnext101",
-)
+_RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext101")
 _NUMBERED_RESNEXT = _numbered_resnext("", "10.1"), _numbered_resnext("features.", "last_linear")
 _CONDENSENETS = ("condensenet74_4_converted", "condensenet74_8_converted")
 LAYOUTS = {

@@ -171,10 +171,7 @@ def _write(layout, images, names, batch_size, progress, verify):
     LOG.info("%s: %s%d of %d blocks to write", layout.folder, verified, blocks, requested)
     many = isinstance(images, sources.Source)
     size, parts = (batch_size or _READ, _each) if many else (batch_size or _batch_size(images), _corrupted)
-    with (
-        bar(blocks * len(images), "corrupting", progress) as counter,
-        Background(3 * jax.local_device_count()) as disk,
-    ):
+    with bar(blocks * len(images), "corrupting", progress) as counter, Background(3 * jax.local_device_count()) as disk:
 
         def save(entry, severity, start, corrupted, count):
             layout.write(entry, severity, start, corrupted if many else np.asarray(corrupted)[:count])

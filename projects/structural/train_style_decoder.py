@@ -122,12 +122,7 @@ def _step(graphdef, optimizer, reading, style_weight, state, contents, styles):
 
 
 def train(
-    asked: ConfigDict,
-    seed: int,
-    network: adain.StyleTransfer,
-    contents: Any,
-    styles: np.ndarray,
-    workdir: pathlib.Path,
+    asked: ConfigDict, seed: int, network: adain.StyleTransfer, contents: Any, styles: np.ndarray, workdir: pathlib.Path
 ) -> adain.StyleTransfer:
     """Trains for config.adain.steps steps, or continues; the result depends on config and images alone.
 

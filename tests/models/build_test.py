@@ -68,8 +68,7 @@ def shapes_of(name, num_classes=10, image_size=32, **options):
 
 
 @pytest.mark.parametrize(
-    "name, classes",
-    [pytest.param(*key, marks=[pytest.mark.slow] if key[0] in ALIKE else []) for key in PUBLISHED],
+    "name, classes", [pytest.param(*key, marks=[pytest.mark.slow] if key[0] in ALIKE else []) for key in PUBLISHED]
 )
 def test_number_of_parameters_is_the_published_one(name, classes):
     parameters = nnx.state(abstract(name, classes), nnx.Param)
@@ -230,10 +229,7 @@ def test_what_is_wrong_is_named():
     [
         ("msdnet", [4] * 9 + [3] * 9 + [2] * 9 + [1] * 8, [576, 640, 608, 528, 976]),
         pytest.param(
-            "msdnet_step4",
-            [4] * 5 + [3] * 5 + [2] * 5 + [1] * 5,
-            [384, 384, 352, 304, 560],
-            marks=pytest.mark.slow,
+            "msdnet_step4", [4] * 5 + [3] * 5 + [2] * 5 + [1] * 5, [384, 384, 352, 304, 560], marks=pytest.mark.slow
         ),
     ],
 )

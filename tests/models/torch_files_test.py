@@ -41,9 +41,7 @@ def fake_torch(monkeypatch, version, content):
         return content
 
     monkeypatch.setitem(
-        sys.modules,
-        "torch",
-        types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, strided="strided"),
+        sys.modules, "torch", types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, strided="strided")
     )
     return calls
 

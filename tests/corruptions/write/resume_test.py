@@ -90,7 +90,7 @@ def test_a_killed_command_continues(tmp_path):
     write_dataset(whole, arrays(1500), corruptions=NAMES.split(","), seed=4)
     assert contents(out) == contents(whole)
     assert sorted(p.name for p in out.iterdir()) == [
-        *(".checks.json", ".lock", "contrast.npy", "hue.npy", "labels.npy", "manifest.json"),
+        *(".checks.json", ".lock", "contrast.npy", "hue.npy", "labels.npy", "manifest.json")
     ]
 
 
