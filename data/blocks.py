@@ -61,13 +61,11 @@ class Blocks:
         try:
             self._size, digits = int(known["images"]), known["checksums"]
             count = -(-len(images) // self._size)
+            if len(digits) != count * _DIGITS:
+                raise ValueError(f"{len(digits) / _DIGITS:g} for {count} blocks")
             self._known = np.array([int(digits[i * _DIGITS :][:_DIGITS], 16) for i in range(count)], np.uint32)
-            complete = len(digits) == count * _DIGITS
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise DamagedFileError(f"{file}: expected checksums of its blocks, found {error!r}; {remedy}") from error
-        if not complete:
-            found = f"{len(digits) / _DIGITS:g}"
-            raise DamagedFileError(f"{file}: expected {count} checksums of blocks, found {found}; {remedy}")
         # A plain array over the same memory: slices of a memmap are memmaps, slow to make.
         self._file, self._images, self._remedy = file, np.asarray(images), remedy
         self._seen = np.zeros(count, bool)

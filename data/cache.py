@@ -30,10 +30,15 @@ from runtime import artifacts, files
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-_FORMAT = 2  # raise it when the layout of an entry or the decoded pixels change
+_FORMAT = 3  # raise it when the layout of an entry or the decoded pixels change
 _KEYS = 1  # format of the keys: an entry of another _FORMAT has the same key, and is replaced
 _ARRAYS = ("images", "labels", "index")
 _META = "meta.json"
+_SHAPE = {
+    "format": int,
+    **{"bytes": dict.fromkeys(_ARRAYS, int), "hashes": dict.fromkeys(_ARRAYS, str)},
+    **{"blocks": {"images": int, "checksums": str}, "notes": {}},
+}
 _AGAIN = "the next load of the dataset decodes it again"
 _STALE_SECONDS = 24 * 3600
 
@@ -126,8 +131,8 @@ def _entries(path):
 def _problems(folder):
     try:
         entry = _open(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return [_line(folder, error)]
+    except (OSError, ValueError) as error:
+        return [str(error)]
     return [
         f"{folder / name}.npy: expected sha256 {entry.sha256[name]}, found {digest}; {_AGAIN}"
         for name in _ARRAYS
@@ -141,19 +146,17 @@ def _read(folder: Path, say: bool = True) -> Entry | None:
         return None
     try:
         return _open(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         if say:
-            logging.warning("the cache entry %s is made anew: %s", folder.name, _line(folder, error))
+            logging.warning("the cache entry %s is made anew: %s", folder.name, error)
         return None
 
 
 def _open(folder: Path) -> Entry:
-    """Reads an entry and compares all its blocks; raises a dozen kinds of errors."""
-    meta = files.read_json(folder / _META, remedy=_AGAIN)
+    """Reads an entry and compares all its blocks; raises OSError or ValueError."""
+    meta = artifacts.read_record(folder / _META, _AGAIN, shape=_SHAPE)
     if meta["format"] != _FORMAT:
         raise ValueError(f"{folder / _META}: expected format {_FORMAT}, found {meta['format']}; {_AGAIN}")
-    if artifacts.digest({key: value for key, value in meta.items() if key != "digest"}) != meta["digest"]:
-        raise ValueError(f"{folder / _META}: expected the record of an entry, found one that was changed; {_AGAIN}")
     arrays = {}
     for name in _ARRAYS:
         file = folder / f"{name}.npy"
@@ -161,17 +164,11 @@ def _open(folder: Path) -> Entry:
             raise ValueError(f"{file}: expected {meta['bytes'][name]} bytes, found {size}; {_AGAIN}")
         arrays[name] = files.read_array(file, _AGAIN, mapped=name == "images")
     for name in ("labels", "index"):
-        if (found := hashlib.sha256(arrays[name]).hexdigest()) != meta["sha256"][name]:
-            raise ValueError(f"{folder / name}.npy: expected sha256 {meta['sha256'][name]}, found {found}; {_AGAIN}")
+        if (found := hashlib.sha256(arrays[name]).hexdigest()) != meta["hashes"][name]:
+            raise ValueError(f"{folder / name}.npy: expected sha256 {meta['hashes'][name]}, found {found}; {_AGAIN}")
     if wrong := blocks.Blocks(folder / "images.npy", arrays["images"], meta["blocks"], _AGAIN).wrong():
         raise ValueError(wrong[0] + (f" ({len(wrong)} blocks in all)" if len(wrong) > 1 else ""))
-    return Entry(**arrays, sha256=meta["sha256"], notes=meta["notes"])
-
-
-def _line(folder, error):
-    if isinstance(error, KeyError | TypeError):
-        return f"{folder / _META}: expected the record of an entry, found none ({error!r}); {_AGAIN}"
-    return str(error)
+    return Entry(**arrays, sha256=meta["hashes"], notes=meta["notes"])
 
 
 def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> None:
@@ -193,8 +190,8 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
         hashes[name] = hashlib.sha256(array).hexdigest()
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))
-    meta = {"format": _FORMAT, "bytes": sizes, "sha256": hashes, "blocks": known, "notes": notes}
-    files.write_json(aside / _META, meta | {"digest": artifacts.digest(meta)})
+    meta = {"format": _FORMAT, "bytes": sizes, "hashes": hashes, "blocks": known, "notes": notes}
+    artifacts.write_record(aside / _META, meta)
 
 
 def _publish(aside: Path, folder: Path) -> None:

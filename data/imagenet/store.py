@@ -29,7 +29,10 @@ META = "store.json"
 SPLITS = ("train", "test")
 _FORMAT = 1
 _COLUMNS = ("labels", "index")
-_KEPT = ("file", "count", "bytes", "sha256", "blocks")  # the part of a shard's record in store.json
+_SHARD = {"file": str, "count": int, "bytes": int, "sha256": str, "blocks": {"images": int, "checksums": str}}
+_OF_SPLIT = {"size": int, "sha256": {str: str}, "shards": [_SHARD], "damaged": int, "image_size": int}
+_SHAPE = {"format": int, "name": str, "class_names": [str], "splits": dict.fromkeys(SPLITS, _OF_SPLIT)}
+_SHAPE["made_from"] = {"sides": {"test": [int]}}
 _REWRITE = "remove it and repeat data.prepare, which rewrites it"
 
 
@@ -96,9 +99,9 @@ def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: in
 def read_record(path: Path) -> dict[str, Any] | None:
     """Reads the record of a complete shard; None when it is absent or its file has another size."""
     try:
-        record = files.read_json(path.with_suffix(".json"))
-        return record if path.stat().st_size == record["bytes"] and set(_KEPT) <= record.keys() else None
-    except (OSError, ValueError, KeyError):
+        record = files.read_json(path.with_suffix(".json"), shape=_SHARD)
+        return record if path.stat().st_size == record["bytes"] else None
+    except (OSError, ValueError):
         return None
 
 
@@ -132,7 +135,7 @@ def finish(
             array = array.astype(np.int32)
             files.write_array(path / f"{split}-{column}.npy", array)
             hashes[column] = sha256(array)
-        kept = [{key: shard[key] for key in _KEPT} for shard in shards]
+        kept = [{key: shard[key] for key in _SHARD} for shard in shards]
         splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
         splits[split]["image_size"] = made_from["sides"][split][0]
@@ -176,17 +179,11 @@ def read_meta(path: Path) -> dict[str, Any]:
       ValueError: it cannot be read.
     """
     try:
-        meta = files.read_json(path / META, remedy=_REWRITE)
-        if meta["format"] != _FORMAT:
-            raise ValueError(f"{path / META}: expected format {_FORMAT}, found {meta['format']}; {_REWRITE}")
-        if missing := {key for shard in _shards(meta) for key in _KEPT if key not in shard}:
-            raise KeyError(", ".join(sorted(missing)))
+        meta = files.read_json(path / META, remedy=_REWRITE, shape=_SHAPE)
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a finished store in {path}, found no {META}") from None
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path / META}: expected the record of a store, found none ({error!r}); {_REWRITE}"
-        ) from error
+    if meta["format"] != _FORMAT:
+        raise ValueError(f"{path / META}: expected format {_FORMAT}, found {meta['format']}; {_REWRITE}")
     return meta
 
 

@@ -110,8 +110,9 @@ def edit_meta(change, sealed=True):
         meta = json.loads((folder / "meta.json").read_text())
         change(meta)
         if sealed:
-            meta["digest"] = cache.artifacts.digest({key: value for key, value in meta.items() if key != "digest"})
-        (folder / "meta.json").write_text(json.dumps(meta))
+            cache.artifacts.write_record(folder / "meta.json", meta)
+        else:
+            (folder / "meta.json").write_text(json.dumps(meta))
 
     return harm
 
@@ -126,10 +127,10 @@ HARMS = {
     "a bit of the header": (overwrite("images.npy", 20), "images.npy: expected an .npy file"),
     "a bit of the labels": (overwrite("labels.npy", -4), "labels.npy: expected sha256"),
     "a bit of the index": (overwrite("index.npy", -4), "index.npy: expected sha256"),
-    "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 2, found 1"),
-    "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), sealed=False), "one that was changed"),
-    "no digest": (edit_meta(lambda meta: meta.pop("digest"), sealed=False), "expected the record of an entry"),
-    "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected the record of an entry"),
+    "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 3, found 1"),
+    "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), sealed=False), "the file was edited"),
+    "no digest": (edit_meta(lambda meta: meta.pop("sha256"), sealed=False), "expected content with the digest"),
+    "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected blocks, found nothing of that name"),
     "fewer checksums": (
         edit_meta(lambda meta: meta["blocks"].update(checksums="")),
         "expected checksums of its blocks",
